@@ -1,0 +1,328 @@
+"""Domains: the distinct values of an attribute, exact, in order, each with a code.
+
+Numbers are kept as whole units of ``10 ** -decimals``, dates as days, so that every comparison
+downstream is between integers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import MicrodataError, SchemaError
+from discreet.schema import Attribute, Type
+from discreet.taxonomy import Taxonomy
+
+MISSING = "(missing)"
+EPOCH = dt.date(1970, 1, 1)
+LARGEST_UNIT = 2**62
+TRUE_TEXTS = ("true", "t", "yes", "y", "1")
+FALSE_TEXTS = ("false", "f", "no", "n", "0")
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The ordered values of one attribute; a value's position is its code.
+
+    ``values`` holds whole units for numbers, days for dates, 0 and 1 for booleans, texts for
+    categories and ordinals. If ``missing``, the last code stands for a missing cell.
+    """
+
+    attribute: Attribute
+    values: NDArray[np.int64] | NDArray[np.object_]
+    missing: bool = False
+    taxonomy: Taxonomy | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of codes, the missing one included."""
+        return len(self.values) + self.missing
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point of a decimal; 0 for everything else."""
+        return self.attribute.decimals or 0
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Every code as text, as it is printed."""
+        return [self.write(value) for value in self.values] + [MISSING] * self.missing
+
+    def write(self, value: int | str) -> str:
+        """Print one value of ``values``."""
+        match self.attribute.type:
+            case Type.CATEGORY | Type.ORDINAL:
+                return str(value)
+            case Type.BOOLEAN:
+                return "true" if value else "false"
+            case Type.DATE:
+                return (EPOCH + dt.timedelta(days=int(value))).isoformat()
+            case Type.DECIMAL:
+                text = f"{Decimal(int(value)).scaleb(-self.decimals):f}"
+                return text.rstrip("0").rstrip(".") if "." in text else text
+            case Type.INTEGER:
+                return str(value)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The values as integers, for principles that measure distances."""
+        name = self.attribute.name
+        if not self.attribute.type.numeric:
+            raise SchemaError(
+                f"Column {name!r} is a {self.attribute.type}; this principle measures differences.",
+                hint="Use it on an integer, decimal or date column, "
+                f"or choose a principle for categories for {name!r}.",
+            )
+        if self.missing:
+            raise SchemaError(
+                f"Column {name!r} has missing values, which have no distance to others.",
+                hint=f'Set missing = "drop" for {name!r}, or fill the cells.',
+            )
+        return np.asarray(self.values, dtype=np.int64)
+
+    def series(self) -> pl.Series:
+        """The values as a typed polars series, one per code; missing is null."""
+        kind = self.attribute.type
+        nothing = [None] * self.missing
+        if kind is Type.DATE:
+            days = [EPOCH + dt.timedelta(days=int(v)) for v in self.values]
+            return pl.Series([*days, *nothing], dtype=pl.Date)
+        if kind is Type.BOOLEAN:
+            return pl.Series([*(bool(v) for v in self.values), *nothing], dtype=pl.Boolean)
+        if kind is Type.DECIMAL:
+            scaled = np.asarray(self.values, dtype=np.float64) / 10.0**self.decimals
+            return pl.Series([*scaled.tolist(), *nothing], dtype=pl.Float64)
+        dtype = pl.Int64 if kind is Type.INTEGER else pl.String
+        return pl.Series([*self.values.tolist(), *nothing], dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column reduced to its distinct raw cells, not yet checked against other columns."""
+
+    attribute: Attribute
+    inverse: NDArray[np.int32]
+    """Per row the number of its raw cell, the last number meaning null."""
+    canonical: NDArray[np.int64] | NDArray[np.object_]
+    """Per raw cell its exact value."""
+    missing: NDArray[np.bool_]
+    """Per raw cell whether it means missing."""
+
+    @property
+    def absent(self) -> NDArray[np.bool_]:
+        """Per row whether the cell is missing."""
+        return self.missing[self.inverse]
+
+    def encode(self, keep: NDArray[np.bool_] | None) -> tuple[NDArray[np.int32], Domain]:
+        """Code the rows to keep (all if ``None``) and give the domain of their values."""
+        inverse = self.inverse if keep is None else self.inverse[keep]
+        present = np.zeros(len(self.missing), dtype=bool)
+        present[inverse] = True
+        used = present & ~self.missing
+        values, taxonomy = self._order(np.unique(self.canonical[used]))
+        lookup = np.full(len(self.missing), len(values), dtype=np.int32)
+        ascending = np.argsort(values, kind="stable")
+        lookup[used] = ascending[np.searchsorted(values[ascending], self.canonical[used])]
+        has_missing = bool((present & self.missing).any())
+        return lookup[inverse], Domain(self.attribute, values, has_missing, taxonomy)
+
+    def _order(self, values: np.ndarray) -> tuple[np.ndarray, Taxonomy | None]:
+        """Put values into domain order and restrict the taxonomy to them."""
+        attribute = self.attribute
+        if attribute.type is Type.ORDINAL:
+            rank = {text: i for i, text in enumerate(attribute.order)}
+            values = np.array(sorted(values, key=rank.__getitem__), dtype=object)
+        if attribute.taxonomy is None:
+            return values, None
+        texts = [Domain(attribute, values).write(value) for value in values]
+        rule = attribute.taxonomy
+        tree = rule if isinstance(rule, Taxonomy) else rule.build(texts)
+        problems = tree.lint(texts)
+        if problems:
+            raise _problems(attribute, problems)
+        tree = tree.restrict(texts)
+        if attribute.type.ordered:
+            if list(tree.leaves) != texts:
+                raise _problems(attribute, ["its leaves are not in ascending order"])
+            return values, tree
+        by_text = dict(zip(texts, values, strict=True))
+        return np.array([by_text[leaf] for leaf in tree.leaves], dtype=values.dtype), tree
+
+
+def _problems(attribute: Attribute, problems: list[str]) -> MicrodataError:
+    return MicrodataError(
+        "\n".join(f"column {attribute.name!r}: {problem}" for problem in problems),
+        subject=attribute,
+    )
+
+
+def reduce_column(series: pl.Series, attribute: Attribute) -> Column:
+    """Reduce a raw column to its distinct cells and read each of them exactly."""
+    uniques, inverse = _factorize(series)
+    texts = attribute.type in (Type.CATEGORY, Type.ORDINAL)
+    na = {"", *attribute.na}
+    if uniques.dtype == pl.String:
+        uniques = uniques.str.strip_chars().str.normalize("NFC")
+        absent = uniques.is_in(list(na)).to_numpy()
+    else:
+        absent = np.zeros(len(uniques), dtype=bool)
+    canonical: np.ndarray
+    if texts:
+        canonical, bad = _canonical_texts(uniques), np.zeros(len(uniques), dtype=bool)
+        if attribute.type is Type.ORDINAL:
+            bad = ~np.isin(canonical.astype(str), list(attribute.order)) & ~absent
+    else:
+        canonical, bad = _canonical_units(uniques, absent, attribute)
+    if bad.any():
+        raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute)])
+    nothing = np.array([""], dtype=object) if texts else np.zeros(1, dtype=np.int64)
+    return Column(
+        attribute, inverse, np.concatenate([canonical, nothing]), np.append(absent, True)
+    )
+
+
+def _describe_bad(
+    uniques: pl.Series, inverse: NDArray[np.int32], bad: NDArray[np.bool_], attribute: Attribute
+) -> str:
+    first = int(np.flatnonzero(np.append(bad, False)[inverse])[0])
+    what = {
+        Type.INTEGER: "an integer",
+        Type.DECIMAL: f"a decimal with {attribute.decimals} digits",
+        Type.DATE: "a date written YYYY-MM-DD",
+        Type.BOOLEAN: "true or false",
+        Type.ORDINAL: f"one of {list(attribute.order)}",
+    }[attribute.type]
+    return (
+        f"{int(bad.sum())} distinct values are not {what}; "
+        f"first {uniques[int(inverse[first])]!r} in row {first + 1}"
+    )
+
+
+def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
+    """Split a column into its distinct cells and, per row, which one it is (nulls last)."""
+    if series.dtype.is_float():
+        series = series.fill_nan(None) + 0.0  # −0.0 + 0.0 is 0.0
+    elif series.dtype in (pl.Object, pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+    if series.dtype.is_integer():
+        dense = _factorize_dense(series)
+        if dense is not None:
+            return dense
+    uniques = series.drop_nulls().unique().sort()
+    if series.dtype == pl.String:
+        inverse = series.cast(pl.Enum(uniques)).to_physical()
+    else:
+        inverse = uniques.search_sorted(series)
+    filled = inverse.cast(pl.Int32)
+    if series.null_count():
+        filled = pl.select(
+            pl.when(series.is_null()).then(pl.lit(len(uniques))).otherwise(filled)
+        ).to_series()
+    return uniques, filled.cast(pl.Int32).to_numpy()
+
+
+def _factorize_dense(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]] | None:
+    """Count instead of sorting where the integers span a range no larger than the column."""
+    if series.null_count() or series.len() == 0:
+        return None
+    low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
+    if high - low >= 4 * series.len() + 1024 or high >= LARGEST_UNIT or low <= -LARGEST_UNIT:
+        return None
+    offsets = series.to_numpy() - low
+    present = np.zeros(high - low + 1, dtype=bool)
+    present[offsets] = True
+    numbering = np.cumsum(present, dtype=np.int32) - 1
+    uniques = pl.Series(np.flatnonzero(present) + low, dtype=pl.Int64)
+    return uniques, numbering[offsets].astype(np.int32, copy=False)
+
+
+WHOLE_AS_DECIMAL = re.compile(r"^(-?\d+)\.0+$")
+
+
+def _canonical_texts(uniques: pl.Series) -> NDArray[np.object_]:
+    """Write cells of a category as text, so that 1, 1.0 and "1.0" are one value."""
+    if uniques.dtype == pl.String:
+        texts = uniques.to_list()
+    elif uniques.dtype == pl.Boolean:
+        texts = ["true" if cell else "false" for cell in uniques]
+    else:
+        texts = [str(cell) for cell in uniques.to_list()]
+    plain = (WHOLE_AS_DECIMAL.sub(r"\1", text) for text in texts)
+    return np.array(["0" if text == "-0" else text for text in plain], dtype=object)
+
+
+def _canonical_units(
+    uniques: pl.Series, absent: NDArray[np.bool_], attribute: Attribute
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Read cells as whole units; say which cannot be read."""
+    kind = attribute.type
+    if uniques.dtype.is_temporal() and kind is Type.DATE:
+        return uniques.cast(pl.Date).to_physical().cast(pl.Int64).to_numpy(), absent & False
+    if uniques.dtype == pl.Boolean and kind is not Type.DATE:
+        return uniques.cast(pl.Int64).to_numpy(), absent & False
+    if uniques.dtype.is_integer() and kind is Type.INTEGER:
+        return uniques.cast(pl.Int64).to_numpy(), absent & False
+    units, known = _guess_units(uniques, kind, attribute.decimals or 0)
+    bad = np.zeros(len(uniques), dtype=bool)
+    for i in np.flatnonzero(~known & ~absent):
+        unit = _read_unit(uniques[int(i)], kind, attribute.decimals or 0)
+        bad[i] = unit is None
+        units[i] = unit or 0
+    return units, bad
+
+
+def _guess_units(
+    uniques: pl.Series, kind: Type, decimals: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Read the cells that whole-column arithmetic reads exactly; say which those are."""
+    if uniques.dtype == pl.String and kind is Type.INTEGER:
+        cast = uniques.cast(pl.Int64, strict=False)
+        small = (cast.abs() < LARGEST_UNIT).fill_null(False)
+        return cast.fill_null(0).to_numpy().copy(), small.to_numpy()
+    if uniques.dtype.is_float() and kind in (Type.INTEGER, Type.DECIMAL):
+        cells = uniques.cast(pl.Float64).to_numpy()
+        scaled = np.rint(cells * 10.0**decimals)
+        # a quotient of two exact floats is correctly rounded: equal means the decimal is exact
+        exact = (np.abs(scaled) < 2**53) & (scaled / 10.0**decimals == cells)
+        return np.where(exact, scaled, 0).astype(np.int64), exact
+    return np.zeros(len(uniques), dtype=np.int64), np.zeros(len(uniques), dtype=bool)
+
+
+def _read_unit(cell: object, kind: Type, decimals: int) -> int | None:
+    if kind is Type.BOOLEAN:
+        text = str(cell).lower()
+        return 1 if text in TRUE_TEXTS else 0 if text in FALSE_TEXTS else None
+    if kind is Type.DATE:
+        try:
+            return (dt.date.fromisoformat(str(cell)[:10]) - EPOCH).days
+        except ValueError:
+            return None
+    unit = read_decimal(cell, decimals)
+    if unit is None or abs(unit) >= LARGEST_UNIT:
+        return None
+    return unit
+
+
+def read_decimal(cell: object, decimals: int) -> int | None:
+    """Read a number as whole units of ``10 ** -decimals``, rounding half to even.
+
+    >>> read_decimal("12.5", 1), read_decimal(0.1, 2), read_decimal("1e3", 0)
+    (125, 10, 1000)
+    >>> read_decimal("12.5", 0) is None  # an integer column does not round
+    True
+    """
+    try:
+        scaled = Decimal(str(cell)).scaleb(decimals)
+    except ArithmeticError:
+        return None
+    if not scaled.is_finite():
+        return None
+    whole = scaled.to_integral_value()
+    return None if decimals == 0 and whole != scaled else int(whole)

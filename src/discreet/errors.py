@@ -1,0 +1,62 @@
+"""Errors that a person can act on: what was found, what was asked for, what to do."""
+
+from __future__ import annotations
+
+
+class DiscreetError(Exception):
+    """Root of all errors discreet raises on purpose.
+
+    >>> print(DiscreetError("Column 'agee' is not in the table.", hint="Did you mean 'age'?"))
+    Column 'agee' is not in the table.
+    Hint: Did you mean 'age'?
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str | None = None, subject: object = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.subject = subject
+
+    def __str__(self) -> str:
+        return f"{self.message}\nHint: {self.hint}" if self.hint else self.message
+
+
+class SchemaError(DiscreetError):
+    """A column, role or type does not fit the table or the request."""
+
+
+class TaxonomyError(DiscreetError):
+    """A taxonomy is not a tree over the values it must cover."""
+
+
+class MicrodataError(DiscreetError):
+    """A cell, column or file cannot be read as what the schema says it is."""
+
+
+class PlanError(DiscreetError):
+    """A plan does not say what to do, or says it wrongly."""
+
+
+class StoreError(DiscreetError):
+    """A release cannot be written to, or read from, a folder."""
+
+
+class PromiseError(DiscreetError):
+    """The data cannot keep the promise, or the release on disk does not."""
+
+    exit_code = 1
+
+
+def name_closest(name: str, known: list[str]) -> str:
+    """Suggest the known name that was probably meant.
+
+    >>> name_closest("educaton", ["age", "education"])
+    "Did you mean 'education'? Known: 'age', 'education'."
+    """
+    from difflib import get_close_matches
+
+    listed = "Known: " + ", ".join(repr(k) for k in known) + "."
+    close = get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]!r}? {listed}" if close else listed

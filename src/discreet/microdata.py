@@ -1,0 +1,202 @@
+"""Microdata: a table that fits its schema, every published attribute as codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.domain import Column, Domain, reduce_column
+from discreet.errors import MicrodataError, SchemaError, name_closest
+from discreet.schema import Attribute, Missing, Role, Schema, Type
+from discreet.tables import TableLike, read_table
+
+NEARLY_UNIQUE = 0.9
+SMALLEST_JUDGED = 20
+"""Below this many rows, distinct values say nothing about being an identifier."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What happened to the rows on the way in. The steward's, never published."""
+
+    read: int
+    dropped: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
+    """Missing cells per column that has any."""
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """The steward's table: int32 codes into ordered domains, one array per attribute.
+
+    Only attributes that a release may show are here; identifiers and dropped columns are not
+    even read.
+
+    >>> data = read(pl.DataFrame({"sex": ["F", "M ", "F"], "pay": [1, 2, 2]}),
+    ...             Schema((Attribute("sex", Role.QUASI_IDENTIFIER, Type.CATEGORY),
+    ...                     Attribute("pay", Role.SENSITIVE, Type.INTEGER))))
+    >>> data.codes["sex"].tolist(), data.domains["sex"].texts
+    ([0, 1, 0], ['F', 'M'])
+    """
+
+    schema: Schema
+    codes: dict[str, NDArray[np.int32]]
+    domains: dict[str, Domain]
+    intake: Intake
+    rows: NDArray[np.int64] | None = None
+    """Numbers of the rows kept, if some were dropped."""
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return len(next(iter(self.codes.values())))
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of the quasi-identifiers."""
+        return self.schema.quasi_identifiers
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Names of the sensitive attributes."""
+        return self.schema.sensitive
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give the values back as a polars frame; ``.to_pandas()`` and ``.to_arrow()`` follow."""
+        return pl.DataFrame(
+            {name: self.domains[name].series().gather(codes) for name, codes in self.codes.items()}
+        )
+
+    def count_unique(self, names: Sequence[str] | None = None) -> int:
+        """Count the people whose values on the quasi-identifiers nobody else has."""
+        names = self.quasi_identifiers if names is None else list(names)
+        if not names:
+            return 0
+        key = np.zeros(self.n, dtype=np.int64)
+        for name in names:
+            size = self.domains[name].size
+            if int(key.max()) >= 2**62 // size:
+                key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            key = key * size + self.codes[name]
+        return int((np.unique(key, return_counts=True)[1] == 1).sum())
+
+
+def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microdata:
+    """Read a table under a schema.
+
+    ``source`` is a path (CSV, Parquet, Excel) or a polars, pandas or Arrow table. ``schema`` is
+    a :class:`Schema`, the path of a plan, or ``None`` to infer everything.
+
+    All problems of all columns are collected into one error; nothing is read halfway.
+    """
+    if isinstance(schema, str | Path):
+        from discreet.plan import Plan
+
+        schema = Plan.read(schema).schema
+    frame = read_table(source)
+    if schema is None:
+        schema = Schema.infer(frame)
+    unknown = [name for name in schema.names if name not in frame.columns]
+    if unknown:
+        raise SchemaError(
+            f"Column {unknown[0]!r} is not in the table.",
+            hint=name_closest(unknown[0], frame.columns),
+        )
+    columns = _reduce_columns(frame, schema.published)
+    keep, intake = _settle_missing(columns, frame.height)
+    codes: dict[str, NDArray[np.int32]] = {}
+    domains: dict[str, Domain] = {}
+    problems: list[str] = []
+    for column in columns:
+        try:
+            coded, domain = column.encode(keep)
+        except MicrodataError as error:
+            problems.append(error.message)
+            continue
+        codes[column.attribute.name], domains[column.attribute.name] = coded, domain
+    _raise_all(problems)
+    rows = None if keep is None else np.flatnonzero(keep)
+    data = Microdata(schema, codes, domains, intake, rows)
+    _refuse_identifiers(data)
+    return data
+
+
+def _reduce_columns(frame: pl.DataFrame, schema: Schema) -> list[Column]:
+    if not len(schema):
+        raise SchemaError(
+            "No column would be published.",
+            hint="Give at least one column the role quasi-identifier or sensitive.",
+        )
+    columns, problems = [], []
+    for attribute in schema:
+        try:
+            columns.append(reduce_column(frame[attribute.name], attribute))
+        except MicrodataError as error:
+            problems.append(error.message)
+    _raise_all(problems)
+    return columns
+
+
+def _settle_missing(
+    columns: list[Column], height: int
+) -> tuple[NDArray[np.bool_] | None, Intake]:
+    keep = np.ones(height, dtype=bool)
+    missing: dict[str, int] = {}
+    problems: list[str] = []
+    for column in columns:
+        if not column.missing[:-1].any() and column.inverse.max() < len(column.missing) - 1:
+            continue
+        absent = column.absent
+        count = int(absent.sum())
+        name = column.attribute.name
+        if not count:
+            continue
+        missing[name] = count
+        if column.attribute.missing is Missing.REJECT:
+            problems.append(f"column {name!r}: {count} of {height} cells are missing")
+        elif column.attribute.missing is Missing.DROP:
+            keep &= ~absent
+    _raise_all(problems, hint='Set missing = "value" or "drop" for the column, or fill the cells.')
+    dropped = int(height - keep.sum())
+    if dropped == height:
+        raise MicrodataError(
+            "Every row has a missing value and would be dropped.",
+            hint='Set missing = "value" for the column with the most: '
+            + max(missing, key=missing.__getitem__),
+        )
+    return (keep if dropped else None), Intake(height, dropped, missing)
+
+
+def _raise_all(problems: list[str], hint: str | None = None) -> None:
+    if problems:
+        listed = "\n".join(f"  - {line}" for problem in problems for line in problem.split("\n"))
+        raise MicrodataError(
+            f"The table does not fit its schema:\n{listed}",
+            hint=hint or "Correct the cells, or the type and taxonomy of these columns.",
+        )
+
+
+def _refuse_identifiers(data: Microdata) -> None:
+    """Refuse to publish unchanged text that names people, whatever its role says."""
+    if data.n < SMALLEST_JUDGED:
+        return
+    for attribute in data.schema.published:
+        size = data.domains[attribute.name].size
+        exact = attribute.role is Role.OTHER or (
+            attribute.role is Role.SENSITIVE and attribute.type is Type.CATEGORY
+        )
+        if exact and size > NEARLY_UNIQUE * data.n:
+            raise SchemaError(
+                f"Column {attribute.name!r} has {size} distinct values in {data.n} rows and would "
+                "be published unchanged: it identifies people.",
+                hint=f'Set role = "identifier" for {attribute.name!r}.',
+                subject=attribute,
+            )
+
+
+__all__ = ["Attribute", "Intake", "Microdata", "TableLike", "read"]

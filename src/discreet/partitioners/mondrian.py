@@ -1,0 +1,289 @@
+"""Mondrian: split the table by one attribute at a time, as long as the principle allows.
+
+LeFevre, DeWitt, Ramakrishnan, ICDE 2006: strict multidimensional recoding, top down. Two things
+differ from the paper. Small nodes do not halve their widest attribute but take the cut, over all
+attributes, that shrinks the groups' extent most; and categories are ordered by frequency within
+their taxonomy. Both lose clearly less for the same promise, at the same speed.
+
+Every choice depends on counts alone, so the order of the input rows does not matter.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import PromiseError, SchemaError
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.partition import Partition
+from discreet.partitioners.packing import Field, pack_rows, rank_by_frequency
+from discreet.principles.base import Principle, demands
+
+Categories = Literal["set", "ancestor"]
+PARALLEL = 200_000
+"""From this many rows on, subtrees are shared among the processor's cores."""
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Packed rows and the numbers a kernel needs to split them."""
+
+    buffers: Ints
+    attrs: Ints
+    trees: Ints
+    row: Field
+    sensitive: dict[str, Field]
+
+
+def mondrian(
+    data: Microdata,
+    principle: Principle,
+    attributes: Sequence[str] | None = None,
+    *,
+    categories: Categories = "set",
+) -> Partition:
+    """Partition by the given quasi-identifiers (all by default) under a monotone principle.
+
+    With ``categories="set"`` a category may be cut anywhere in its order; with ``"ancestor"`` an
+    attribute with a taxonomy is split into all children of a node at once.
+    """
+    names = list(data.quasi_identifiers if attributes is None else attributes)
+    if not names:
+        raise SchemaError(
+            "There is no quasi-identifier to group by.",
+            hint='Set role = "quasi-identifier" for the columns others may know.',
+        )
+    if not principle.monotone:
+        raise PromiseError(
+            f"{principle} is not monotone: two groups may satisfy it and their union not, so "
+            "splitting top down cannot rely on it.",
+            hint="Use a monotone principle such as frequency-diversity here.",
+            subject=principle,
+        )
+    wholes = {name: whole_of(data, name) for name in (*data.sensitive, None)}
+    wanted = list(demands(principle, data.sensitive))
+    for part, name in wanted:
+        part.require(wholes[name])
+    cells = _prepare(data, names, [name for _, name in wanted if name is not None], categories)
+    rules = _compile(wanted, wholes, list(cells.sensitive))
+    if rules is None:
+        leaves = _split_by_levels(cells, wanted, wholes, principle.least)
+    else:
+        leaves = _split_depth_first(cells, rules, principle.least)
+    from discreet.kernels.mondrian import unpack
+
+    order = unpack(cells.buffers, leaves, cells.row.plane, cells.row.shift, cells.row.mask)
+    return Partition(order, np.append(np.flatnonzero(leaves >= 0), data.n))
+
+
+def whole_of(data: Microdata, name: str | None) -> Groups:
+    """The table as one bag of a sensitive attribute; without a name, of people only."""
+    if name is None:
+        name = next(iter(data.codes))
+    codes = data.codes[name]
+    return Groups.from_labels(np.zeros(data.n, dtype=np.int8), codes, data.domains[name], count=1)
+
+
+def _prepare(
+    data: Microdata, names: list[str], sensitive: list[str], categories: Categories
+) -> Cells:
+    from discreet.kernels.mondrian import RANGE, SET, TREE
+
+    sensitive = list(dict.fromkeys(sensitive))
+    kinds, ranks, trees, places = [], {}, [np.zeros(1, dtype=np.int64)], []
+    for name in names:
+        domain = data.domains[name]
+        place, height = 0, 0
+        if categories == "ancestor" and domain.taxonomy is not None:
+            kinds.append(TREE)
+            table = _ancestors(data, name)
+            place, height = sum(map(len, trees)), table.shape[1]
+            trees.append(table.ravel())
+        elif domain.attribute.type.ordered:
+            kinds.append(RANGE)
+        else:
+            kinds.append(SET)
+            ranks[name] = rank_by_frequency(data.codes[name], domain)
+        places.append((place, height))
+    buffers, fields = pack_rows(data, [*names, *sensitive], ranks)
+    attrs = [
+        (field.plane, field.shift, field.mask, data.domains[name].size - 1, kind, *place)
+        for name, field, kind, place in zip(names, fields, kinds, places, strict=False)
+    ]
+    return Cells(
+        buffers,
+        np.array(attrs, dtype=np.int64),
+        np.concatenate(trees),
+        fields[-1],
+        dict(zip(sensitive, fields[len(names) :], strict=False)),
+    )
+
+
+def _ancestors(data: Microdata, name: str) -> Ints:
+    """Per code the numbers of its nodes from the root down, -1 below the leaf."""
+    domain = data.domains[name]
+    tree = domain.taxonomy
+    assert tree is not None
+    height = tree.height + 2
+    table = np.full((domain.size, height), -1, dtype=np.int64)
+    for leaf in range(len(tree.leaves)):
+        path = tree.path(leaf)
+        table[leaf, : len(path)] = path
+    if domain.missing:  # missing hangs below the root, apart from every named node
+        table[-1, :2] = 0, len(tree.nodes)
+    return table
+
+
+def _compile(
+    wanted: list[tuple[Principle, str | None]],
+    wholes: dict[str | None, Groups],
+    fields: list[str],
+) -> tuple[Ints, Ints] | None:
+    """Write all rules as one array, with their tables in another; ``None`` if one cannot be."""
+    rows, tables, length = [], [np.zeros(1, dtype=np.int64)], 1
+    for part, name in wanted:
+        if not part.reads_values:
+            continue  # sizes are kept by the least size of a side
+        rules = part.rules(wholes[name])
+        if rules is None:
+            return None
+        for rule in rules:
+            rows.append((rule.op, fields.index(str(name)), rule.a, rule.b, rule.c, length))
+            tables.append(np.asarray(rule.table, dtype=np.int64))
+            length += len(rule.table)
+    return np.array(rows, dtype=np.int64).reshape(-1, 6), np.concatenate(tables)
+
+
+def _split_depth_first(cells: Cells, rules: tuple[Ints, Ints], least: int) -> NDArray[np.int8]:
+    from discreet.kernels.mondrian import grow_tree, open_root
+
+    n = cells.buffers.shape[2]
+    longest = {name: field.mask + 1 for name, field in cells.sensitive.items()}
+    fields = np.array(
+        [(f.plane, f.shift, f.mask, longest[name]) for name, f in cells.sensitive.items()],
+        dtype=np.int64,
+    ).reshape(-1, 4)
+    if not len(rules[0]):
+        fields = fields[:0]
+    leaves = np.full(n, -1, dtype=np.int8)
+    cores = os.cpu_count() or 1
+    fixed = (cells.attrs, least, cells.trees, fields, *rules)
+
+    def grow(root: Ints, pause: int) -> Ints:
+        paused: Ints = grow_tree(cells.buffers, root, leaves, pause, *fixed)
+        return paused
+
+    pause = n // (8 * cores) if n >= PARALLEL and cores > 1 else 0
+    subtrees = grow(open_root(cells.attrs, n), pause)
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(lambda root: grow(root, 0), subtrees))
+    return leaves
+
+
+def _split_by_levels(
+    cells: Cells,
+    wanted: list[tuple[Principle, str | None]],
+    wholes: dict[str | None, Groups],
+    least: int,
+) -> NDArray[np.int8]:
+    """Do the same with the principles themselves: all nodes of a level in one question each.
+
+    This is the way of any principle that offers no rule, and the reference for those that do.
+    """
+    from discreet.kernels import mondrian as kernel
+
+    d, n = len(cells.attrs), cells.buffers.shape[2]
+    leaves = np.full(n, -1, dtype=np.int8)
+    widest = int(cells.attrs[:, 3].max()) + 1
+    hist, merit = np.zeros(max(kernel.BINS, widest) + 1, dtype=np.int64), np.empty(d)
+    cuts, listed = np.empty((d, 3), np.int64), np.empty((2 * d, 2), np.int64)
+    ends = np.empty(max(2, widest), dtype=np.int64)
+
+    def choose(node: Ints, every: bool) -> int:
+        words = cells.buffers[node[2]]
+        fixed = (cells.attrs, node, least, cells.trees, hist, merit)
+        return int(kernel.choose_cuts(words, node[0], node[1], *fixed, every, cuts))
+
+    def split(node: Ints, a: int, cut: int) -> list[int]:
+        words, other = cells.buffers[node[2]], cells.buffers[1 - node[2]]
+        count = kernel.split(words, other, *node[:2], cells.attrs[a], cut, cells.trees, ends)
+        return [int(end) for end in ends[:count]]
+
+    level = [kernel.open_root(cells.attrs, n)]
+    while level:
+        first, below = [], []
+        for node in level:
+            a = choose(node, False)
+            if a >= 0:
+                first.append((node, a, int(cuts[a, 1]), split(node, a, int(cuts[a, 1]))))
+            else:
+                leaves[node[0]] = node[2]
+        admitted = _ask(cells, wanted, wholes, [(node, sides) for node, _, _, sides in first])
+        for (node, a, cut, sides), good in zip(first, admitted, strict=True):
+            chosen = (a, cut, sides) if good else None
+            if not good:
+                choose(node, True)
+                count = kernel.list_cuts(merit, cuts, a, cut, listed)
+                for other_a, other_cut in listed[:count].tolist():
+                    sides = split(node, other_a, other_cut)
+                    if _ask(cells, wanted, wholes, [(node, sides)])[0]:
+                        chosen = (other_a, other_cut, sides)
+                        break
+            if chosen is None:
+                leaves[node[0]] = node[2]
+                continue
+            a, cut, sides = chosen
+            ends[: len(sides)] = sides
+            start = int(node[0])
+            for s, end in enumerate(sides):
+                if end - start < 2 * least:
+                    leaves[start] = 1 - node[2]
+                else:
+                    child = np.empty_like(node)
+                    kernel.open_side(child, node, s, ends, cells.attrs, a, cut)
+                    below.append(child)
+                start = end
+        level = below
+    return leaves
+
+
+def _ask(
+    cells: Cells,
+    wanted: list[tuple[Principle, str | None]],
+    wholes: dict[str | None, Groups],
+    splits: list[tuple[Ints, list[int]]],
+) -> list[bool]:
+    """Ask the principles about the sides of several splits at once."""
+    if not splits:
+        return []
+    spans = [
+        (int(start), int(end), 1 - int(node[2]))
+        for node, sides in splits
+        for start, end in zip([node[0], *sides], sides, strict=False)
+    ]
+    labels = np.repeat(np.arange(len(spans)), [end - start for start, end, _ in spans])
+    good = np.ones(len(spans), dtype=bool)
+    for part, name in wanted:
+        if name is None:
+            continue
+        field, whole = cells.sensitive[name], wholes[name]
+        words = [cells.buffers[b, field.plane, start:end] for start, end, b in spans]
+        codes = (np.concatenate(words) >> field.shift) & field.mask
+        groups = Groups.from_labels(
+            labels, codes, whole.domain, count=len(spans), whole=whole.whole
+        )
+        good &= part.admits(groups)
+    verdicts, at = [], 0
+    for _, sides in splits:
+        verdicts.append(bool(good[at : at + len(sides)].all()))
+        at += len(sides)
+    return verdicts

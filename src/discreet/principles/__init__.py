@@ -1,0 +1,85 @@
+"""Principles: what every group must satisfy. To add one: one file, one line below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from discreet.errors import PlanError, name_closest
+from discreet.principles.base import All, Feasibility, Principle, Rule, demands
+from discreet.principles.closeness import TCloseness
+from discreet.principles.diversity import (
+    AlphaK,
+    DistinctDiversity,
+    EntropyDiversity,
+    FrequencyDiversity,
+    RecursiveDiversity,
+)
+from discreet.principles.proximity import Proximity
+from discreet.principles.size import KAnonymity
+from discreet.principles.spread import KE, Variance
+
+REGISTRY: dict[str, type[Principle]] = {
+    principle.title: principle
+    for principle in (
+        KAnonymity,
+        DistinctDiversity,
+        FrequencyDiversity,
+        EntropyDiversity,
+        RecursiveDiversity,
+        AlphaK,
+        TCloseness,
+        KE,
+        Variance,
+        Proximity,
+    )
+}
+
+
+def make_principle(parameters: Mapping[str, object]) -> Principle:
+    """Make a principle from its name and parameters, as plans and manifests write it.
+
+    >>> make_principle({"name": "k-anonymity", "k": 5})
+    KAnonymity(on=None, k=5)
+    """
+    rest = dict(parameters)
+    name = str(rest.pop("name", ""))
+    if name not in REGISTRY:
+        raise PlanError(
+            f"There is no principle {name!r}.", hint=name_closest(name, sorted(REGISTRY))
+        )
+    if isinstance(rest.get("epsilon"), list):
+        rest["epsilon"] = tuple(rest["epsilon"])  # type: ignore[arg-type]
+    try:
+        return REGISTRY[name](**rest)
+    except TypeError as error:
+        raise PlanError(
+            f"Principle {name!r}: {str(error).split('__init__() ')[-1]}.",
+            hint=f"It is written as {name} with {_signature(REGISTRY[name])}.",
+        ) from error
+
+
+def _signature(principle: type[Principle]) -> str:
+    from dataclasses import fields
+
+    return ", ".join(f.name for f in fields(principle))
+
+
+__all__ = [
+    "KE",
+    "REGISTRY",
+    "All",
+    "AlphaK",
+    "DistinctDiversity",
+    "EntropyDiversity",
+    "Feasibility",
+    "FrequencyDiversity",
+    "KAnonymity",
+    "Principle",
+    "Proximity",
+    "RecursiveDiversity",
+    "Rule",
+    "TCloseness",
+    "Variance",
+    "demands",
+    "make_principle",
+]

@@ -1,0 +1,242 @@
+"""What a principle is: one question asked of bags, and what it says about itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import PromiseError, SchemaError
+from discreet.groups import Groups
+
+Bools = NDArray[np.bool_]
+Number = int | float | str | Fraction
+
+
+class Feasibility(NamedTuple):
+    """Whether any partition of a table can satisfy a principle, and the best that can be."""
+
+    possible: bool
+    best: str
+
+
+class Rule(NamedTuple):
+    """A principle as integer arithmetic on a histogram; see ``discreet.kernels.rules``."""
+
+    op: int
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    table: tuple[int, ...] | NDArray[np.int64] = ()
+
+
+@dataclass(frozen=True)
+class Principle(ABC):
+    """A condition on one bag of sensitive values.
+
+    ``on`` names the sensitive attribute it is about; without it, it is about each of them.
+    """
+
+    title: ClassVar[str]
+    """Name in plans and on the command line."""
+    paper: ClassVar[str]
+    """Where it is defined."""
+    monotone: ClassVar[bool]
+    """Closed under union: two bags that satisfy it do so together. Then a bag that fails cannot
+    be saved by splitting it, so a top-down search may stop, and the whole table tells what is
+    feasible."""
+    leaves_open: ClassVar[str]
+    """What an adversary may still learn, in words."""
+    reads_values: ClassVar[bool] = True
+    """Whether it looks at the values in a bag, or only at how many there are."""
+
+    on: str | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def admits(self, groups: Groups) -> Bools:
+        """Say of every bag whether it satisfies the principle."""
+
+    @abstractmethod
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Say whether some partition of the whole table satisfies it, and the best reachable."""
+
+    @property
+    def least(self) -> int:
+        """A size below which no bag can satisfy the principle."""
+        return 1
+
+    def rules(self, whole: Groups) -> list[Rule] | None:  # noqa: ARG002
+        """Say the same for kernels, or ``None`` if it takes more than a histogram."""
+        return None
+
+    @property
+    @abstractmethod
+    def promise(self) -> str:
+        """The guarantee in one sentence, with its numbers."""
+
+    @property
+    def parts(self) -> tuple[Principle, ...]:
+        """The principles this one is made of."""
+        return (self,)
+
+    def require(self, whole: Groups) -> None:
+        """Raise, with the best reachable, if no partition of the table can satisfy it."""
+        possible, best = self.feasible(whole)
+        if not possible:
+            raise PromiseError(
+                f"{self} cannot be kept: {best}.",
+                hint="Ask for what the table allows, or merge rare values first.",
+                subject=self,
+            )
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters as plain values, for plans and manifests."""
+        return {
+            f.name: _plain(value)
+            for f in sorted(fields(self), key=lambda f: f.name == "on")
+            if (value := getattr(self, f.name)) is not None
+        }
+
+    def __and__(self, other: Principle) -> Principle:
+        return All((*self.parts, *other.parts))
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{k} = {v}" for k, v in self.parameters().items())
+        return f"{self.title} ({shown})"
+
+
+@dataclass(frozen=True)
+class All(Principle):
+    """Several principles at once, as made by ``&``.
+
+    >>> from discreet.principles import DistinctDiversity, KAnonymity
+    >>> both = KAnonymity(3) & DistinctDiversity(2)
+    >>> both.admits(Groups.of([["a", "a", "a"], ["a", "b"], ["a", "a", "b"]])).tolist()
+    [False, False, True]
+    """
+
+    title: ClassVar[str] = "all of"
+    paper: ClassVar[str] = ""
+    leaves_open: ClassVar[str] = "What each of its parts leaves open."
+
+    members: tuple[Principle, ...] = ()
+
+    @property
+    def monotone(self) -> bool:  # type: ignore[override]
+        """Closed under union if every part is."""
+        return all(part.monotone for part in self.members)
+
+    @property
+    def parts(self) -> tuple[Principle, ...]:
+        """The principles combined."""
+        return self.members
+
+    @property
+    def least(self) -> int:
+        """The largest of the parts' least sizes."""
+        return max(part.least for part in self.members)
+
+    @property
+    def promise(self) -> str:
+        """The promises of all parts."""
+        return " ".join(part.promise for part in self.members)
+
+    def admits(self, groups: Groups) -> Bools:
+        """Say of every bag whether it satisfies every part."""
+        return np.logical_and.reduce([part.admits(groups) for part in self.members])
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Feasible if every part is; for monotone parts the undivided table satisfies all."""
+        for part in self.members:
+            possible, best = part.feasible(whole)
+            if not possible:
+                return Feasibility(False, best)
+        return Feasibility(True, "; ".join(part.feasible(whole).best for part in self.members))
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.members))
+
+
+def demands(
+    principle: Principle, sensitive: list[str]
+) -> Iterator[tuple[Principle, str | None]]:
+    """Spell out a principle: each part with each attribute it is about.
+
+    A table without sensitive attributes has only sizes, so only principles that read nothing
+    but sizes can be asked of it.
+    """
+    for part in principle.parts:
+        if part.on is not None and part.on not in sensitive:
+            raise SchemaError(
+                f"{part} is about {part.on!r}, which is not sensitive.",
+                hint=f"Sensitive are: {', '.join(map(repr, sensitive)) or 'none'}.",
+            )
+        if not part.reads_values:
+            yield part, None
+        elif not sensitive:
+            raise SchemaError(
+                f"{part} is about sensitive values, but no column is sensitive.",
+                hint='Set role = "sensitive" for a column, or promise k-anonymity only.',
+            )
+        else:
+            for name in [part.on] if part.on else sensitive:
+                yield part, name
+
+
+def require_whole(name: str, value: object, least: int = 1) -> None:
+    """Refuse a parameter that is not a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SchemaError(f"{name} = {value!r}: give a whole number of at least {least}.")
+
+
+def require_ratio(name: str, value: Number, low: Number, high: Number | None = None) -> None:
+    """Refuse a parameter that is not a number between ``low`` and ``high``, both included."""
+    try:
+        good = ratio(value) >= ratio(low) and (high is None or ratio(value) <= ratio(high))
+    except (ValueError, ZeroDivisionError):
+        good = False
+    if not good:
+        bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise SchemaError(f"{name} = {value!r}: give a number {bounds}.")
+
+
+def ratio(value: Number) -> Fraction:
+    """Read a parameter as the exact number it is written as.
+
+    >>> ratio(0.1), ratio("1/3"), ratio(2)
+    (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
+    """
+    return value if isinstance(value, Fraction) else Fraction(str(value))
+
+
+def at_most(left: np.ndarray, a: int, right: np.ndarray, b: int) -> Bools:
+    """Compare ``left * a <= right * b`` exactly, in int64 where it fits, else in big integers."""
+    reach = max(
+        int(np.abs(left).max(initial=0)) * abs(a), int(np.abs(right).max(initial=0)) * abs(b)
+    )
+    if reach < 2**63:
+        return np.asarray(left * a <= right * b, dtype=bool)
+    return np.asarray(left.astype(object) * a <= right.astype(object) * b, dtype=bool)
+
+
+def fits(*factors: int) -> bool:
+    """Whether a product stays well within int64."""
+    product = 1
+    for factor in factors:
+        product *= abs(factor)
+    return product < 2**62
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else _decimal(value)
+    return value
+
+
+def _decimal(value: Fraction) -> float | str:
+    return float(value) if ratio(float(value)) == value else str(value)

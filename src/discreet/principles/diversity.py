@@ -1,0 +1,349 @@
+"""Principles that ask for several well-represented values in a bag."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.groups import Groups
+from discreet.principles.base import (
+    Bools,
+    Feasibility,
+    Number,
+    Principle,
+    Rule,
+    at_most,
+    fits,
+    ratio,
+    require_ratio,
+    require_whole,
+)
+
+LDIVERSITY = "Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity, TKDD 2007"
+NUMERIC_GAP = (
+    "Values that differ but lie close together count as different: an income known to within "
+    "a few units is not a breach here. Proximity covers that."
+)
+
+
+@dataclass(frozen=True)
+class DistinctDiversity(Principle):
+    """Every bag holds at least ``l`` different values (l-diversity, section 4.1).
+
+    >>> DistinctDiversity(2).admits(Groups.of([["a", "a"], ["a", "a", "a", "b"]])).tolist()
+    [False, True]
+
+    **Guarantee**: nobody can be linked to a single value with certainty. It bounds no
+    probability: nine of ten people of a group may share one value.
+    """
+
+    title: ClassVar[str] = "distinct-diversity"
+    paper: ClassVar[str] = LDIVERSITY
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = (
+        "A value may be near certain in a group as long as others occur once. " + NUMERIC_GAP
+    )
+
+    l: int  # noqa: E741
+
+    def __post_init__(self) -> None:
+        require_whole("l", self.l)
+
+    def admits(self, groups: Groups) -> Bools:
+        """At least l distinct codes."""
+        return groups.distinct >= self.l
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable up to the number of distinct values."""
+        m = int(whole.distinct[0])
+        best = f"{whole.domain.attribute.name} has {m} distinct values: l ≤ {m}"
+        return Feasibility(m >= self.l, best)
+
+    @property
+    def least(self) -> int:
+        """One row per value."""
+        return self.l
+
+    def rules(self, whole: Groups) -> list[Rule]:  # noqa: ARG002
+        """The number of codes touched."""
+        from discreet.kernels.rules import DISTINCT
+
+        return [Rule(DISTINCT, self.l)]
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return f"At least {self.l} different sensitive values are possible for every person."
+
+
+@dataclass(frozen=True)
+class FrequencyDiversity(Principle):
+    """No value is more frequent than ``1/l`` in any bag (ANGEL, section 2; 1/l-probability).
+
+    >>> FrequencyDiversity(2).admits(Groups.of([["a", "a", "b"], ["a", "b", "b", "a"]])).tolist()
+    [False, True]
+
+    **Guarantee**: who knows all quasi-identifiers of a person believes any value of the person
+    with probability at most 1/l. It does not hold against someone who also knows the values of
+    other people of the group, or how the publisher's algorithm chooses its cuts.
+    """
+
+    title: ClassVar[str] = "frequency-diversity"
+    paper: ClassVar[str] = "Wong, Li, Fu, Wang, KDD 2006; Xiao and Tao: Anatomy, VLDB 2006"
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = (
+        "Someone who knows the values of some people of a group learns more about the rest. "
+        + NUMERIC_GAP
+    )
+
+    l: Number  # noqa: E741
+
+    def __post_init__(self) -> None:
+        require_ratio("l", self.l, 1)
+
+    def admits(self, groups: Groups) -> Bools:
+        """``l`` × the largest count is at most the size."""
+        exact = ratio(self.l)
+        return at_most(groups.largest, exact.numerator, groups.sizes, exact.denominator)
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable up to n over the count of the most frequent value."""
+        n, most = int(whole.sizes[0]), int(whole.largest[0])
+        best = (
+            f"{whole.domain.attribute.name}'s most frequent value covers {most / n:.1%} of rows: "
+            f"l ≤ {n // most}"
+        )
+        return Feasibility(bool(self.admits(whole)[0]), best)
+
+    @property
+    def least(self) -> int:
+        """A value that occurs once needs l - 1 others beside it."""
+        return math.ceil(ratio(self.l))
+
+    def rules(self, whole: Groups) -> list[Rule] | None:
+        """The largest share."""
+        from discreet.kernels.rules import SHARE
+
+        a, b = ratio(self.l).as_integer_ratio()
+        return [Rule(SHARE, a, b)] if fits(max(a, b), int(whole.sizes[0])) else None
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return (
+            "No sensitive value of a person can be told with probability above "
+            f"1/{self.l} from the person's quasi-identifiers."
+        )
+
+
+@dataclass(frozen=True)
+class EntropyDiversity(Principle):
+    """The entropy of every bag is at least ``log l`` (l-diversity, Definition 4.1).
+
+    Compared exactly: ``-Σ p log p ≥ log l`` with ``p = w/n`` is ``n^n ≥ l^n · Π w^w``. Floats
+    decide where they are far from equality, whole numbers where they are not.
+
+    >>> EntropyDiversity(2).admits(Groups.of([["a", "b"], ["a", "a", "b"]])).tolist()
+    [True, False]
+
+    **Guarantee**: every group is as mixed as l equally frequent values. A single value may
+    still be likelier than 1/l.
+    """
+
+    title: ClassVar[str] = "entropy-diversity"
+    paper: ClassVar[str] = LDIVERSITY
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = (
+        "The most frequent value of a group may be likelier than 1/l. " + NUMERIC_GAP
+    )
+
+    l: Number  # noqa: E741
+
+    def __post_init__(self) -> None:
+        require_ratio("l", self.l, 1)
+
+    def admits(self, groups: Groups) -> Bools:
+        """Entropy at least log l."""
+        sizes, weights = groups.sizes, groups.weights
+        margin = (
+            np.log(sizes)
+            - groups.sum(weights * np.log(weights)) / sizes
+            - math.log(ratio(self.l))
+        )
+        good = margin > 0
+        for g in np.flatnonzero(np.abs(margin) < 1e-9):
+            bag = weights[groups.offsets[g] : groups.offsets[g + 1]].tolist()
+            good[g] = self._is_diverse(bag)
+        return np.asarray(good, dtype=bool)
+
+    def _is_diverse(self, bag: list[int]) -> bool:
+        n, exact = sum(bag), ratio(self.l)
+        shared = math.gcd(*bag)  # dividing all weights leaves the distribution as it is
+        bag, n = [w // shared for w in bag], n // shared
+        return (
+            n**n * exact.denominator**n
+            >= exact.numerator**n * math.prod(w**w for w in bag)
+        )  # fmt: skip
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable up to the exponential of the table's entropy."""
+        shares = whole.weights / whole.sizes[0]
+        reach = math.exp(-float((shares * np.log(shares)).sum()))
+        best = (
+            f"{whole.domain.attribute.name} is as mixed as {reach:.4g} equal values: "
+            f"l ≤ {math.floor(reach * 100 + 1e-9) / 100:g}"
+        )
+        return Feasibility(bool(self.admits(whole)[0]), best)
+
+    @property
+    def least(self) -> int:
+        """At least l values are needed for an entropy of log l."""
+        return math.ceil(ratio(self.l))
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return f"Every group is at least as mixed as {self.l} equally frequent sensitive values."
+
+
+@dataclass(frozen=True)
+class RecursiveDiversity(Principle):
+    """With counts ``r1 ≥ r2 ≥ …``: ``r1 < c · (r_l + … + r_m)`` (l-diversity, Definition 4.2).
+
+    >>> RecursiveDiversity(c=2, l=2).admits(Groups.of([["a", "a", "b"], ["a", "a", "b", "c"]]))
+    array([False,  True])
+
+    **Guarantee**: even after ruling out l - 2 values, an adversary believes a person's value
+    with probability at most c/(c+1).
+    """
+
+    title: ClassVar[str] = "recursive-diversity"
+    paper: ClassVar[str] = LDIVERSITY
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = (
+        "With a large c one value may be near certain; the bound is c/(c+1). " + NUMERIC_GAP
+    )
+
+    c: Number
+    l: int  # noqa: E741
+
+    def __post_init__(self) -> None:
+        require_ratio("c", self.c, 0)
+        require_whole("l", self.l)
+
+    def admits(self, groups: Groups) -> Bools:
+        """Largest count strictly below c times the tail from the l-th on."""
+        exact = ratio(self.c)
+        tail = self._tail(groups)
+        strictly_more = ~at_most(tail, exact.numerator, groups.largest, exact.denominator)
+        return np.asarray(strictly_more, dtype=bool)
+
+    def _tail(self, groups: Groups) -> np.ndarray:
+        ranked = np.lexsort((-groups.weights, groups.owners))
+        rank = np.arange(len(ranked)) - np.repeat(groups.offsets[:-1], groups.distinct)
+        counts = np.where(rank >= self.l - 1, groups.weights[ranked], 0)
+        return groups.sum(counts)
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable for c above the ratio of the largest count to the tail."""
+        tail, most = int(self._tail(whole)[0]), int(whole.largest[0])
+        name = whole.domain.attribute.name
+        if tail == 0:
+            m = int(whole.distinct[0])
+            best = f"{name} has {m} distinct values: l ≤ {m}"
+        else:
+            best = f"{name} allows l = {self.l} for c > {most / tail:.4g}"
+        return Feasibility(bool(self.admits(whole)[0]), best)
+
+    @property
+    def least(self) -> int:
+        """At least l different values."""
+        return self.l
+
+    def rules(self, whole: Groups) -> list[Rule] | None:
+        """The ranked counts."""
+        from discreet.kernels.rules import RECURSIVE
+
+        a, b = ratio(self.c).as_integer_ratio()
+        n = int(whole.sizes[0])
+        return [Rule(RECURSIVE, a, b, self.l)] if fits(max(a, b), n) else None
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return (
+            f"Even with {max(self.l - 2, 0)} values ruled out, no sensitive value of a person is "
+            f"believed with probability above {_over_one_more(ratio(self.c))}."
+        )
+
+
+@dataclass(frozen=True)
+class AlphaK(Principle):
+    """At least ``k`` people, and no value more frequent than ``alpha``, in every bag.
+
+    (α,k)-anonymity (Wong et al., KDD 2006), with every sensitive value protected.
+
+    >>> AlphaK(alpha=0.5, k=3).admits(Groups.of([["a", "b"], ["a", "b", "c"]])).tolist()
+    [False, True]
+
+    **Guarantee**: k-anonymity, and a belief of at most α in any value.
+    """
+
+    title: ClassVar[str] = "alpha-k"
+    paper: ClassVar[str] = "Wong, Li, Fu, Wang: (α,k)-Anonymity, KDD 2006"
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = FrequencyDiversity.leaves_open
+
+    alpha: Number
+    k: int
+
+    def __post_init__(self) -> None:
+        require_ratio("alpha", self.alpha, 0, 1)
+        require_whole("k", self.k)
+
+    def admits(self, groups: Groups) -> Bools:
+        """Size at least k, largest share at most α."""
+        exact = ratio(self.alpha)
+        rare = at_most(groups.largest, exact.denominator, groups.sizes, exact.numerator)
+        return np.asarray((groups.sizes >= self.k) & rare, dtype=bool)
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable down to the share of the most frequent value."""
+        n, most = int(whole.sizes[0]), int(whole.largest[0])
+        best = (
+            f"{whole.domain.attribute.name}'s most frequent value covers {most} of {n} rows: "
+            f"α ≥ {math.ceil(most / n * 1000) / 1000:g} and k ≤ {n}"
+        )
+        return Feasibility(bool(self.admits(whole)[0]), best)
+
+    @property
+    def least(self) -> int:
+        """k, or as many as make one row no more than α."""
+        exact = ratio(self.alpha)
+        return max(self.k, math.ceil(1 / exact) if exact else 1)
+
+    def rules(self, whole: Groups) -> list[Rule] | None:
+        """The size and the largest share."""
+        from discreet.kernels.rules import SHARE, SIZE
+
+        p, q = ratio(self.alpha).as_integer_ratio()
+        if not fits(max(p, q), int(whole.sizes[0])):
+            return None
+        return [Rule(SIZE, self.k), Rule(SHARE, q, p)]
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return (
+            f"Every person looks the same as at least {self.k - 1} others, and no sensitive value "
+            f"of a person is believed with probability above {self.alpha}."
+        )
+
+
+def _over_one_more(c: Fraction) -> str:
+    bound = c / (c + 1)
+    return f"{bound.numerator}/{bound.denominator}"

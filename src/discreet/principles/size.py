@@ -1,0 +1,60 @@
+"""Principles that count people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from discreet.groups import Groups
+from discreet.principles.base import Bools, Feasibility, Principle, Rule, require_whole
+
+
+@dataclass(frozen=True)
+class KAnonymity(Principle):
+    """Every bag holds at least ``k`` people (Samarati and Sweeney, 1998; ANGEL, Definition 1).
+
+    >>> KAnonymity(2).admits(Groups.of([["flu"], ["flu", "flu"]])).tolist()
+    [False, True]
+
+    **Guarantee**: who knows all quasi-identifiers of a person and that the person is in the
+    table finds at least k records that fit. It says nothing about what those records contain:
+    if all k share one sensitive value, it is learned.
+    """
+
+    title: ClassVar[str] = "k-anonymity"
+    paper: ClassVar[str] = "Samarati and Sweeney, 1998; Sweeney, 2002"
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = (
+        "If all people of a group share a sensitive value, k-anonymity lets everyone learn it."
+    )
+    reads_values: ClassVar[bool] = False
+
+    k: int
+
+    def __post_init__(self) -> None:
+        require_whole("k", self.k)
+
+    def admits(self, groups: Groups) -> Bools:
+        """Size at least k."""
+        return groups.sizes >= self.k
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable up to the size of the table."""
+        n = int(whole.sizes[0])
+        return Feasibility(n >= self.k, f"the table has {n} rows: k ≤ {n}")
+
+    @property
+    def least(self) -> int:
+        """Exactly k."""
+        return self.k
+
+    def rules(self, whole: Groups) -> list[Rule]:  # noqa: ARG002
+        """The size, nothing else."""
+        from discreet.kernels.rules import SIZE
+
+        return [Rule(SIZE, self.k)]
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return f"Every person looks the same as at least {self.k - 1} others."

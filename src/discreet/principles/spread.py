@@ -1,0 +1,153 @@
+"""Principles that ask the numbers in a bag to be far apart: (k,e) and variance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.groups import Groups
+from discreet.principles.base import (
+    Bools,
+    Feasibility,
+    Number,
+    Principle,
+    Rule,
+    at_most,
+    fits,
+    ratio,
+    require_ratio,
+    require_whole,
+)
+
+NO_PROBABILITY = (
+    "It bounds which numbers are possible, not how likely they are: most people of a group may "
+    "share one number, or lie close together."
+)
+
+
+@dataclass(frozen=True)
+class KE(Principle):
+    """At least ``k`` different numbers, spread over a range of at least ``e``, in every bag.
+
+    (k,e)-anonymity: Zhang, Koudas, Srivastava, Yu, ICDE 2007, Definition 2.
+
+    >>> KE(k=3, e=2000).admits(Groups.of([[54000, 55000, 56000], [1, 1, 9999]])).tolist()
+    [True, False]
+
+    **Guarantee**: no number of a person can be ruled in below k possibilities, nor narrowed to
+    a range shorter than e. It bounds *which* numbers are possible, not how likely each is.
+    """
+
+    title: ClassVar[str] = "k-e"
+    paper: ClassVar[str] = "Zhang, Koudas, Srivastava, Yu, ICDE 2007"
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = NO_PROBABILITY
+
+    k: int
+    e: Number
+
+    def __post_init__(self) -> None:
+        require_whole("k", self.k)
+        require_ratio("e", self.e, 0)
+
+    def admits(self, groups: Groups) -> Bools:
+        """Distinct values at least k, range at least e."""
+        wide = self._range(groups) >= units(self.e, groups)
+        return np.asarray((groups.distinct >= self.k) & wide, dtype=bool)
+
+    def _range(self, groups: Groups) -> np.ndarray:
+        numbers = groups.domain.numbers
+        lowest, highest = groups.codes[groups.offsets[:-1]], groups.codes[groups.offsets[1:] - 1]
+        return np.asarray(numbers[highest] - numbers[lowest])
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable up to the number of distinct values and their range."""
+        m, spread = int(whole.distinct[0]), Fraction(int(self._range(whole)[0]))
+        spread /= 10**whole.domain.decimals
+        best = (
+            f"{whole.domain.attribute.name} has {m} distinct values over a range of "
+            f"{float(spread):g}: k ≤ {m}, e ≤ {float(spread):g}"
+        )
+        return Feasibility(bool(self.admits(whole)[0]), best)
+
+    @property
+    def least(self) -> int:
+        """One row per number."""
+        return self.k
+
+    def rules(self, whole: Groups) -> list[Rule]:
+        """The number of codes and their outermost numbers."""
+        from discreet.kernels.rules import SPREAD
+
+        return [Rule(SPREAD, self.k, units(self.e, whole), 0, whole.domain.numbers)]
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return (
+            f"For every person at least {self.k} different values are possible, "
+            f"spread over at least {self.e}."
+        )
+
+
+@dataclass(frozen=True)
+class Variance(Principle):
+    """The population variance of every bag is at least ``v`` (LeFevre et al., KDD 2006).
+
+    Population variance is monotone, sample variance is not. Compared in whole numbers:
+    ``n·Σx² - (Σx)² ≥ v·n²``.
+
+    >>> Variance(25).admits(Groups.of([[10, 20], [10, 19]])).tolist()
+    [True, False]
+
+    **Guarantee**: the numbers of a group scatter. A single far number among many equal ones is
+    enough for that, so it bounds no probability.
+    """
+
+    title: ClassVar[str] = "variance"
+    paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Workload-aware Anonymization, KDD 2006"
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = NO_PROBABILITY
+
+    v: Number
+
+    def __post_init__(self) -> None:
+        require_ratio("v", self.v, 0)
+
+    def admits(self, groups: Groups) -> Bools:
+        """``n·Σx² - (Σx)²`` at least ``v·n²``, in units of the column."""
+        exact = ratio(self.v) * 100**groups.domain.decimals
+        scatter, sizes = self._scatter(groups)
+        return at_most(sizes * sizes, exact.numerator, scatter, exact.denominator)
+
+    def _scatter(self, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+        numbers = groups.domain.numbers
+        sizes: np.ndarray = groups.sizes
+        shifted: np.ndarray = (numbers - numbers.min())[groups.codes]
+        weights: np.ndarray = groups.weights
+        n = int(sizes.max())
+        if not fits(n, n, int(shifted.max()) ** 2 + 1):
+            sizes, shifted, weights = (x.astype(object) for x in (sizes, shifted, weights))
+        first, second = groups.sum(weights * shifted), groups.sum(weights * shifted * shifted)
+        return sizes * second - first * first, sizes
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable up to the variance of the table."""
+        scatter, sizes = self._scatter(whole)
+        reach = Fraction(int(scatter[0]), int(sizes[0]) ** 2) / 100**whole.domain.decimals
+        best = f"{whole.domain.attribute.name} has a variance of {float(reach):.6g}: v ≤ that"
+        return Feasibility(bool(self.admits(whole)[0]), best)
+
+    @property
+    def promise(self) -> str:
+        """In words."""
+        return f"The sensitive values of every group have a variance of at least {self.v}."
+
+
+def units(amount: Number, groups: Groups) -> int:
+    """Give an amount in units of the attribute, rounded up: fewer units would be too little."""
+    return math.ceil(ratio(amount) * 10**groups.domain.decimals)

@@ -1,0 +1,191 @@
+"""Schema: what each column of a table is, who may learn it, and why we think so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from discreet.errors import SchemaError, name_closest
+from discreet.taxonomy import Taxonomy, TaxonomyRule
+
+if TYPE_CHECKING:
+    from discreet.microdata import TableLike
+
+
+class Role(StrEnum):
+    """What a column tells an adversary, and so what happens to it."""
+
+    IDENTIFIER = "identifier"
+    """Names a person. Never leaves."""
+    QUASI_IDENTIFIER = "quasi-identifier"
+    """Known to others and, together with the rest, identifying. Published blurred."""
+    SENSITIVE = "sensitive"
+    """What must not be learned about a person. Published, unlinked."""
+    OTHER = "other"
+    """Neither. Dropped unless the steward keeps it."""
+
+
+class Type(StrEnum):
+    """How the values of a column are written and ordered."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    DATE = "date"
+    ORDINAL = "ordinal"
+    CATEGORY = "category"
+    BOOLEAN = "boolean"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether differences between values mean something."""
+        return self in (Type.INTEGER, Type.DECIMAL, Type.DATE)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a range from one value to another means something."""
+        return self.numeric or self is Type.ORDINAL
+
+
+class Missing(StrEnum):
+    """What to do with a missing cell."""
+
+    REJECT = "reject"
+    """Refuse the table and say how many cells are missing."""
+    VALUE = "value"
+    """Treat missing as one value of its own."""
+    DROP = "drop"
+    """Leave the row out, and count it."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column: its role, its type, and how to read it.
+
+    ``order`` lists the values of an ordinal from low to high. ``decimals`` is the number of
+    digits kept after the point of a decimal; ``na`` lists the texts that mean missing.
+    """
+
+    name: str
+    role: Role
+    type: Type
+    missing: Missing = Missing.REJECT
+    taxonomy: Taxonomy | TaxonomyRule | None = None
+    order: tuple[str, ...] = ()
+    decimals: int | None = None
+    na: tuple[str, ...] = ()
+    keep: bool = False
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.type is Type.ORDINAL and not self.order:
+            raise SchemaError(
+                f"Column {self.name!r} is ordinal but has no order.",
+                hint='List its values from low to high: order = ["low", "middle", "high"].',
+                subject=self,
+            )
+        if self.keep and self.role is Role.IDENTIFIER:
+            raise SchemaError(
+                f"Column {self.name!r} is an identifier and cannot be kept.",
+                hint="Identifiers never leave. Give it another role if it names nobody.",
+                subject=self,
+            )
+
+    @property
+    def published(self) -> bool:
+        """Whether the column appears in a release at all."""
+        return self.keep or self.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes of a table, each with one role.
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [23, 41, 38], "disease": ["flu", "ulcer", "flu"]})
+    >>> schema = Schema.infer(frame, quasi_identifiers=["age"], sensitive=["disease"])
+    >>> schema["age"].type, schema["disease"].role
+    (<Type.INTEGER: 'integer'>, <Role.SENSITIVE: 'sensitive'>)
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        names = self.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SchemaError(
+                f"Columns with more than one role: {', '.join(map(repr, twice))}.",
+                hint="Give every column one role.",
+                subject=self,
+            )
+
+    @staticmethod
+    def infer(
+        frame: TableLike,
+        *,
+        quasi_identifiers: Sequence[str] | None = None,
+        sensitive: Sequence[str] | None = None,
+        identifiers: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+    ) -> Schema:
+        """Infer the types of all columns and propose the roles that are not given.
+
+        A role that is given is kept as given; the rest are proposed with a reason. Columns
+        named in ``keep`` are published unchanged, so they must be harmless.
+        """
+        from discreet.inference import infer
+
+        return infer(frame, quasi_identifiers, sensitive, identifiers, keep)
+
+    @property
+    def names(self) -> list[str]:
+        """Column names in table order."""
+        return [attribute.name for attribute in self.attributes]
+
+    def having(self, role: Role) -> list[Attribute]:
+        """Attributes of one role, in table order."""
+        return [attribute for attribute in self.attributes if attribute.role is role]
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of the quasi-identifiers."""
+        return [attribute.name for attribute in self.having(Role.QUASI_IDENTIFIER)]
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Names of the sensitive attributes."""
+        return [attribute.name for attribute in self.having(Role.SENSITIVE)]
+
+    @property
+    def published(self) -> Schema:
+        """The part of the schema that a release shows."""
+        return Schema(tuple(a for a in self.attributes if a.published))
+
+    def __getitem__(self, name: str) -> Attribute:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise SchemaError(
+            f"Column {name!r} is not in the schema.", hint=name_closest(name, self.names)
+        )
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def changed(self, *attributes: Attribute) -> Schema:
+        """Give a schema with these attributes in place of those of the same name."""
+        new = {attribute.name: attribute for attribute in attributes}
+        for name in new:
+            self[name]  # an unknown name raises before anything is replaced
+        return Schema(tuple(new.get(a.name, a) for a in self.attributes))
+
+    def with_taxonomies(self, taxonomies: dict[str, Taxonomy | TaxonomyRule]) -> Schema:
+        """Give a schema in which the named attributes have these taxonomies."""
+        return self.changed(
+            *(replace(self[name], taxonomy=taxonomy) for name, taxonomy in taxonomies.items())
+        )

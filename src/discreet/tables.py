@@ -1,0 +1,158 @@
+"""Tables in: any file or frame becomes one polars frame, nothing guessed, nothing lost."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import polars as pl
+
+from discreet.errors import MicrodataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+TableLike: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table"
+
+READABLE = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".ods")
+
+
+def read_table(source: TableLike) -> pl.DataFrame:
+    """Read a path, or take a polars, pandas or Arrow table, as a polars frame.
+
+    Text files and spreadsheets come back as text: a zip code ``01234`` must not become a
+    number before the schema has said what it is.
+    """
+    if isinstance(source, str | Path):
+        frame = _read_file(Path(source))
+    elif isinstance(source, pl.DataFrame):
+        frame = source
+    elif isinstance(source, pl.LazyFrame):
+        frame = source.collect()
+    else:
+        frame = _from_foreign(source)
+    if frame.width == 0 or frame.height == 0:
+        raise MicrodataError(
+            "The table has no rows." if frame.width else "The table has no columns.",
+            hint="Give a table with a header and at least one row.",
+        )
+    return frame
+
+
+def _read_file(path: Path) -> pl.DataFrame:
+    if not path.is_file():
+        raise MicrodataError(
+            f"{path}: no such file.", hint="Check the path; a plan's paths start at the plan."
+        )
+    suffix = path.suffix.lower()
+    try:
+        if suffix in (".csv", ".tsv", ".txt"):
+            return _read_csv(path)
+        if suffix in (".parquet", ".pq"):
+            return pl.read_parquet(path)
+        if suffix in (".xlsx", ".xls", ".ods"):
+            return _read_sheet(path)
+    except MicrodataError:
+        raise
+    except Exception as error:  # every reader has its own exceptions; all mean the same here
+        raise MicrodataError(
+            f"{path.name}: cannot be read as {suffix[1:]} ({_first_line(error)}).",
+            hint="Check that the file is complete and of the kind its name says.",
+        ) from error
+    raise MicrodataError(
+        f"{path.name}: {suffix or 'a file without an ending'} is not a kind discreet reads.",
+        hint="Give one of " + ", ".join(READABLE) + ".",
+    )
+
+
+def _read_csv(path: Path) -> pl.DataFrame:
+    """Read text cells with pyarrow, which refuses ragged lines where polars would fill them."""
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            start = file.read(1 << 16)
+    except UnicodeDecodeError as error:
+        raise MicrodataError(
+            f"{path.name}: byte {error.start} is not UTF-8.",
+            hint="Save the file as UTF-8, for example with: iconv -f latin1 -t utf-8.",
+        ) from error
+    if not start.strip():
+        raise MicrodataError(f"{path.name}: the file is empty.")
+    separator = _find_separator(start)
+    header = next(csv.reader(start.splitlines(), delimiter=separator))
+    _refuse_header(header, path.name)
+    try:
+        table = pa_csv.read_csv(
+            path,
+            parse_options=pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                column_types={name: pa.string() for name in header},
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+        if found is None:
+            raise
+        row, expected, got = found.groups()
+        raise MicrodataError(
+            f"{path.name}: line {row} has {got} cells, the header has {expected}.",
+            hint=f"Quote cells that contain {separator!r}, or fill in the missing cells.",
+        ) from error
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.rename({name: name.strip() for name in frame.columns})
+
+
+def _find_separator(start: str) -> str:
+    first = start.splitlines()[0]
+    return max((",", ";", "\t", "|"), key=first.count)
+
+
+def _refuse_header(header: list[str], source: str) -> None:
+    names = Counter(name.strip() for name in header)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice or "" in names:
+        what = "has a column without a name" if "" in names else f"repeats the column {twice[0]!r}"
+        raise MicrodataError(f"{source}: the header {what}.", hint="Name every column once.")
+
+
+def _read_sheet(path: Path) -> pl.DataFrame:
+    frame = pl.read_excel(path, infer_schema_length=0)
+    _refuse_header(frame.columns, path.name)
+    return frame
+
+
+def _from_foreign(source: Any) -> pl.DataFrame:
+    """Take a pandas or Arrow table; a column of mixed types becomes text."""
+    if hasattr(source, "iloc"):
+        columns = {}
+        for name in source.columns:
+            column = source[name]
+            try:
+                columns[str(name)] = pl.from_pandas(column)
+            except Exception:  # pyarrow refuses mixed columns with several exception types
+                texts = [None if _is_nothing(cell) else str(cell) for cell in column]
+                columns[str(name)] = pl.Series(texts, dtype=pl.String)
+        return pl.DataFrame(columns)
+    if hasattr(source, "__arrow_c_stream__"):
+        return pl.DataFrame(source)
+    raise MicrodataError(
+        f"A {type(source).__name__} is not a table.",
+        hint="Give a path, or a polars, pandas or Arrow table.",
+    )
+
+
+def _is_nothing(cell: object) -> bool:
+    return cell is None or cell != cell  # NaN and NaT differ from themselves
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0][:200]
