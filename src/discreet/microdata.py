@@ -72,6 +72,10 @@ class Microdata:
             {name: self.domains[name].series().gather(codes) for name, codes in self.codes.items()}
         )
 
+    def head(self, n: int) -> Microdata:
+        """Give the first ``n`` people as a table of their own."""
+        return read(self.to_polars().head(n), self.schema.published)
+
     def count_unique(self, names: Sequence[str] | None = None) -> int:
         """Count the people whose values on the quasi-identifiers nobody else has."""
         names = self.quasi_identifiers if names is None else list(names)

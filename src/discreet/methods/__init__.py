@@ -1,0 +1,23 @@
+"""Methods: ways of making a release. To add one: one file, one line below."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.methods.generalization import Generalization
+from discreet.microdata import Microdata
+from discreet.release import Method, Release
+
+REGISTRY: dict[str, type[Method]] = {method.title: method for method in (Generalization,)}
+
+
+def publish(data: Microdata, method: Method, *, seed: int | None = None) -> Release:
+    """Make a release from microdata.
+
+    Randomness, where a method needs it, comes from the operating system; with a ``seed`` the
+    release can be made again. The seed stays with the steward: who knows it can undo shuffles.
+    """
+    return method.publish(data, np.random.default_rng(seed))
+
+
+__all__ = ["REGISTRY", "Generalization", "publish"]

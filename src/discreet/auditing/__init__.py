@@ -1,0 +1,225 @@
+"""Audit: what an adversary may believe about each person, from the published tables.
+
+The auditor shares with the publisher only ``Groups`` and the principles. It reads the release,
+matches it with the microdata, and asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.auditing.candidates import Candidates, find_candidates
+from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
+from discreet.errors import SchemaError, StoreError, name_closest
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.principles.base import Principle, demands
+from discreet.release import Promise, Release
+
+if TYPE_CHECKING:
+    from discreet.evaluate.loss import Loss
+
+
+@dataclass(frozen=True)
+class Check:
+    """One principle on one attribute, and how many people it fails for."""
+
+    principle: Principle
+    attribute: str | None
+    breaches: int
+
+
+@dataclass(frozen=True, eq=False)
+class AuditReport:
+    """The auditor's findings. The steward's and the reviewer's, never part of a release."""
+
+    people: int
+    records: int
+    groups: int
+    promise: Promise
+    checks: list[Check]
+    identity: IdentityRisk
+    presets: dict[str, bool]
+    beliefs: dict[str, NDArray[np.float64]]
+    """Per sensitive attribute and person the largest belief in any value."""
+    truths: dict[str, NDArray[np.float64]]
+    """Per sensitive attribute and person the belief in the person's own value."""
+    candidates: NDArray[np.int64]
+    """Per person the number of candidate records; 0 if no group covers the person."""
+    breached: NDArray[np.bool_]
+    worst: Fraction | None
+    """The largest belief in any value of anyone, exactly."""
+    loss: Loss
+    rows: NDArray[np.int64]
+
+    @property
+    def max_belief(self) -> float | None:
+        """Largest belief in any sensitive value of anyone; 1 means somebody's value is certain."""
+        return None if self.worst is None else float(self.worst)
+
+    @property
+    def breaches(self) -> int:
+        """Number of people for whom the promise does not hold."""
+        return int(self.breached.sum())
+
+    @property
+    def uncovered(self) -> int:
+        """People of the microdata whom no published group covers."""
+        return int((self.candidates == 0).sum())
+
+    @property
+    def problems(self) -> list[str]:
+        """Everything that keeps a reviewer from signing."""
+        found = [
+            f"{check.principle} fails for {check.breaches} people"
+            + (f" on {check.attribute}" if check.attribute else "")
+            for check in self.checks
+            if check.breaches
+        ]
+        if self.uncovered:
+            found.append(
+                f"{self.uncovered} people of the microdata are in no published group: "
+                "is this the table the release was made from?"
+            )
+        if self.records != self.people:
+            found.append(f"the release has {self.records} records for {self.people} people")
+        return found
+
+    @property
+    def kept(self) -> bool:
+        """Whether the release keeps its promise for everybody in the microdata."""
+        return not self.problems
+
+    @cached_property
+    def per_person(self) -> pl.DataFrame:
+        """One row per person: number of the row in the source, candidates, beliefs, breach."""
+        columns: dict[str, Any] = {"row": self.rows, "candidates": self.candidates}
+        for name, belief in self.beliefs.items():
+            columns[f"belief: {name}"] = belief
+            columns[f"belief in truth: {name}"] = self.truths[name]
+        return pl.DataFrame({**columns, "breach": self.breached})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the findings as plain values, for ``--json``."""
+        from discreet.auditing.report import summarize
+
+        return summarize(self)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write a page that needs nothing but a browser."""
+        from discreet.auditing.report import write_html
+
+        return write_html(self, Path(path))
+
+
+def audit(
+    release: Release | str | Path,
+    data: Microdata,
+    *,
+    principle: Principle | None = None,
+    population: int | None = None,
+    presets: list[str] | None = None,
+) -> AuditReport:
+    """Examine a release against the microdata it was made from.
+
+    ``release`` is a loaded release or its folder. The promise examined is the release's own, or
+    the given ``principle``. ``population`` is the number of people the table is a sample of;
+    ``presets`` names published rules that must hold as well.
+
+    >>> import discreet as dc
+    >>> data = dc.datasets.adult(sensitive="occupation").head(200)
+    >>> original = dc.publish(data, dc.Generalization(dc.KAnonymity(1)))
+    >>> dc.audit(original, data).max_belief
+    1.0
+    """
+    from discreet.evaluate.loss import measure_loss
+
+    if not isinstance(release, Release):
+        from discreet.store import load
+
+        release = load(release)
+    _refuse_other_table(release, data)
+    wanted = [_find_preset(name) for name in presets or []]
+    found = find_candidates(release, data)
+    seen = found.of >= 0
+    members = found.believe(None)
+    candidates = np.where(seen, members.sizes[found.of], 0)
+    bags = {name: found.believe(name) for name in release.schema.sensitive}
+    checks, breached = [], np.zeros(data.n, dtype=bool)
+    for part, name in demands(principle or release.promise.principle, release.schema.sensitive):
+        good = part.admits(members if name is None else bags[name])
+        failing = seen & ~good[found.of]
+        checks.append(Check(part, name, int(failing.sum())))
+        breached |= failing
+    identity = measure_identity(candidates[seen] if seen.any() else np.ones(1, int), population)
+    beliefs = {name: _spread(found, bag.largest / bag.sizes) for name, bag in bags.items()}
+    worst = max((_worst(bag) for bag in bags.values()), default=None)
+    return AuditReport(
+        people=data.n,
+        records=found.classes.table.height,
+        groups=found.classes.count,
+        promise=release.promise,
+        checks=checks,
+        identity=identity,
+        presets={preset.name: preset.admits(identity.smallest) for preset in wanted},
+        beliefs=beliefs,
+        truths={name: _believe_truth(found, bag, data, name) for name, bag in bags.items()},
+        candidates=candidates,
+        breached=breached,
+        worst=worst,
+        loss=measure_loss(release, data),
+        rows=np.arange(data.n) if data.rows is None else data.rows,
+    )
+
+
+def _refuse_other_table(release: Release, data: Microdata) -> None:
+    for attribute in release.schema:
+        if attribute.name not in data.codes:
+            raise SchemaError(
+                f"The release publishes {attribute.name!r}, which this microdata does not have.",
+                hint=name_closest(attribute.name, list(data.codes)),
+            )
+    if release.method != "generalization":
+        raise StoreError(f"There is no audit for releases by {release.method!r}.")
+
+
+def _find_preset(name: str) -> Preset:
+    if name not in PRESETS:
+        raise SchemaError(f"There is no preset {name!r}.", hint=name_closest(name, list(PRESETS)))
+    return PRESETS[name]
+
+
+def _spread(found: Candidates, per_set: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(found.of >= 0, per_set[found.of], 0.0)
+
+
+def _worst(bags: Groups) -> Fraction:
+    shares = bags.largest / bags.sizes
+    near = np.flatnonzero(shares >= shares.max() - 1e-12)
+    return max(Fraction(int(bags.largest[g]), int(bags.sizes[g])) for g in near)
+
+
+def _believe_truth(
+    found: Candidates, bags: Groups, data: Microdata, name: str
+) -> NDArray[np.float64]:
+    """Look up, for each person, the weight of the person's own value in the person's bag."""
+    code_of = {text: code for code, text in enumerate(bags.domain.texts)}
+    translate = np.array([code_of.get(text, -1) for text in data.domains[name].texts])
+    own = translate[data.codes[name]]
+    size = bags.domain.size
+    keys = bags.owners * size + bags.codes
+    wanted = found.of * size + own
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    hit = (keys[at] == wanted) & (found.of >= 0) & (own >= 0)
+    return np.where(hit, bags.weights[at] / bags.sizes[found.of], 0.0)
+
+
+__all__ = ["PRESETS", "AuditReport", "Check", "IdentityRisk", "Preset", "audit"]

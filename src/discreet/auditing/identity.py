@@ -1,0 +1,92 @@
+"""Identity risk: how likely is a record put down to the right person?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A published rule on identity risk, with its exact meaning."""
+
+    name: str
+    meaning: str
+    threshold: Fraction
+    """The largest admissible risk of one person."""
+
+    def admits(self, smallest: int) -> bool:
+        """Whether a smallest candidate set of this size keeps the rule.
+
+        >>> PRESETS["risk-0.09"].admits(11), PRESETS["risk-0.09"].admits(12)
+        (False, True)
+        """
+        return smallest > 0 and Fraction(1, smallest) <= self.threshold
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "cell-11",
+            "No cell of fewer than 11 people (k ≥ 11), the US CMS cell size rule.",
+            Fraction(1, 11),
+        ),
+        Preset(
+            "risk-0.09",
+            "No person at a risk above 0.09 (k ≥ 12, because 1/11 > 0.09), the threshold of EMA "
+            "Policy 0070 and Health Canada.",
+            Fraction(9, 100),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class IdentityRisk:
+    """Three adversaries who try to name the people behind records.
+
+    The *prosecutor* knows that the target is in the table: risk 1 / candidates. The *journalist*
+    knows only that the target is one of a ``population`` the table is a sample of: a group of f
+    records then stands for about f · N/n people. The *marketer* wants as many right guesses as
+    possible: the expected share of people named rightly.
+    """
+
+    smallest: int
+    """Fewest candidate records of anyone."""
+    prosecutor: Fraction
+    """Largest risk of one person."""
+    marketer: Fraction
+    """Expected share of people put down to the right record."""
+    population: int | None = None
+    journalist: Fraction | None = None
+    """Largest risk of one person, seen from the population."""
+
+
+def measure_identity(candidates: NDArray[np.int64], population: int | None) -> IdentityRisk:
+    """Measure from each person's number of candidate records.
+
+    >>> risk = measure_identity(np.array([2, 2, 4, 4, 4, 4]), population=60)
+    >>> risk.prosecutor, risk.marketer, risk.journalist
+    (Fraction(1, 2), Fraction(1, 3), Fraction(1, 20))
+    """
+    n = len(candidates)
+    smallest = int(candidates.min())
+    sizes, people = np.unique(candidates, return_counts=True)
+    expected = sum(
+        (Fraction(int(p), int(s)) for s, p in zip(sizes, people, strict=True)), Fraction(0)
+    )
+    journalist = None
+    if population is not None:
+        if population < n:
+            raise SchemaError(
+                f"The population ({population}) is smaller than the table ({n} people).",
+                hint="Give the number of people the table was drawn from.",
+            )
+        journalist = Fraction(1, smallest) * n / population
+    return IdentityRisk(smallest, Fraction(1, smallest), expected / n, population, journalist)

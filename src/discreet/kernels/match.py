@@ -1,0 +1,107 @@
+"""Matching points with boxes by splitting both until few boxes are left."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.kernels import compiled
+
+FEW = 6
+"""So many boxes are tried one by one."""
+
+
+@compiled
+def _covers(flags, places, strides, which, box, point):
+    for a in range(places.shape[0]):
+        if not flags[places[a] + which[a, box] * strides[a] + point[a]]:
+            return False
+    return True
+
+
+@compiled
+def _choose(low, high, boxes, start, end):
+    """Find the attribute and code that leave the fewest boxes on the fuller side."""
+    d, best, attribute, cut = low.shape[0], end - start, -1, 0
+    for a in range(d):
+        total = 0
+        for j in range(start, end):
+            total += low[a, boxes[j]] + high[a, boxes[j]]
+        middle = total // (2 * (end - start))
+        left = right = 0
+        for j in range(start, end):
+            left += low[a, boxes[j]] <= middle
+            right += high[a, boxes[j]] > middle
+        if max(left, right) < best:
+            best, attribute, cut = max(left, right), a, middle
+    return attribute, cut
+
+
+@compiled
+def match(points, low, high, flags, places, strides, which):
+    """Give all (point, box) pairs in which the box covers the point.
+
+    ``low`` and ``high`` bound each box per attribute; ``flags`` tell exactly what it covers.
+    """
+    n, d = points.shape
+    count = low.shape[1]
+    order = np.arange(n)
+    boxes = np.arange(count)
+    # a node: its points, order[p0:p1], and its boxes, boxes[b0:b1], on a stack of boxes
+    stack = np.empty((64, 4), np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, n, 0, count
+    top = 1
+    pairs = np.empty((max(n, 16), 2), np.int64)
+    found = 0
+    while top:
+        top -= 1
+        p0, p1, b0, b1 = stack[top]
+        attribute, cut = -1, 0
+        if p1 - p0 > 1 and b1 - b0 > FEW:
+            attribute, cut = _choose(low, high, boxes, b0, b1)
+        if attribute < 0:
+            for i in range(p0, p1):
+                for j in range(b0, b1):
+                    if _covers(flags, places, strides, which, boxes[j], points[order[i]]):
+                        if found == pairs.shape[0]:
+                            bigger = np.empty((2 * found, 2), np.int64)
+                            bigger[:found] = pairs
+                            pairs = bigger
+                        pairs[found, 0], pairs[found, 1] = order[i], boxes[j]
+                        found += 1
+            continue
+        middle, i = p0, p1 - 1
+        while middle <= i:
+            if points[order[middle], attribute] <= cut:
+                middle += 1
+            else:
+                order[middle], order[i] = order[i], order[middle]
+                i -= 1
+        # the node's own boxes are the last on the stack: both sides are written after them
+        need = b1 + 2 * (b1 - b0)
+        if need > boxes.shape[0]:
+            longer = np.empty(2 * need, np.int64)
+            longer[: boxes.shape[0]] = boxes
+            boxes = longer
+        write = b1
+        for j in range(b0, b1):
+            if high[attribute, boxes[j]] > cut:
+                boxes[write] = boxes[j]
+                write += 1
+        right_end = write
+        for j in range(b0, b1):
+            if low[attribute, boxes[j]] <= cut:
+                boxes[write] = boxes[j]
+                write += 1
+        if top + 2 > stack.shape[0]:
+            taller = np.empty((2 * stack.shape[0], 4), np.int64)
+            taller[: stack.shape[0]] = stack
+            stack = taller
+        if middle < p1 and right_end > b1:
+            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = middle, p1, b1, right_end
+            top += 1
+        if p0 < middle and write > right_end:
+            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = (
+                p0, middle, right_end, write,
+            )  # fmt: skip
+            top += 1
+    return pairs[:found]

@@ -1,0 +1,173 @@
+"""The manifest: a release described as a Frictionless data package, field by allowed field.
+
+Nothing gets into a manifest by being part of an object: every key is written here by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from discreet.errors import StoreError
+from discreet.principles import All, make_principle
+from discreet.principles.base import Principle
+from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.schema import Attribute, Missing, Role, Schema, Type
+from discreet.taxonomy import Taxonomy
+
+VERSION = 1
+FRICTIONLESS_TYPE = {
+    Type.INTEGER: "integer",
+    Type.DECIMAL: "number",
+    Type.DATE: "date",
+    Type.ORDINAL: "string",
+    Type.CATEGORY: "string",
+    Type.BOOLEAN: "boolean",
+}
+
+
+def describe(release: Release, format: str) -> dict[str, Any]:
+    """Write the manifest of a release."""
+    return {
+        "profile": "data-package",
+        "name": f"discreet-{release.method}",
+        "title": f"Release by {release.method}",
+        "resources": [
+            {
+                "name": name,
+                "type": "table",
+                "path": f"{name}.{format}",
+                "format": format,
+                "scheme": "file",
+                "encoding": "utf-8",
+                "schema": {
+                    "fields": [_describe_column(release, table, c) for c in table.columns],
+                    "missingValues": [""],
+                },
+            }
+            for name, table in release.tables.items()
+        ],
+        "discreet": {
+            "manifest": VERSION,
+            "method": release.method,
+            "parameters": dict(release.parameters),
+            "promise": {
+                "principles": [_describe_principle(p) for p in release.promise.principle.parts],
+                "guarantee": release.promise.guarantee,
+                "leaves_open": list(release.promise.leaves_open),
+            },
+            "attributes": [
+                _describe_attribute(a, release.recodings[a.name]) for a in release.schema
+            ],
+            "suppressed": "nothing; an empty cell was missing in the source",
+        },
+    }
+
+
+def _describe_principle(principle: Principle) -> dict[str, Any]:
+    return {"name": principle.title, **principle.parameters(), "paper": principle.paper}
+
+
+def _describe_column(release: Release, table: pl.DataFrame, column: str) -> dict[str, str]:
+    dtype = table.schema[column]
+    if dtype.is_integer():
+        kind = "integer"
+    elif dtype.is_float():
+        kind = "number"
+    else:
+        kind = {pl.Boolean: "boolean", pl.Date: "date"}.get(dtype.base_type(), "string")
+    described = {"name": column, "type": kind}
+    for attribute in release.schema:
+        recoding = release.recodings[attribute.name]
+        if column in recoding.columns(attribute.name):
+            described["role"] = str(attribute.role)
+            described["transformation"] = str(recoding.transformation)
+    return described
+
+
+def _describe_attribute(attribute: Attribute, recoding: Recoding) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "name": attribute.name,
+        "role": str(attribute.role),
+        "type": str(attribute.type),
+        "missing": str(attribute.missing),
+        "transformation": str(recoding.transformation),
+        "missing_is_a_value": recoding.missing,
+    }
+    if attribute.decimals is not None:
+        described["decimals"] = attribute.decimals
+    if attribute.order:
+        described["order"] = list(attribute.order)
+    if attribute.na:
+        described["na"] = list(attribute.na)
+    if recoding.domain:
+        described["domain"] = recoding.domain
+    if recoding.labels:
+        described["labels"] = recoding.labels
+    # a taxonomy of quasi-identifiers could list values the labels hide; of sensitive values,
+    # which are published exactly, it tells how far apart they are
+    if attribute.role is Role.SENSITIVE and isinstance(attribute.taxonomy, Taxonomy):
+        described["taxonomy"] = attribute.taxonomy.to_paths()
+    return described
+
+
+def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, dict[str, str]]]:
+    """Read a manifest back: a release without its tables, and how each table is stored."""
+    try:
+        ours = manifest["discreet"]
+        if ours["manifest"] != VERSION:
+            raise StoreError(
+                f"The release has manifest version {ours['manifest']}; this discreet reads "
+                f"{VERSION}.",
+                hint="Install the version of discreet that wrote it.",
+            )
+        principles = [
+            make_principle({k: v for k, v in p.items() if k != "paper"})
+            for p in ours["promise"]["principles"]
+        ]
+        promise = Promise(
+            principles[0] if len(principles) == 1 else All(tuple(principles)),
+            ours["promise"]["guarantee"],
+            tuple(ours["promise"]["leaves_open"]),
+        )
+        schema = Schema(tuple(_understand_attribute(a) for a in ours["attributes"]))
+        recodings = {
+            a["name"]: Recoding(
+                Transformation(a["transformation"]),
+                a.get("labels", {}),
+                a.get("domain", []),
+                a["missing_is_a_value"],
+            )
+            for a in ours["attributes"]
+        }
+        stored = {
+            resource["name"]: {
+                "path": resource["path"],
+                **{f["name"]: f["type"] for f in resource["schema"]["fields"]},
+            }
+            for resource in manifest["resources"]
+        }
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise StoreError(
+            f"datapackage.json is not a discreet manifest ({type(error).__name__}: {error}).",
+            hint="Give the folder that discreet wrote, unchanged.",
+        ) from error
+    release = Release(ours["method"], dict(ours["parameters"]), promise, schema, recodings, {})
+    return release, stored
+
+
+def _understand_attribute(described: dict[str, Any]) -> Attribute:
+    paths = described.get("taxonomy")
+    role = Role(described["role"])
+    return Attribute(
+        described["name"],
+        role,
+        Type(described["type"]),
+        missing=Missing(described["missing"]),
+        taxonomy=Taxonomy.from_paths(paths) if paths else None,
+        order=tuple(described.get("order", ())),
+        decimals=described.get("decimals"),
+        na=tuple(described.get("na", ())),
+        keep=role is Role.OTHER,
+    )

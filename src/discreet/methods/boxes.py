@@ -1,0 +1,169 @@
+"""Boxes: the extent of each group on each quasi-identifier, as labels and as numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.domain import MISSING, Domain
+from discreet.errors import SchemaError
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.partition import Partition
+from discreet.partitioners.mondrian import Categories
+from discreet.release import Recoding, Transformation
+
+ANY = "*"
+LONGEST_SET = 12
+"""A set of more values is labelled by its first and last; the manifest lists them all."""
+
+
+def blur(
+    data: Microdata, partition: Partition, names: list[str], categories: Categories
+) -> tuple[pl.DataFrame, dict[str, Recoding]]:
+    """Give one row per group with the extents of the named attributes, and how to read them."""
+    columns: dict[str, pl.Series] = {}
+    recodings: dict[str, Recoding] = {}
+    for name in names:
+        domain, codes = data.domains[name], data.codes[name][partition.order]
+        if categories == "ancestor" and domain.taxonomy is not None:
+            made, recodings[name] = _blur_to_ancestor(domain, codes, partition)
+        elif domain.attribute.type.ordered:
+            made, recodings[name] = _blur_to_interval(domain, codes, partition)
+        else:
+            made, recodings[name] = _blur_to_set(domain, codes, partition)
+        for column, series in zip(recodings[name].columns(name), made, strict=True):
+            if column in columns or (column != name and column in data.codes):
+                raise SchemaError(
+                    f"Column {column!r} has a name that the release needs for {name!r}.",
+                    hint="Rename the column.",
+                )
+            columns[column] = series.alias(column)
+    return pl.DataFrame(list(columns.values())), recodings
+
+
+def _extent(
+    codes: NDArray[np.int32], partition: Partition
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    starts = partition.offsets[:-1]
+    return np.minimum.reduceat(codes, starts), np.maximum.reduceat(codes, starts)
+
+
+def _blur_to_interval(
+    domain: Domain, codes: NDArray[np.int32], partition: Partition
+) -> tuple[list[pl.Series], Recoding]:
+    low, high = _extent(codes, partition)
+    absent = np.zeros(partition.count, dtype=bool)
+    if domain.missing:
+        missing = domain.size - 1
+        absent = high == missing
+        known = np.where(codes == missing, -1, codes)
+        high = np.maximum.reduceat(known, partition.offsets[:-1])
+    only_missing = high < 0
+    pairs = low.astype(np.int64) * domain.size + np.where(only_missing, low, high)
+    distinct, which = np.unique(pairs * 2 + absent, return_inverse=True)
+    texts = [
+        _write_interval(domain, int(p) // 2 // domain.size, int(p) // 2 % domain.size, bool(p % 2))
+        for p in distinct
+    ]
+    values = domain.series()
+    ends = [values.gather(np.where(only_missing, domain.size - 1, e)) for e in (low, high)]
+    labels = pl.Series(texts, dtype=pl.Enum(texts)).gather(which)
+    recoding = Recoding(
+        Transformation.INTERVAL,
+        domain=[domain.texts[0], domain.texts[len(domain.values) - 1]],
+        missing=domain.missing,
+    )
+    flags = [pl.Series(absent)] if domain.missing else []
+    return [labels, *ends, *flags], recoding
+
+
+def _write_interval(domain: Domain, low: int, high: int, absent: bool) -> str:
+    if low == domain.size - 1 and domain.missing:
+        return MISSING
+    known = len(domain.values) - 1
+    if (low, high, absent) == (0, known, domain.missing) and domain.size > 1:
+        return ANY
+    text = domain.texts[low] if low == high else f"[{domain.texts[low]}, {domain.texts[high]}]"
+    return f"{text} or {MISSING}" if absent else text
+
+
+def _blur_to_set(
+    domain: Domain, codes: NDArray[np.int32], partition: Partition
+) -> tuple[list[pl.Series], Recoding]:
+    which, sets = _find_sets(domain, codes, partition)
+    labels: dict[str, list[str]] = {}
+    for members in sets:
+        label = _write_set(domain, members)
+        free, copy = label, 1
+        while free in labels:
+            copy += 1
+            free = f"{label} ({copy})"
+        labels[free] = [domain.texts[code] for code in members]
+    texts = pl.Series(list(labels), dtype=pl.Enum(list(labels)))
+    recoding = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
+    return [texts.gather(which)], recoding
+
+
+def _find_sets(
+    domain: Domain, codes: NDArray[np.int32], partition: Partition
+) -> tuple[NDArray[np.int64], list[list[int]]]:
+    """Number the distinct sets of codes; give each group's number and each set's codes."""
+    if domain.size <= 63:
+        bits = np.int64(1) << codes.astype(np.int64)
+        masks = np.bitwise_or.reduceat(bits, partition.offsets[:-1])
+        distinct, which = np.unique(masks, return_inverse=True)
+        return which, [[c for c in range(domain.size) if int(m) >> c & 1] for m in distinct]
+    groups = Groups.from_labels(partition.sorted_labels, codes, domain, count=partition.count)
+    bags = [
+        groups.codes[start:end].tobytes()
+        for start, end in zip(groups.offsets[:-1], groups.offsets[1:], strict=True)
+    ]
+    numbers = {bag: number for number, bag in enumerate(sorted(set(bags)))}
+    sets = [np.frombuffer(bag, dtype=np.int32).tolist() for bag in numbers]
+    return np.array([numbers[bag] for bag in bags]), sets
+
+
+def _write_set(domain: Domain, members: list[int]) -> str:
+    if len(members) == 1:
+        return domain.texts[members[0]]
+    if len(members) == domain.size:
+        return ANY
+    if domain.taxonomy is not None and members[-1] < len(domain.values):
+        name = domain.taxonomy.cover(members)
+        if name is not None and name not in domain.texts:
+            return name
+    if len(members) > LONGEST_SET:
+        first, last = domain.texts[members[0]], domain.texts[members[-1]]
+        return f"{{{first}, …, {last}: {len(members)} values}}"
+    return "{" + ", ".join(domain.texts[code] for code in members) + "}"
+
+
+def _blur_to_ancestor(
+    domain: Domain, codes: NDArray[np.int32], partition: Partition
+) -> tuple[list[pl.Series], Recoding]:
+    """Publish lowest common ancestors; a label stands for all leaves below its node."""
+    tree = domain.taxonomy
+    assert tree is not None
+    low, high = _extent(codes, partition)
+    pairs, which = np.unique(low.astype(np.int64) * domain.size + high, return_inverse=True)
+    labels: dict[str, list[str]] = {}
+    names = []
+    for pair in pairs:
+        first, last = int(pair) // domain.size, int(pair) % domain.size
+        if first == last:
+            name, leaves = domain.texts[first], [domain.texts[first]]
+        elif last >= len(tree.leaves):  # with missing, nothing short of everything covers it
+            name, leaves = ANY, list(domain.texts)
+        else:
+            node = tree.ancestor(first, last)
+            name, leaves = node.name, list(domain.texts[node.low : node.high])
+            if node.parent < 0:
+                name = ANY
+        if labels.setdefault(name, leaves) != leaves:
+            name = f"{name} ({len(leaves)} values)"
+            labels[name] = leaves
+        names.append(name)
+    texts = pl.Series(names, dtype=pl.Enum(list(labels))).gather(which)
+    return [texts], Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)

@@ -1,0 +1,107 @@
+"""Release: what the public gets, and nothing else."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+import polars as pl
+
+from discreet.principles.base import Principle
+from discreet.schema import Schema
+
+if TYPE_CHECKING:
+    from discreet.microdata import Microdata
+
+Format = Literal["parquet", "csv"]
+
+
+class Transformation(StrEnum):
+    """What was done to the values of an attribute."""
+
+    EXACT = "exact"
+    """Published as it is."""
+    INTERVAL = "interval"
+    """A range: the label, and its ends beside it as ``<name>_low`` and ``<name>_high``."""
+    SET = "set"
+    """A set of values under a label; which values, the label's entry in the manifest says."""
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """How one attribute looks in a release, enough to read it back without the microdata."""
+
+    transformation: Transformation
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    """For sets: which values each label stands for."""
+    domain: list[str] = field(default_factory=list)
+    """For sets all values, for intervals the two outermost, as text."""
+    missing: bool = False
+    """Whether a missing cell counts as a value of its own here."""
+
+    def columns(self, name: str) -> list[str]:
+        """Give the columns of the table that carry this attribute."""
+        if self.transformation is not Transformation.INTERVAL:
+            return [name]
+        ends = [name, f"{name}_low", f"{name}_high"]
+        return [*ends, f"{name}_missing"] if self.missing else ends
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a release guarantees, in symbols and in words."""
+
+    principle: Principle
+    guarantee: str
+    leaves_open: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Published tables, the promise they keep, and how to read them.
+
+    It holds no microdata, no row order, no seed and no path: whatever is in here may be printed
+    in a newspaper.
+    """
+
+    method: str
+    parameters: dict[str, object]
+    promise: Promise
+    schema: Schema
+    recodings: dict[str, Recoding]
+    tables: dict[str, pl.DataFrame]
+
+    def write(
+        self, folder: str | Path, *, format: Format = "parquet", overwrite: bool = False
+    ) -> Path:
+        """Write to a folder, whole or not at all, and verify what was written.
+
+        An earlier release is replaced only with ``overwrite``.
+        """
+        from discreet.store import write
+
+        return write(self, Path(folder), format=format, overwrite=overwrite)
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A way of making releases of one form."""
+
+    title: ClassVar[str]
+    """Name in plans and on the command line."""
+    paper: ClassVar[str]
+    """Where it comes from."""
+
+    principle: Principle
+
+    @abstractmethod
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+        """Make a release that keeps the promise, or raise and say what could be kept."""
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters besides the principle, as plain values."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "principle"}

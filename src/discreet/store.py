@@ -1,0 +1,187 @@
+"""Store: a release as a folder, written whole or not at all, and verified as bytes on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from discreet.errors import StoreError
+from discreet.manifest import describe, understand
+from discreet.release import Format, Release, Transformation
+from discreet.schema import Role
+from discreet.verify import verify
+
+MANIFEST = "datapackage.json"
+
+
+def write(release: Release, folder: Path, *, format: Format, overwrite: bool) -> Path:
+    """Write to a temporary folder beside the target, verify it from disk, then rename it."""
+    if format not in ("parquet", "csv"):
+        raise StoreError(f"format = {format!r}: give 'parquet' or 'csv'.")
+    folder = folder.absolute()
+    if folder.exists():
+        _refuse_to_replace(folder, overwrite)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be written ({error.strerror}).") from error
+    try:
+        _write_files(release, draft, format)
+        verify(load(draft))
+        draft.chmod(0o755)
+        _put_in_place(draft, folder)
+    except OSError as error:
+        raise StoreError(
+            f"{folder}: cannot be written ({error.strerror or error}).",
+            hint="Free some space or choose another folder; nothing was left behind.",
+        ) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def _refuse_to_replace(folder: Path, overwrite: bool) -> None:
+    if not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).is_file()):
+        raise StoreError(
+            f"{folder}: exists and is not a release.", hint="Choose another folder."
+        )
+    if any(folder.iterdir()) and not overwrite:
+        raise StoreError(
+            f"{folder}: holds a release already.",
+            hint="Choose another folder, or replace it with --overwrite (overwrite=True).",
+        )
+
+
+def _put_in_place(draft: Path, folder: Path) -> None:
+    if not folder.exists():
+        draft.rename(folder)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
+    try:
+        folder.rename(old / "release")
+        try:
+            draft.rename(folder)
+        except OSError:
+            (old / "release").rename(folder)
+            raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _write_files(release: Release, draft: Path, format: Format) -> None:
+    for name, table in release.tables.items():
+        path = draft / f"{name}.{format}"
+        try:
+            if format == "parquet":
+                table.write_parquet(path, compression="zstd", compression_level=1, statistics=False)
+            else:
+                table.write_csv(path)
+        except pl.exceptions.PolarsError as error:
+            raise StoreError(f"{path.name}: cannot be written ({error}).") from error
+    manifest = json.dumps(describe(release, format), indent=1, ensure_ascii=False)
+    (draft / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
+    (draft / "README.md").write_text(_explain(release, format), encoding="utf-8")
+    for path in draft.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def load(folder: str | Path) -> Release:
+    """Read a release from its folder, trusting nothing but the bytes there."""
+    folder = Path(folder)
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise StoreError(
+            f"{folder}: not a release ({type(error).__name__}).",
+            hint=f"Give the folder that holds {MANIFEST}.",
+        ) from error
+    release, stored = understand(manifest)
+    tables = {name: _read_table(folder, types) for name, types in stored.items()}
+    return replace(release, tables=tables)
+
+
+def _read_table(folder: Path, types: dict[str, str]) -> pl.DataFrame:
+    path = folder / types["path"]
+    if path.parent != folder or path.suffix not in (".parquet", ".csv"):
+        raise StoreError(f"{types['path']}: not a table of this release.")
+    try:
+        if path.suffix == ".parquet":
+            return pl.read_parquet(path)
+        table = pl.read_csv(path, infer_schema=False)
+        return table.select(_cast(name, kind) for name, kind in types.items() if name != "path")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise StoreError(
+            f"{path.name}: cannot be read ({str(error).splitlines()[0]}).",
+            hint="The release is damaged; get it again from its publisher.",
+        ) from error
+
+
+def _cast(name: str, kind: str) -> Any:
+    column = pl.col(name)
+    match kind:
+        case "integer":
+            return column.cast(pl.Int64)
+        case "number":
+            return column.cast(pl.Float64)
+        case "date":
+            return column.str.to_date()
+        case "boolean":
+            return column == "true"
+    return column
+
+
+def _explain(release: Release, format: Format) -> str:
+    """Write the README that tells an analyst what the tables mean."""
+    lines = [
+        "# About this release",
+        "",
+        f"Made by {release.method}, to publish a table about people without telling about anyone.",
+        "",
+        "## What is promised",
+        release.promise.guarantee,
+        "",
+        *(f"- {part} — {part.paper}" for part in release.promise.principle.parts),
+        "",
+        "## What is not protected",
+        *(f"- {text}" for text in release.promise.leaves_open),
+    ]
+    kept = [a.name for a in release.schema.having(Role.OTHER)]
+    if kept:
+        lines.append(f"- {', '.join(kept)}: published unchanged, protected by nothing.")
+    lines += ["", "## Tables"]
+    for name, table in release.tables.items():
+        lines += [f"`{name}.{format}`: {table.height} rows, one per person.", ""]
+    lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
+    for attribute in release.schema:
+        recoding = release.recodings[attribute.name]
+        lines.append(
+            f"| {attribute.name} | {attribute.role} | {attribute.type} | "
+            f"{_explain_recoding(attribute.name, recoding.transformation)} |"
+        )
+    lines += [
+        "",
+        "Rows with the same `class` show the same values on all quasi-identifiers. `*` means any "
+        "value. An empty cell was missing in the source; nothing was suppressed.",
+        "",
+        f"`{MANIFEST}` says all this for programs (Frictionless data package). In Python: "
+        '`import discreet as dc; dc.load("this folder").tables`.',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _explain_recoding(name: str, transformation: Transformation) -> str:
+    return {
+        Transformation.EXACT: "exactly",
+        Transformation.INTERVAL: f"as an interval; its ends are in `{name}_low` and `{name}_high`",
+        Transformation.SET: f"as a set of values; `{MANIFEST}` lists what each label stands for",
+    }[transformation]

@@ -1,0 +1,103 @@
+"""Verify: from the published tables alone, does every group keep the promise?
+
+Nothing here knows how a release is made. It reads tables, builds ``Groups`` and asks principles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.domain import Domain, reduce_column
+from discreet.errors import PromiseError, StoreError
+from discreet.groups import Groups
+from discreet.principles.base import demands
+from discreet.release import Release
+from discreet.schema import Attribute, Role, Type
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The groups of a generalized table, as everyone outside sees them."""
+
+    table: pl.DataFrame
+    labels: NDArray[np.int64]
+    """Per record its group."""
+    boxes: pl.DataFrame
+    """Per group one of its records."""
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return self.boxes.height
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Records per group."""
+        return np.bincount(self.labels, minlength=self.count)
+
+
+def verify(release: Release) -> None:
+    """Raise if a group of the release, as published, breaks the promise."""
+    classes = read_classes(release)
+    for part, name in demands(release.promise.principle, release.schema.sensitive):
+        groups = bags_of(release, classes, name)
+        good = part.admits(groups)
+        if not good.all():
+            worst = int(np.flatnonzero(~good)[0])
+            about = f" of {name}" if name else ""
+            raise PromiseError(
+                f"{part} is broken in {int((~good).sum())} of {classes.count} groups{about}; the "
+                f"first is group {worst} with {int(groups.sizes[worst])} people.",
+                hint="Do not publish this release.",
+                subject=release,
+            )
+
+
+def read_classes(release: Release) -> Classes:
+    """Number the groups by the boxes people see, not by the class column the publisher wrote.
+
+    Rows of one class must show one box; two classes that show the same box are one group to
+    everyone outside.
+    """
+    table = release.tables["generalized"]
+    columns = [
+        column
+        for name in release.schema.quasi_identifiers
+        for column in release.recodings[name].columns(name)
+    ]
+    lacking = [c for c in ("class", *columns) if c not in table.columns]
+    if lacking:
+        raise StoreError(f"The table 'generalized' has no column {lacking[0]!r}.")
+    classes = table["class"].to_numpy()
+    is_first = np.append(True, classes[1:] != classes[:-1])
+    starts = np.flatnonzero(is_first)
+    for column in columns:
+        cells = table[column]
+        same = cells.eq_missing(cells.shift(1)).to_numpy() | is_first
+        if not same.all():
+            row = int(np.flatnonzero(~same)[0])
+            raise StoreError(
+                f"The table 'generalized' is not a generalization: row {row + 1} differs from its "
+                f"class {classes[row]} in {column!r}."
+            )
+    runs = table[starts]
+    number = runs.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
+    number -= 1
+    first = np.empty(int(number.max()) + 1, dtype=np.int64)
+    first[number] = np.arange(len(number))
+    return Classes(table, number[np.cumsum(is_first) - 1], runs[first])
+
+
+def bags_of(release: Release, classes: Classes, name: str | None) -> Groups:
+    """Give the bag of each group on one sensitive attribute; without a name, of people only."""
+    labels, count = classes.labels, classes.count
+    if name is None:
+        attribute = Attribute("person", Role.OTHER, Type.BOOLEAN)
+        person = Domain(attribute, np.zeros(1, dtype=np.int64))
+        return Groups.from_labels(labels, np.zeros(len(labels), np.int8), person, count=count)
+    codes, domain = reduce_column(classes.table[name], release.schema[name]).encode(None)
+    return Groups.from_labels(labels, codes, domain, count=count)
