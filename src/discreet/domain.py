@@ -114,6 +114,8 @@ class Column:
     """Per raw cell its exact value."""
     missing: NDArray[np.bool_]
     """Per raw cell whether it means missing."""
+    full: bool
+    """Whether every raw cell is known to be some row's."""
 
     @property
     def absent(self) -> NDArray[np.bool_]:
@@ -123,8 +125,12 @@ class Column:
     def encode(self, keep: NDArray[np.bool_] | None) -> tuple[NDArray[np.int32], Domain]:
         """Code the rows to keep (all if ``None``) and give the domain of their values."""
         inverse = self.inverse if keep is None else self.inverse[keep]
-        present = np.zeros(len(self.missing), dtype=bool)
-        present[inverse] = True
+        present = np.ones(len(self.missing), dtype=bool)
+        if keep is None and self.full:
+            present[-1] = inverse.max() == len(present) - 1
+        else:
+            present[:] = False
+            present[inverse] = True
         used = present & ~self.missing
         values, taxonomy = self._order(np.unique(self.canonical[used]))
         lookup = np.full(len(self.missing), len(values), dtype=np.int32)
@@ -183,9 +189,8 @@ def reduce_column(series: pl.Series, attribute: Attribute) -> Column:
     if bad.any():
         raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute)])
     nothing = np.array([""], dtype=object) if texts else np.zeros(1, dtype=np.int64)
-    return Column(
-        attribute, inverse, np.concatenate([canonical, nothing]), np.append(absent, True)
-    )
+    cells = np.concatenate([canonical, nothing])
+    return Column(attribute, inverse, cells, np.append(absent, True), series.dtype != pl.Enum)
 
 
 def _describe_bad(
@@ -209,6 +214,8 @@ def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
     """Split a column into its distinct cells and, per row, which one it is (nulls last)."""
     if series.dtype.is_float():
         series = series.fill_nan(None) + 0.0  # −0.0 + 0.0 is 0.0
+    elif series.dtype == pl.Enum and not series.null_count():
+        return series.dtype.categories, series.to_physical().cast(pl.Int32).to_numpy()
     elif series.dtype in (pl.Object, pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
     if series.dtype.is_integer():

@@ -151,14 +151,14 @@ def _has_blank(series: pl.Series) -> bool:
 def _infer_type(cells: pl.Series) -> tuple[Type, int | None, tuple[str, ...], str]:
     dtype = cells.dtype
     if dtype == pl.Boolean:
-        return Type.BOOLEAN, None, (), "stored as true/false"
+        return Type.BOOLEAN, None, (), "true or false"
     if dtype.is_integer():
-        return Type.INTEGER, None, (), "stored as integers"
+        return Type.INTEGER, None, (), "whole numbers"
     if dtype.is_temporal() and dtype not in (pl.Duration, pl.Time):
         note = "" if dtype == pl.Date else ", time of day is dropped"
-        return Type.DATE, None, (), f"stored as dates{note}"
+        return Type.DATE, None, (), f"dates{note}"
     if dtype.is_float() or dtype.is_decimal():
-        return _infer_number([str(cell) for cell in cells], (), "stored as numbers")
+        return _infer_number([str(cell) for cell in cells], (), "numbers")
     if dtype != pl.String:
         return Type.CATEGORY, None, (), f"stored as {dtype}"
     return _infer_text(sorted(cells.to_list()))
@@ -169,13 +169,13 @@ def _infer_text(texts: list[str]) -> tuple[Type, int | None, tuple[str, ...], st
     rest = [t for t in texts if t not in NA_IN_NUMBERS]
     if rest:
         if {t.lower() for t in rest} <= {*TRUE_TEXTS, *FALSE_TEXTS} - {"0", "1"}:
-            return Type.BOOLEAN, None, na, "all cells are true or false"
+            return Type.BOOLEAN, None, na, "true or false"
         if any(LEADING_ZERO.match(t) for t in rest) and all(t.isdigit() for t in rest):
             return Type.CATEGORY, None, na, "digits with leading zeros: codes, not numbers"
         if all(DATE.match(t) for t in rest):
-            return Type.DATE, None, na, "all cells are written YYYY-MM-DD"
+            return Type.DATE, None, na, "dates"
         if all(_is_number(t) for t in rest):
-            return _infer_number(rest, na, "all cells are numbers")
+            return _infer_number(rest, na, "numbers")
     na = tuple(t for t in texts if t in NA_TEXTS)
     return Type.CATEGORY, None, na, "text"
 
@@ -208,7 +208,7 @@ def _infer_role(
 ) -> tuple[Role, str]:
     rows = series.len() - series.null_count()
     share = distinct / rows if rows else 0.0
-    spread = f"{distinct} distinct values in {rows} rows"
+    spread = f"{distinct} distinct ({share:.1%})"
     judged = rows >= SMALLEST_JUDGED
     spoken = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
     if kind is Type.CATEGORY and cells.dtype == pl.String and distinct:
@@ -219,15 +219,15 @@ def _infer_role(
     if judged and share > NEARLY_UNIQUE and kind is Type.CATEGORY:
         return Role.IDENTIFIER, f"{share:.0%} of cells are distinct"
     if judged and kind is Type.INTEGER and distinct == rows and re.search(_Name.IDENTIFIER, spoken):
-        return Role.IDENTIFIER, "its name, and every value is distinct"
+        return Role.IDENTIFIER, "name of an identifier, every value distinct"
     if judged and kind is Type.INTEGER and distinct == rows and _counts_up(cells):
         return Role.IDENTIFIER, "counts the rows"
     for role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER):
         if found := re.search(_Name[role.name], spoken):
-            return role, f"its name says {found.group(2)!r}; {spread}"
+            return role, f"name says {found.group(2)!r}; {spread}"
     if re.search(_Name.IDENTIFIER, spoken) and (share > 0.5 or not judged):
-        return Role.IDENTIFIER, f"its name; {spread}"
-    return Role.OTHER, f"nothing tells its role, so it is left out; {spread}"
+        return Role.IDENTIFIER, f"name of an identifier; {spread}"
+    return Role.OTHER, f"nothing tells its role: left out; {spread}"
 
 
 def _counts_up(cells: pl.Series) -> bool:

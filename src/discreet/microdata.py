@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -14,6 +16,8 @@ from discreet.domain import Column, Domain, reduce_column
 from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.tables import TableLike, read_table
+
+In, Out = TypeVar("In"), TypeVar("Out")
 
 NEARLY_UNIQUE = 0.9
 SMALLEST_JUDGED = 20
@@ -113,17 +117,9 @@ def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microd
         )
     columns = _reduce_columns(frame, schema.published)
     keep, intake = _settle_missing(columns, frame.height)
-    codes: dict[str, NDArray[np.int32]] = {}
-    domains: dict[str, Domain] = {}
-    problems: list[str] = []
-    for column in columns:
-        try:
-            coded, domain = column.encode(keep)
-        except MicrodataError as error:
-            problems.append(error.message)
-            continue
-        codes[column.attribute.name], domains[column.attribute.name] = coded, domain
-    _raise_all(problems)
+    coded = _for_each(columns, lambda column: column.encode(keep))
+    codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
+    domains = {c.attribute.name: part for c, (_, part) in zip(columns, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
     data = Microdata(schema, codes, domains, intake, rows)
     _refuse_identifiers(data)
@@ -136,14 +132,22 @@ def _reduce_columns(frame: pl.DataFrame, schema: Schema) -> list[Column]:
             "No column would be published.",
             hint="Give at least one column the role quasi-identifier or sensitive.",
         )
-    columns, problems = [], []
-    for attribute in schema:
+    return _for_each(list(schema), lambda a: reduce_column(frame[a.name], a))
+
+
+def _for_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
+    """Work on columns side by side; collect what is wrong with any of them into one error."""
+
+    def attempt(item: In) -> Out | MicrodataError:
         try:
-            columns.append(reduce_column(frame[attribute.name], attribute))
+            return work(item)
         except MicrodataError as error:
-            problems.append(error.message)
-    _raise_all(problems)
-    return columns
+            return error
+
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(attempt, items))
+    _raise_all([result.message for result in results if isinstance(result, MicrodataError)])
+    return [result for result in results if not isinstance(result, MicrodataError)]
 
 
 def _settle_missing(

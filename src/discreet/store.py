@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from pydantic_core import to_json
 
 from discreet.errors import StoreError
 from discreet.manifest import describe, understand
@@ -86,8 +87,7 @@ def _write_files(release: Release, draft: Path, format: Format) -> None:
                 table.write_csv(path)
         except pl.exceptions.PolarsError as error:
             raise StoreError(f"{path.name}: cannot be written ({error}).") from error
-    manifest = json.dumps(describe(release, format), indent=1, ensure_ascii=False)
-    (draft / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
+    (draft / MANIFEST).write_bytes(to_json(describe(release, format), indent=1) + b"\n")
     (draft / "README.md").write_text(_explain(release, format), encoding="utf-8")
     for path in draft.iterdir():
         with path.open("rb") as file:

@@ -94,13 +94,14 @@ def _blur_to_set(
 ) -> tuple[list[pl.Series], Recoding]:
     which, sets = _find_sets(domain, codes, partition)
     labels: dict[str, list[str]] = {}
+    texts_of = domain.texts
     for members in sets:
         label = _write_set(domain, members)
         free, copy = label, 1
         while free in labels:
             copy += 1
             free = f"{label} ({copy})"
-        labels[free] = [domain.texts[code] for code in members]
+        labels[free] = [texts_of[code] for code in members]
     texts = pl.Series(list(labels), dtype=pl.Enum(list(labels)))
     recoding = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
     return [texts.gather(which)], recoding
@@ -114,7 +115,9 @@ def _find_sets(
         bits = np.int64(1) << codes.astype(np.int64)
         masks = np.bitwise_or.reduceat(bits, partition.offsets[:-1])
         distinct, which = np.unique(masks, return_inverse=True)
-        return which, [[c for c in range(domain.size) if int(m) >> c & 1] for m in distinct]
+        rows, members = np.nonzero(distinct[:, None] >> np.arange(domain.size) & 1)
+        ends = np.searchsorted(rows, np.arange(1, len(distinct)))
+        return which, [part.tolist() for part in np.split(members, ends)]
     groups = Groups.from_labels(partition.sorted_labels, codes, domain, count=partition.count)
     bags = [
         groups.codes[start:end].tobytes()

@@ -1,0 +1,107 @@
+"""The audit as plain values and as a page for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.auditing.identity import PRESETS
+from discreet.errors import StoreError
+
+if TYPE_CHECKING:
+    from discreet.auditing import AuditReport
+
+
+def summarize(report: AuditReport) -> dict[str, Any]:
+    """Give all findings as values that JSON can hold."""
+    identity = report.identity
+    return {
+        "kept": report.kept,
+        "problems": report.problems,
+        "people": report.people,
+        "records": report.records,
+        "groups": report.groups,
+        "breaches": report.breaches,
+        "max_belief": report.max_belief,
+        "mean_belief": {name: float(b.mean()) for name, b in report.beliefs.items()},
+        "mean_belief_in_truth": {name: float(t.mean()) for name, t in report.truths.items()},
+        "checks": [
+            {
+                "principle": str(check.principle),
+                "attribute": check.attribute,
+                "breaches": check.breaches,
+            }
+            for check in report.checks
+        ],
+        "identity": {
+            "smallest_group": identity.smallest,
+            "prosecutor": float(identity.prosecutor),
+            "marketer": float(identity.marketer),
+            "population": identity.population,
+            "journalist": None if identity.journalist is None else float(identity.journalist),
+        },
+        "presets": report.presets,
+        "loss": {
+            "ncp": report.loss.ncp,
+            "per_attribute": report.loss.per_attribute,
+            "discernibility": report.loss.discernibility,
+            "average_class_size": report.loss.average_class_size,
+        },
+        "not_protected": list(report.promise.leaves_open),
+    }
+
+
+def write_html(report: AuditReport, path: Path) -> Path:
+    """Write the page; it loads nothing from anywhere."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("discreet.auditing", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+    )
+    page = environment.get_template("report.html").render(
+        report=report,
+        found=summarize(report),
+        presets={name: PRESETS[name].meaning for name in report.presets},
+        beliefs={name: _belief_bars(belief) for name, belief in report.beliefs.items()},
+        sizes=_size_bars(report.candidates),
+        losses=[
+            {"label": name, "share": share, "text": f"{share:.1%}"}
+            for name, share in sorted(report.loss.per_attribute.items(), key=lambda item: -item[1])
+        ],
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}).") from error
+    return path
+
+
+def _belief_bars(belief: NDArray[np.float64]) -> list[dict[str, Any]]:
+    edges = np.linspace(0, 1, 11)
+    counts = np.histogram(belief, edges)[0]
+    return _bars([f"{low:.1f}–{low + 0.1:.1f}" for low in edges[:-1]], counts)
+
+
+def _size_bars(candidates: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Count people by the size of their candidate set, in steps that double."""
+    edges = [1, 2, 3, 5, 10, 20, 50, 100, 1000]
+    names = [
+        f"{low}" if high == low + 1 else f"{low}–{high - 1}"
+        for low, high in zip(edges, edges[1:], strict=False)
+    ]
+    counts = np.histogram(candidates, [*edges, max(edges[-1], int(candidates.max())) + 1])[0]
+    return _bars([*names, f"{edges[-1]} or more"], counts)
+
+
+def _bars(labels: list[str], counts: NDArray[np.integer]) -> list[dict[str, Any]]:
+    most, total = max(int(counts.max()), 1), max(int(counts.sum()), 1)
+    return [
+        {"label": label, "share": int(count) / most, "text": f"{count:,} ({count / total:.1%})"}
+        for label, count in zip(labels, counts, strict=True)
+    ]

@@ -1,0 +1,284 @@
+"""Plan: the steward's decisions as a TOML file, checked before anything is read."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from functools import cache, reduce
+from operator import and_
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from discreet.errors import DiscreetError, PlanError
+from discreet.methods import REGISTRY as METHODS
+from discreet.principles import REGISTRY as PRINCIPLES
+from discreet.principles import make_principle
+from discreet.release import Format, Method
+from discreet.schema import Attribute, Missing, Role, Schema, Type
+from discreet.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy, TaxonomyRule
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class TaxonomyPlan(_Part):
+    """Where a taxonomy comes from: one of a file, or a rule."""
+
+    file: str | None = None
+    intervals: list[float] | None = None
+    prefixes: list[int] | None = None
+    dates: list[Literal[DATE_LEVELS]] | None = None  # type: ignore[valid-type]
+
+    def make(self, attribute: str, folder: Path) -> Taxonomy | TaxonomyRule:
+        """Read the file or make the rule."""
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise PlanError(
+                f"columns.{attribute}.taxonomy: give one of file, intervals, prefixes, dates.",
+            )
+        if self.file is not None:
+            return Taxonomy.read(folder / self.file, attribute=attribute)
+        if self.intervals is not None:
+            return Intervals(tuple(self.intervals))
+        if self.prefixes is not None:
+            return Prefixes(tuple(self.prefixes))
+        return Dates(tuple(self.dates or ()))
+
+
+class ColumnPlan(_Part):
+    """One column of the table."""
+
+    role: Role
+    type: Type = Type.CATEGORY
+    missing: Missing = Missing.REJECT
+    na: list[str] = []
+    order: list[str] = []
+    decimals: int | None = Field(default=None, ge=0, le=18)
+    keep: bool = False
+    taxonomy: TaxonomyPlan | None = None
+
+    def make(self, name: str, folder: Path) -> Attribute:
+        """Make the attribute."""
+        return Attribute(
+            name,
+            self.role,
+            self.type,
+            missing=self.missing,
+            taxonomy=self.taxonomy.make(name, folder) if self.taxonomy else None,
+            order=tuple(self.order),
+            decimals=self.decimals if self.type is Type.DECIMAL else None,
+            na=tuple(self.na),
+            keep=self.keep,
+        )
+
+
+class SourcePlan(_Part):
+    """The table to publish."""
+
+    file: str
+
+
+class ReleasePlan(_Part):
+    """Where the release goes."""
+
+    folder: str = "release"
+    format: Format = "parquet"
+    seed: int | None = None
+
+
+def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseModel]:
+    """Derive the plan's model of a principle or method from its dataclass fields."""
+    from dataclasses import MISSING
+    from fractions import Fraction
+
+    parts: dict[str, Any] = {"name": (Literal[title], ...)}
+    hints = get_type_hints(kind)
+    for f in fields(kind):
+        if f.name in skip:
+            continue
+        hint = hints[f.name]
+        if Fraction in getattr(hint, "__args__", ()):
+            pair = "epsilon" if f.name == "epsilon" else None
+            hint = int | float | str | list[int | float | str] if pair else int | float | str
+        parts[f.name] = (hint, ... if f.default is MISSING else f.default)
+    doc = (kind.__doc__ or "").split("\n")[0]
+    made: type[BaseModel] = create_model(
+        kind.__name__, __config__=ConfigDict(extra="forbid"), __doc__=doc, **parts
+    )
+    return made
+
+
+@cache
+def plan_model() -> type[BaseModel]:
+    """Build the model of a whole plan from the registries of principles and methods."""
+    principles = tuple(_model_of(kind, title) for title, kind in PRINCIPLES.items())
+    principle = Annotated[Union[principles], Field(discriminator="name")]  # noqa: UP007
+    methods = []
+    for title, kind in METHODS.items():
+        base = _model_of(kind, title, skip=("principle",))
+        methods.append(
+            create_model(
+                kind.__name__,
+                __base__=base,
+                principles=(list[principle], Field(min_length=1)),  # type: ignore[valid-type]
+            )
+        )
+    method: Any = methods[0]
+    if len(methods) > 1:
+        method = Annotated[Union[tuple(methods)], Field(discriminator="name")]  # noqa: UP007
+    return create_model(
+        "Plan",
+        __base__=_Part,
+        source=(SourcePlan, ...),
+        columns=(dict[str, ColumnPlan], Field(min_length=1)),
+        method=(method, ...),
+        release=(ReleasePlan, ReleasePlan()),
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to publish, how, and where to."""
+
+    source: Path
+    schema: Schema
+    method: Method
+    folder: Path
+    format: Format
+    seed: int | None
+
+    @staticmethod
+    def read(path: str | Path) -> Plan:
+        """Read a plan; every mistake in it is named with its place."""
+        path = Path(path)
+        try:
+            with path.open("rb") as file:
+                written = tomllib.load(file)
+        except OSError as error:
+            raise PlanError(
+                f"{path}: cannot be read ({error.strerror}).",
+                hint="Write one with: discreet inspect FILE.",
+            ) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise PlanError(
+                f"{path.name}: not TOML ({error}).", hint="Quote texts and separate lists by commas."
+            ) from error
+        return _understand(written, path)
+
+
+def _understand(written: dict[str, Any], path: Path) -> Plan:
+    try:
+        plan: Any = plan_model().model_validate(written)
+    except ValidationError as error:
+        lines = [f"  - {_place(e['loc'])}: {e['msg']}" for e in error.errors()]
+        raise PlanError(
+            f"{path.name}: not a plan:\n" + "\n".join(lines),
+            hint="Compare with the output of: discreet plan-schema.",
+        ) from error
+    folder = path.parent
+    try:
+        schema = Schema(tuple(c.make(name, folder) for name, c in plan.columns.items()))
+        chosen = plan.method.model_dump()
+        principles = [
+            make_principle({k: v for k, v in p.items() if v is not None})
+            for p in chosen.pop("principles")
+        ]
+        kind = METHODS[chosen.pop("name")]
+        method = kind(reduce(and_, principles), **chosen)
+    except DiscreetError as error:
+        error.message = f"{path.name}: {error.message}"
+        raise
+    return Plan(
+        folder / plan.source.file,
+        schema,
+        method,
+        folder / plan.release.folder,
+        plan.release.format,
+        plan.release.seed,
+    )
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(step) for step in location)
+
+
+def draft_plan(schema: Schema, source: str, *, most_frequent: dict[str, float]) -> str:
+    """Write a commented plan that runs as it is and is meant to be edited.
+
+    ``most_frequent`` gives the share of the most frequent value of each sensitive attribute, so
+    that the promise drafted is one the table can keep.
+    """
+    lines = [
+        "# A plan for `discreet publish`. Check every role: it decides who learns what.",
+        "#   identifier        names a person; never leaves",
+        "#   quasi-identifier  known to others; published blurred",
+        "#   sensitive         must not be learned about a person; published, unlinked",
+        "#   other             dropped, unless keep = true publishes it unchanged",
+        "# Types: integer, decimal, date, ordinal (with order = [...]), category, boolean.",
+        '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
+        "# A taxonomy names groups of values, for example:",
+        '#   taxonomy = { file = "country.csv" }   ARX hierarchy or JSON tree',
+        "#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = [\"month\"]",
+        "",
+        "[source]",
+        f"file = {_quote(source)}",
+    ]
+    for attribute in schema:
+        lines += ["", f"[columns.{_quote(attribute.name)}]", f"# {attribute.reason}"]
+        lines.append(f"role = {_quote(attribute.role)}")
+        lines.append(f"type = {_quote(attribute.type)}")
+        if attribute.missing is not Missing.REJECT:
+            lines.append(f"missing = {_quote(attribute.missing)}")
+        if attribute.na:
+            lines.append(f"na = [{', '.join(map(_quote, attribute.na))}]")
+        if attribute.decimals is not None:
+            lines.append(f"decimals = {attribute.decimals}")
+    lines += [
+        "",
+        "[method]",
+        'name = "generalization"',
+        "",
+        "[[method.principles]]",
+        'name = "k-anonymity"',
+        "k = 10",
+    ]
+    for name, share in most_frequent.items():
+        reach = int(1 / share + 1e-9)
+        if reach < 2:
+            lines += [
+                "",
+                f"# {name}: one value covers {share:.1%} of rows, so no group can keep it below "
+                "one half.",
+            ]
+            continue
+        lines += [
+            "",
+            "[[method.principles]]",
+            f"# the most frequent value of {name} covers {share:.1%} of rows: l ≤ {reach}",
+            'name = "frequency-diversity"',
+            f"l = {min(3, reach)}",
+            f"on = {_quote(name)}",
+        ]
+    lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
+    return "\n".join(lines)
+
+
+def _quote(text: str) -> str:
+    import json
+
+    return json.dumps(str(text), ensure_ascii=False)
+
+
+def with_overrides(
+    plan: Plan, folder: Path | None, format: Format | None, seed: int | None
+) -> Plan:
+    """Give the plan with what the command line says instead."""
+    return replace(
+        plan,
+        folder=folder or plan.folder,
+        format=format or plan.format,
+        seed=plan.seed if seed is None else seed,
+    )
