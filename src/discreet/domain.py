@@ -145,7 +145,7 @@ class Column:
         if attribute.type is Type.ORDINAL:
             rank = {text: i for i, text in enumerate(attribute.order)}
             values = np.array(sorted(values, key=rank.__getitem__), dtype=object)
-        if attribute.taxonomy is None:
+        if attribute.taxonomy is None or not len(values):
             return values, None
         texts = [Domain(attribute, values).write(value) for value in values]
         rule = attribute.taxonomy

@@ -1,0 +1,127 @@
+"""For every registered principle: parameters worth trying, and a definition in plain Python.
+
+The definitions use lists and Fractions and share nothing with the project. A principle that is
+registered without a case here fails the contract tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import discreet as dc
+from discreet.principles import Principle
+
+Definition = Callable[[Principle, list[int], list[int]], bool]
+
+
+@dataclass(frozen=True)
+class Case:
+    instances: tuple[Principle, ...]
+    define: Definition
+
+
+def _counts(bag: list[int]) -> list[int]:
+    return sorted(Counter(bag).values(), reverse=True)
+
+
+def _share(value: object) -> Fraction:
+    return Fraction(str(value))
+
+
+def _entropy(p: dc.EntropyDiversity, bag: list[int], whole: list[int]) -> bool:
+    n, l = len(bag), _share(p.l)  # noqa: E741
+    return Fraction(n) ** n >= l**n * math.prod(w**w for w in _counts(bag))
+
+
+def _recursive(p: dc.RecursiveDiversity, bag: list[int], whole: list[int]) -> bool:
+    r = _counts(bag)
+    return r[0] < _share(p.c) * sum(r[p.l - 1 :])
+
+
+def _closeness(p: dc.TCloseness, bag: list[int], whole: list[int]) -> bool:
+    here, there = Counter(bag), Counter(whole)
+    values = sorted(there)
+    surplus = [Fraction(here[v], len(bag)) - Fraction(there[v], len(whole)) for v in values]
+    if p.distance == "equal":
+        return sum(map(abs, surplus)) / 2 <= _share(p.t)
+    running, cost = Fraction(0), Fraction(0)
+    for extra in surplus:
+        running += extra
+        cost += abs(running)
+    return cost / max(len(values) - 1, 1) <= _share(p.t)
+
+
+def _variance(p: dc.Variance, bag: list[int], whole: list[int]) -> bool:
+    mean = Fraction(sum(bag), len(bag))
+    return sum((x - mean) ** 2 for x in bag) / len(bag) >= _share(p.v)
+
+
+def _proximity(p: dc.Proximity, bag: list[int], whole: list[int]) -> bool:
+    below, above = p.epsilon if isinstance(p.epsilon, tuple) else (p.epsilon, p.epsilon)
+    below, above = _share(below), _share(above)
+    for x in bag:
+        low = x * (1 - below) if p.relative else x - below
+        high = x * (1 + above) if p.relative else x + above
+        if p.m * sum(low <= y <= high for y in bag) > len(bag):
+            return False
+    return True
+
+
+CASES: dict[str, Case] = {
+    "k-anonymity": Case(
+        (dc.KAnonymity(1), dc.KAnonymity(3)), lambda p, bag, whole: len(bag) >= p.k
+    ),
+    "distinct-diversity": Case(
+        (dc.DistinctDiversity(2), dc.DistinctDiversity(3)),
+        lambda p, bag, whole: len(set(bag)) >= p.l,
+    ),
+    "frequency-diversity": Case(
+        (dc.FrequencyDiversity(2), dc.FrequencyDiversity("5/2"), dc.FrequencyDiversity(3)),
+        lambda p, bag, whole: Fraction(max(_counts(bag)), len(bag)) <= 1 / _share(p.l),
+    ),
+    "entropy-diversity": Case(
+        (dc.EntropyDiversity(2), dc.EntropyDiversity(1.5), dc.EntropyDiversity(3)), _entropy
+    ),
+    "recursive-diversity": Case(
+        (
+            dc.RecursiveDiversity(1, 1),
+            dc.RecursiveDiversity(2, 2),
+            dc.RecursiveDiversity(0.5, 2),
+            dc.RecursiveDiversity(3, 3),
+        ),
+        _recursive,
+    ),
+    "alpha-k": Case(
+        (dc.AlphaK(0.5, 2), dc.AlphaK("1/3", 4)),
+        lambda p, bag, whole: len(bag) >= p.k
+        and Fraction(max(_counts(bag)), len(bag)) <= _share(p.alpha),
+    ),
+    "t-closeness": Case(
+        (
+            dc.TCloseness(0.3),
+            dc.TCloseness("1/6"),
+            dc.TCloseness(0.2, "ordered"),
+            dc.TCloseness("1/7", "ordered"),
+        ),
+        _closeness,
+    ),
+    "k-e": Case(
+        (dc.KE(2, 3), dc.KE(3, 5)),
+        lambda p, bag, whole: len(set(bag)) >= p.k and max(bag) - min(bag) >= p.e,
+    ),
+    "variance": Case((dc.Variance(2), dc.Variance("9/4")), _variance),
+    "proximity": Case(
+        (
+            dc.Proximity(1, 2),
+            dc.Proximity(2, 3),
+            dc.Proximity((0, 2), 2),
+            dc.Proximity("1/3", 2, relative=True),
+        ),
+        _proximity,
+    ),
+}
+INSTANCES = [instance for case in CASES.values() for instance in case.instances]

@@ -1,0 +1,222 @@
+"""What every release must satisfy, over random tables of every kind of attribute."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.extents import read_extents
+from discreet.groups import Groups
+from discreet.methods import REGISTRY
+from discreet.partitioners import mondrian as mondrian_module
+from discreet.partitioners.mondrian import mondrian
+from discreet.schema import Attribute, Missing, Role, Schema, Type
+from discreet.verify import read_classes
+
+TREE = dc.Taxonomy.from_paths(
+    [["a", "ab", "*"], ["b", "ab", "*"], ["c", "c", "*"], ["d", "de", "*"], ["e", "de", "*"]]
+)
+QI = Role.QUASI_IDENTIFIER
+SCHEMA = Schema(
+    (
+        Attribute("number", QI, Type.INTEGER),
+        Attribute("amount", QI, Type.DECIMAL, decimals=1, missing=Missing.VALUE),
+        Attribute("day", QI, Type.DATE),
+        Attribute("level", QI, Type.ORDINAL, order=("low", "mid", "high")),
+        Attribute("kind", QI, Type.CATEGORY, taxonomy=TREE, missing=Missing.VALUE),
+        Attribute("plain", QI, Type.CATEGORY),
+        Attribute("flag", QI, Type.BOOLEAN),
+        Attribute("disease", Role.SENSITIVE, Type.CATEGORY),
+        Attribute("pay", Role.SENSITIVE, Type.INTEGER),
+    )
+)
+PROMISES = [
+    dc.KAnonymity(2),
+    dc.KAnonymity(3) & dc.DistinctDiversity(2, on="disease"),
+    dc.FrequencyDiversity(2, on="disease"),
+    dc.EntropyDiversity(1.5),
+    dc.RecursiveDiversity(3, 2, on="disease"),
+    dc.AlphaK(0.75, 2, on="disease"),
+    dc.TCloseness(0.4, on="disease"),
+    dc.TCloseness(0.3, "ordered", on="pay"),
+    dc.KE(2, 2, on="pay"),
+    dc.Variance(1, on="pay"),
+]
+METHODS = [
+    dc.Generalization(promise, categories=categories)
+    for promise in PROMISES
+    for categories in ("set", "ancestor")
+]
+each_method = pytest.mark.parametrize(
+    "method", METHODS, ids=lambda m: f"{m.title}: {m.principle}, {m.parameters()}"
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pl.DataFrame:
+    n = draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    days = pl.Series(["2020-01-31", "2020-02-01", "2021-12-31"]).str.to_date()
+    kinds = pl.Series([*"abcde", None])
+    return pl.DataFrame(
+        {
+            "number": rng.integers(-3, 6, n),
+            "amount": pl.Series([0.1, 0.2, 1.5, None, 7.0]).gather(rng.integers(0, 5, n)),
+            "day": days.gather(rng.integers(0, 3, n)),
+            "level": pl.Series(["low", "mid", "high"]).gather(rng.integers(0, 3, n)),
+            "kind": kinds.gather(rng.integers(0, 6, n)),
+            "plain": pl.Series([*"xyz"]).gather(rng.integers(0, 3, n)),
+            "flag": rng.integers(0, 2, n).astype(bool),
+            "disease": pl.Series(["flu", "ulcer", "gout", "flu"]).gather(rng.integers(0, 4, n)),
+            "pay": rng.integers(1, 9, n),
+        }
+    )
+
+
+def publish(data: dc.Microdata, method: dc.Generalization) -> dc.Release | None:
+    """Publish, or give nothing where the table cannot keep the promise."""
+    try:
+        return dc.publish(data, method, seed=1)
+    except dc.errors.PromiseError:
+        return None
+
+
+def test_every_registered_method_is_tried_here() -> None:
+    assert {method.title for method in METHODS} == set(REGISTRY)
+
+
+quick = settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@each_method
+@quick
+@given(frame=tables())
+def test_the_auditor_finds_everybody_protected(
+    method: dc.Generalization, frame: pl.DataFrame
+) -> None:
+    data = dc.read(frame, SCHEMA)
+    release = publish(data, method)
+    if release is not None:
+        report = dc.audit(release, data)
+        assert report.problems == []
+        assert report.candidates.min() >= method.principle.least
+
+
+@each_method
+@quick
+@given(frame=tables())
+def test_boxes_of_different_groups_do_not_overlap(
+    method: dc.Generalization, frame: pl.DataFrame
+) -> None:
+    data = dc.read(frame, SCHEMA)
+    release = publish(data, method)
+    if release is None:
+        return
+    boxes = read_classes(release).boxes
+    meets = np.ones((boxes.height, boxes.height), dtype=bool)
+    for extent in read_extents(release, data, boxes).values():
+        covers = extent.covers[extent.which].astype(int)
+        meets &= covers @ covers.T > 0
+    assert (meets == np.eye(boxes.height, dtype=bool)).all()
+
+
+@each_method
+@settings(quick, max_examples=6)
+@given(frame=tables(), seed=st.integers(0, 1000))
+def test_the_order_of_the_input_rows_leaves_no_trace_in_the_bytes(
+    method: dc.Generalization, frame: pl.DataFrame, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("order")
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=seed)
+    written = []
+    for name, table in (("one", frame), ("two", shuffled)):
+        release = publish(dc.read(table, SCHEMA), method)
+        if release is None:
+            return
+        release.write(folder / name)
+        written.append({p.name: p.read_bytes() for p in (folder / name).iterdir()})
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+@quick
+@given(frame=tables())
+def test_what_is_loaded_is_what_was_published(
+    format: str, frame: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = dc.read(frame, SCHEMA)
+    release = publish(data, METHODS[0])
+    if release is None:
+        return
+    folder: Path = release.write(tmp_path_factory.mktemp("trip") / "r", format=format)  # type: ignore[arg-type]
+    loaded = dc.load(folder)
+    before, after = release.tables["generalized"], loaded.tables["generalized"]
+    text = pl.all().cast(pl.String)
+    assert before.select(text).equals(after.select(text))
+    assert str(loaded.promise.principle) == str(release.promise.principle)
+    assert dc.audit(loaded, dc.read(frame, loaded.schema)).kept
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=str)
+@pytest.mark.parametrize("categories", ["set", "ancestor"])
+@quick
+@given(frame=tables())
+def test_compiled_rules_and_principles_split_alike(
+    promise: dc.Principle, categories: str, frame: pl.DataFrame
+) -> None:
+    data = dc.read(frame, SCHEMA)
+    try:
+        fast = mondrian(data, promise, categories=categories)  # type: ignore[arg-type]
+    except dc.errors.PromiseError:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mondrian_module, "_compile", lambda *_: None)
+        slow = mondrian(data, promise, categories=categories)  # type: ignore[arg-type]
+    assert fast.labels.tolist() == slow.labels.tolist()
+
+
+@quick
+@given(frame=tables())
+def test_recoding_the_same_values_leaves_the_groups_as_they_are(frame: pl.DataFrame) -> None:
+    """1 and 1.0, −0.0, spaces, Unicode forms: the same person stays the same."""
+    disguised = frame.with_columns(
+        pl.col("number").cast(pl.Float64).map_elements(lambda x: -0.0 if x == 0 else x, pl.Float64),
+        pl.col("disease") + "  ",
+        pl.concat_str(pl.lit("  "), pl.col("plain")).alias("plain"),
+        pl.col("flag").cast(pl.String).str.to_uppercase(),
+        pl.col("day").cast(pl.String),
+    )
+    one, two = (dc.read(f, SCHEMA) for f in (frame, disguised))
+    for name in one.codes:
+        assert one.codes[name].tolist() == two.codes[name].tolist()
+        assert one.domains[name].texts == two.domains[name].texts
+
+
+def test_unicode_forms_of_one_name_are_one_value() -> None:
+    frame = pl.DataFrame({"plain": ["Zu\u0308rich", "Z\u00fcrich", "Bern"]})
+    data = dc.read(frame, Schema((replace(SCHEMA["plain"]),)))
+    assert data.domains["plain"].texts == ["Bern", "Zürich"]
+
+
+def test_groups_count_what_they_are_given() -> None:
+    rng = np.random.default_rng(3)
+    labels = np.concatenate([np.arange(50), rng.integers(0, 50, 300)])
+    codes = rng.integers(0, 5, 350)
+    domain = Groups.of([[0, 1, 2, 3, 4]]).domain
+    groups = Groups.from_labels(labels, codes, domain, count=50)
+    for g in range(50):
+        bag = np.unique(codes[labels == g], return_counts=True)
+        span = slice(groups.offsets[g], groups.offsets[g + 1])
+        assert groups.codes[span].tolist() == bag[0].tolist()
+        assert groups.weights[span].tolist() == bag[1].tolist()

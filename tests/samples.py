@@ -1,0 +1,38 @@
+"""Small tables that several tests use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+import discreet as dc
+
+
+def microdata(frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str]) -> dc.Microdata:
+    schema = dc.Schema.infer(frame, quasi_identifiers=quasi, sensitive=sensitive)
+    return dc.read(frame, schema)
+
+
+def angel_table_1a() -> dc.Microdata:
+    """ANGEL, Table 1a without the names."""
+    frame = pl.DataFrame(
+        {
+            "age": [21, 23, 38, 40, 41, 43, 58, 60],
+            "sex": list("MMFFMMFF"),
+            "disease": ["pneumonia", "pneumonia", "bronchitis", "bronchitis"] * 2,
+        }
+    )
+    return microdata(frame, ["age", "sex"], ["disease"])
+
+
+def proximity_table_1a() -> dc.Microdata:
+    """Proximity, Table 1a; zip codes in thousands."""
+    frame = pl.DataFrame(
+        {
+            "age": [17, 19, 20, 24, 29, 34, 39, 45],
+            "zip": [12, 13, 14, 16, 21, 24, 36, 39],
+            "salary": [1000, 1010, 1020, 50000, 16000, 24000, 33000, 31000],
+        }
+    )
+    return microdata(frame, ["age", "zip"], ["salary"])
