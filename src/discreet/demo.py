@@ -26,9 +26,8 @@ def run_demo(folder: Path) -> str:
     return f"""\
 {data.n:,} people of the 1994 US census: {names}; occupation is sensitive.
 
-Before: {unique:,} of them ({unique / data.n:.0%}) are unique on these {len(data.quasi_identifiers)} \
-attributes. Who knows a neighbour's
-  age, sex, race, marital status, education, origin and work finds the one row that fits.
+Before: {unique:,} of them ({unique / data.n:.0%}) are unique on these attributes.
+  Who knows a neighbour's age, sex, race, marital status, education, origin and work finds the row.
 
 Published: groups of at least {k} people, no occupation above 1/{l} in any of them:
 {rows}

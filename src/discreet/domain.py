@@ -214,7 +214,7 @@ def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
     """Split a column into its distinct cells and, per row, which one it is (nulls last)."""
     if series.dtype.is_float():
         series = series.fill_nan(None) + 0.0  # −0.0 + 0.0 is 0.0
-    elif series.dtype == pl.Enum and not series.null_count():
+    elif isinstance(series.dtype, pl.Enum) and not series.null_count():
         return series.dtype.categories, series.to_physical().cast(pl.Int32).to_numpy()
     elif series.dtype in (pl.Object, pl.Categorical, pl.Enum):
         series = series.cast(pl.String)

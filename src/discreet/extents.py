@@ -28,7 +28,7 @@ class Extent:
     @property
     def counts(self) -> NDArray[np.int64]:
         """Number of codes each box covers."""
-        return self.covers.sum(axis=1)[self.which]
+        return np.asarray(self.covers.sum(axis=1)[self.which], dtype=np.int64)
 
 
 def read_extents(release: Release, data: Microdata, boxes: pl.DataFrame) -> dict[str, Extent]:

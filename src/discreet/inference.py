@@ -19,6 +19,9 @@ NA_TEXTS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None")
 NA_IN_NUMBERS = (*NA_TEXTS, "NA", "na", "-", "--", ".", "..", "x", ":")
 """Texts that can only mean missing among numbers. In categories NA may be Namibia."""
 
+BOOLEAN_PAIRS = [{yes, no} for yes, no in zip(TRUE_TEXTS, FALSE_TEXTS, strict=True)][:-1]
+"""Both texts of a pair must occur: F alone may be female. 0 and 1 are rather numbers."""
+
 INTEGER = re.compile(r"^[+-]?\d+(\.0+)?$")
 LEADING_ZERO = re.compile(r"^0\d+$")
 DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
@@ -102,9 +105,7 @@ def _gather_roles(
 
 def _refuse_unknown(name: str, columns: list[str]) -> None:
     if name not in columns:
-        raise SchemaError(
-            f"Column {name!r} is not in the table.", hint=name_closest(name, columns)
-        )
+        raise SchemaError(f"Column {name!r} is not in the table.", hint=name_closest(name, columns))
 
 
 def _with_role(attribute: Attribute, role: Role, reason: str) -> Attribute:
@@ -168,7 +169,7 @@ def _infer_text(texts: list[str]) -> tuple[Type, int | None, tuple[str, ...], st
     na = tuple(t for t in texts if t in NA_IN_NUMBERS)
     rest = [t for t in texts if t not in NA_IN_NUMBERS]
     if rest:
-        if {t.lower() for t in rest} <= {*TRUE_TEXTS, *FALSE_TEXTS} - {"0", "1"}:
+        if {t.lower() for t in rest} in BOOLEAN_PAIRS:
             return Type.BOOLEAN, None, na, "true or false"
         if any(LEADING_ZERO.match(t) for t in rest) and all(t.isdigit() for t in rest):
             return Type.CATEGORY, None, na, "digits with leading zeros: codes, not numbers"

@@ -17,7 +17,8 @@ from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.tables import TableLike, read_table
 
-In, Out = TypeVar("In"), TypeVar("Out")
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 NEARLY_UNIQUE = 0.9
 SMALLEST_JUDGED = 20
@@ -150,9 +151,7 @@ def _for_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
     return [result for result in results if not isinstance(result, MicrodataError)]
 
 
-def _settle_missing(
-    columns: list[Column], height: int
-) -> tuple[NDArray[np.bool_] | None, Intake]:
+def _settle_missing(columns: list[Column], height: int) -> tuple[NDArray[np.bool_] | None, Intake]:
     keep = np.ones(height, dtype=bool)
     missing: dict[str, int] = {}
     problems: list[str] = []

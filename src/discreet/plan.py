@@ -115,7 +115,7 @@ def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseMo
 def plan_model() -> type[BaseModel]:
     """Build the model of a whole plan from the registries of principles and methods."""
     principles = tuple(_model_of(kind, title) for title, kind in PRINCIPLES.items())
-    principle = Annotated[Union[principles], Field(discriminator="name")]  # noqa: UP007
+    principle: Any = Annotated[Union[principles], Field(discriminator="name")]  # noqa: UP007
     methods = []
     for title, kind in METHODS.items():
         base = _model_of(kind, title, skip=("principle",))
@@ -164,7 +164,8 @@ class Plan:
             ) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise PlanError(
-                f"{path.name}: not TOML ({error}).", hint="Quote texts and separate lists by commas."
+                f"{path.name}: not TOML ({error}).",
+                hint="Quote texts and separate lists by commas.",
             ) from error
         return _understand(written, path)
 
@@ -221,7 +222,7 @@ def draft_plan(schema: Schema, source: str, *, most_frequent: dict[str, float]) 
         '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
         "# A taxonomy names groups of values, for example:",
         '#   taxonomy = { file = "country.csv" }   ARX hierarchy or JSON tree',
-        "#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = [\"month\"]",
+        '#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = ["month"]',
         "",
         "[source]",
         f"file = {_quote(source)}",

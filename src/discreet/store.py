@@ -51,9 +51,7 @@ def write(release: Release, folder: Path, *, format: Format, overwrite: bool) ->
 
 def _refuse_to_replace(folder: Path, overwrite: bool) -> None:
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).is_file()):
-        raise StoreError(
-            f"{folder}: exists and is not a release.", hint="Choose another folder."
-        )
+        raise StoreError(f"{folder}: exists and is not a release.", hint="Choose another folder.")
     if any(folder.iterdir()) and not overwrite:
         raise StoreError(
             f"{folder}: holds a release already.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -98,17 +97,26 @@ def _read_csv(path: Path) -> pl.DataFrame:
             ),
         )
     except pa.ArrowInvalid as error:
-        found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
-        if found is None:
+        place = _find_ragged_line(path, separator, len(header))
+        if place is None:
             raise
-        row, expected, got = found.groups()
+        line, cells = place
         raise MicrodataError(
-            f"{path.name}: line {row} has {got} cells, the header has {expected}.",
+            f"{path.name}: line {line} has {cells} cells, the header has {len(header)}.",
             hint=f"Quote cells that contain {separator!r}, or fill in the missing cells.",
         ) from error
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame.rename({name: name.strip() for name in frame.columns})
+
+
+def _find_ragged_line(path: Path, separator: str, width: int) -> tuple[int, int] | None:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=separator)
+        for row in reader:
+            if row and len(row) != width:
+                return reader.line_num, len(row)
+    return None
 
 
 def _find_separator(start: str) -> str:
@@ -133,11 +141,11 @@ def _read_sheet(path: Path) -> pl.DataFrame:
 def _from_foreign(source: Any) -> pl.DataFrame:
     """Take a pandas or Arrow table; a column of mixed types becomes text."""
     if hasattr(source, "iloc"):
-        columns = {}
+        columns: dict[str, pl.Series] = {}
         for name in source.columns:
             column = source[name]
             try:
-                columns[str(name)] = pl.from_pandas(column)
+                columns[str(name)] = pl.Series(pl.from_pandas(column))
             except Exception:  # pyarrow refuses mixed columns with several exception types
                 texts = [None if _is_nothing(cell) else str(cell) for cell in column]
                 columns[str(name)] = pl.Series(texts, dtype=pl.String)
@@ -151,7 +159,7 @@ def _from_foreign(source: Any) -> pl.DataFrame:
 
 
 def _is_nothing(cell: object) -> bool:
-    return cell is None or cell != cell  # NaN and NaT differ from themselves
+    return cell is None or cell != cell  # noqa: PLR0124 -- NaN and NaT differ from themselves
 
 
 def _first_line(error: Exception) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -274,7 +275,7 @@ class Intervals:
     def build(self, values: Sequence[str]) -> Taxonomy:
         """Build over the given values, each written as a number."""
         widths = [Decimal(str(width)) for width in self.widths]
-        nested = all(b > a and b % a == 0 for a, b in zip(widths, widths[1:], strict=False))
+        nested = all(b > a and b % a == 0 for a, b in pairwise(widths))
         if not widths or widths[0] <= 0 or not nested:
             raise TaxonomyError(
                 f"Interval widths {list(self.widths)} do not nest.",
@@ -287,7 +288,7 @@ class Intervals:
             for width in widths:
                 low = (_number(value) - origin) // width * width
                 low = low - width if low + origin > _number(value) else low
-                path.append(f"[{low + origin:f}, {low + origin + width:f})")
+                path.append(f"[{_write(low + origin)}, {_write(low + origin + width)})")
             paths.append([*path, ROOT])
         return Taxonomy.from_paths(paths, source="intervals")
 
@@ -304,7 +305,7 @@ class Prefixes:
 
     def build(self, values: Sequence[str]) -> Taxonomy:
         """Build over the given codes."""
-        if any(b >= a for a, b in zip(self.lengths, self.lengths[1:], strict=False)) or any(
+        if any(b >= a for a, b in pairwise(self.lengths)) or any(
             length < 1 for length in self.lengths
         ):
             raise TaxonomyError(
@@ -353,6 +354,11 @@ class Dates:
 
 
 TaxonomyRule = Intervals | Prefixes | Dates
+
+
+def _write(number: Decimal) -> str:
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _number(text: str) -> Decimal:

@@ -97,8 +97,9 @@ CASES: dict[str, Case] = {
     ),
     "alpha-k": Case(
         (dc.AlphaK(0.5, 2), dc.AlphaK("1/3", 4)),
-        lambda p, bag, whole: len(bag) >= p.k
-        and Fraction(max(_counts(bag)), len(bag)) <= _share(p.alpha),
+        lambda p, bag, whole: (
+            len(bag) >= p.k and Fraction(max(_counts(bag)), len(bag)) <= _share(p.alpha)
+        ),
     ),
     "t-closeness": Case(
         (

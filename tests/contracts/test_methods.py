@@ -135,7 +135,10 @@ def test_boxes_of_different_groups_do_not_overlap(
 @settings(quick, max_examples=6)
 @given(frame=tables(), seed=st.integers(0, 1000))
 def test_the_order_of_the_input_rows_leaves_no_trace_in_the_bytes(
-    method: dc.Generalization, frame: pl.DataFrame, seed: int, tmp_path_factory: pytest.TempPathFactory
+    method: dc.Generalization,
+    frame: pl.DataFrame,
+    seed: int,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("order")
     shuffled = frame.sample(fraction=1, shuffle=True, seed=seed)

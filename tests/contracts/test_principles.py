@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from principle_cases import CASES, INSTANCES
 
 import discreet as dc
 from discreet.groups import Groups
 from discreet.principles import REGISTRY, Principle, make_principle
+from principle_cases import CASES, INSTANCES
 
 BAG = st.lists(st.integers(1, 8), min_size=1, max_size=9)
 BAGS = st.lists(BAG, min_size=1, max_size=5)
@@ -95,9 +95,7 @@ def test_proximity_is_feasible_exactly_if_some_partition_satisfies_it(
 ) -> None:
     """Theorem 1 against all partitions of at most seven values."""
     principle = dc.Proximity(3, m)
-    some = any(
-        principle.admits(Groups.of(parts)).all() for parts in _partitions(sorted(bag))
-    )
+    some = any(principle.admits(Groups.of(parts)).all() for parts in _partitions(sorted(bag)))
     assert principle.feasible(Groups.of([bag])).possible == some
 
 

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
-from samples import angel_table_1a, proximity_table_1a
-from worlds import posteriors
 
 import discreet as dc
 from discreet.datasets import adult, adult_frame
+from samples import angel_table_1a, proximity_table_1a
+from worlds import posteriors
 
 
 def boxes(release: dc.Release, *columns: str) -> list[tuple[object, ...]]:
@@ -39,7 +39,9 @@ class TestAngel:
         for cuts in product([False, True], repeat=7):
             runs = np.concatenate([[0], np.cumsum(cuts)])
             for by_sex in product([False, True], repeat=int(runs[-1]) + 1):
-                labels = [2 * r + (1 if by_sex[r] and m else 0) for r, m in zip(runs, male, strict=True)]
+                labels = [
+                    2 * r + (1 if by_sex[r] and m else 0) for r, m in zip(runs, male, strict=True)
+                ]
                 names = sorted(set(labels))
                 bags = [[disease[i] for i in range(8) if labels[i] == g] for g in names]
                 if all(2 * max(bag.count(0), bag.count(1)) <= len(bag) for bag in bags):
@@ -65,8 +67,7 @@ class TestAngel:
         for guess in product(diseases, repeat=6):
             world = dict(zip(names, guess, strict=True))
             if all(
-                sorted(world[name] for name in group) == bag
-                for group, bag in table_2b + table_2c
+                sorted(world[name] for name in group) == bag for group, bag in table_2b + table_2c
             ):
                 worlds.append(world)
         assert len(worlds) == 2
@@ -158,4 +159,3 @@ def test_table_1_of_angel_leaves_everybody_at_one_half_by_enumeration() -> None:
     release = dc.publish(data, dc.Generalization(dc.FrequencyDiversity(2)))
     for belief in posteriors(release, data.to_polars().to_dicts(), "disease"):
         assert max(belief.values()) == Fraction(1, 2)
-

@@ -150,6 +150,11 @@ def audit(
     wanted = [_find_preset(name) for name in presets or []]
     found = find_candidates(release, data)
     seen = found.of >= 0
+    if not seen.any():
+        raise SchemaError(
+            "No published group covers anybody in this microdata.",
+            hint="Give the table the release was made from.",
+        )
     members = found.believe(None)
     candidates = np.where(seen, members.sizes[found.of], 0)
     bags = {name: found.believe(name) for name in release.schema.sensitive}
@@ -159,7 +164,7 @@ def audit(
         failing = seen & ~good[found.of]
         checks.append(Check(part, name, int(failing.sum())))
         breached |= failing
-    identity = measure_identity(candidates[seen] if seen.any() else np.ones(1, int), population)
+    identity = measure_identity(candidates[seen], population)
     beliefs = {name: _spread(found, bag.largest / bag.sizes) for name, bag in bags.items()}
     worst = max((_worst(bag) for bag in bags.values()), default=None)
     return AuditReport(

@@ -38,11 +38,13 @@ class Candidates:
 
     def _pour(self, bags: Groups) -> Groups:
         """Unite the bags of the groups in each candidate set."""
-        owner = np.repeat(np.arange(len(self.sets)), [len(s) for s in self.sets])
         group = np.array([g for s in self.sets for g in s], dtype=np.int64)
-        entries = [np.arange(bags.offsets[g], bags.offsets[g + 1]) for g in group]
-        owners = np.repeat(owner, [len(e) for e in entries])
-        picked = np.concatenate(entries)
+        lengths = bags.distinct[group]
+        owner = np.repeat(np.arange(len(self.sets)), [len(s) for s in self.sets])
+        owners = np.repeat(owner, lengths)
+        # entries of all groups one after the other: where each group starts, plus a running count
+        shift = np.repeat(bags.offsets[group] - np.cumsum(lengths) + lengths, lengths)
+        picked = np.arange(int(lengths.sum())) + shift
         size = bags.domain.size
         keys, inverse = np.unique(owners * size + bags.codes[picked], return_inverse=True)
         weights = np.zeros(len(keys), dtype=np.int64)

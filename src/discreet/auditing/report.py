@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,10 +92,7 @@ def _belief_bars(belief: NDArray[np.float64]) -> list[dict[str, Any]]:
 def _size_bars(candidates: NDArray[np.int64]) -> list[dict[str, Any]]:
     """Count people by the size of their candidate set, in steps that double."""
     edges = [1, 2, 3, 5, 10, 20, 50, 100, 1000]
-    names = [
-        f"{low}" if high == low + 1 else f"{low}–{high - 1}"
-        for low, high in zip(edges, edges[1:], strict=False)
-    ]
+    names = [f"{low}" if high == low + 1 else f"{low}–{high - 1}" for low, high in pairwise(edges)]
     counts = np.histogram(candidates, [*edges, max(edges[-1], int(candidates.max())) + 1])[0]
     return _bars([*names, f"{edges[-1]} or more"], counts)
 

@@ -63,9 +63,7 @@ def census_frame(n: int, seed: int = 0) -> pl.DataFrame:
     )
 
 
-def census(
-    n: int, seed: int = 0, *, sensitive: str | Sequence[str] = "occupation"
-) -> Microdata:
+def census(n: int, seed: int = 0, *, sensitive: str | Sequence[str] = "occupation") -> Microdata:
     """Give a synthetic census as microdata.
 
     >>> census(1000, seed=1).n

@@ -42,7 +42,7 @@ def match(points, low, high, flags, places, strides, which):
 
     ``low`` and ``high`` bound each box per attribute; ``flags`` tell exactly what it covers.
     """
-    n, d = points.shape
+    n = points.shape[0]
     count = low.shape[1]
     order = np.arange(n)
     boxes = np.arange(count)

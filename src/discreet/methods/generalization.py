@@ -22,6 +22,8 @@ TABLE, CLASS = "generalized", "class"
 OPEN = (
     "Whether a person is in the table: a box that covers few people of the population tells.",
     "What someone learns who already knows the sensitive values of other people in the group.",
+    "What someone works out who knows how the groups were chosen: that finer ones were refused "
+    "can make a value a little likelier than promised (minimality attack).",
     "What follows from joining this release with others about the same people.",
 )
 

@@ -1,0 +1,1 @@
+"""Partitioners: ways of putting people into groups."""

@@ -11,10 +11,11 @@ Every choice depends on counts alone, so the order of the input rows does not ma
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,80 +196,111 @@ def _split_by_levels(
     wholes: dict[str | None, Groups],
     least: int,
 ) -> NDArray[np.int8]:
-    """Do the same with the principles themselves: all nodes of a level in one question each.
+    """Do the same with the principles themselves: the first cuts of a level in one question.
 
     This is the way of any principle that offers no rule, and the reference for those that do.
     """
-    from discreet.kernels import mondrian as kernel
+    from discreet.kernels.mondrian import open_root, open_side
 
-    d, n = len(cells.attrs), cells.buffers.shape[2]
+    n = cells.buffers.shape[2]
     leaves = np.full(n, -1, dtype=np.int8)
-    widest = int(cells.attrs[:, 3].max()) + 1
-    hist, merit = np.zeros(max(kernel.BINS, widest) + 1, dtype=np.int64), np.empty(d)
-    cuts, listed = np.empty((d, 3), np.int64), np.empty((2 * d, 2), np.int64)
-    ends = np.empty(max(2, widest), dtype=np.int64)
-
-    def choose(node: Ints, every: bool) -> int:
-        words = cells.buffers[node[2]]
-        fixed = (cells.attrs, node, least, cells.trees, hist, merit)
-        return int(kernel.choose_cuts(words, node[0], node[1], *fixed, every, cuts))
-
-    def split(node: Ints, a: int, cut: int) -> list[int]:
-        words, other = cells.buffers[node[2]], cells.buffers[1 - node[2]]
-        count = kernel.split(words, other, *node[:2], cells.attrs[a], cut, cells.trees, ends)
-        return [int(end) for end in ends[:count]]
-
-    level = [kernel.open_root(cells.attrs, n)]
+    knife = _Knife(cells, least)
+    level = [open_root(cells.attrs, n)]
     while level:
-        first, below = [], []
-        for node in level:
-            a = choose(node, False)
-            if a >= 0:
-                first.append((node, a, int(cuts[a, 1]), split(node, a, int(cuts[a, 1]))))
-            else:
-                leaves[node[0]] = node[2]
-        admitted = _ask(cells, wanted, wholes, [(node, sides) for node, _, _, sides in first])
-        for (node, a, cut, sides), good in zip(first, admitted, strict=True):
-            chosen = (a, cut, sides) if good else None
-            if not good:
-                choose(node, True)
-                count = kernel.list_cuts(merit, cuts, a, cut, listed)
-                for other_a, other_cut in listed[:count].tolist():
-                    sides = split(node, other_a, other_cut)
-                    if _ask(cells, wanted, wholes, [(node, sides)])[0]:
-                        chosen = (other_a, other_cut, sides)
-                        break
-            if chosen is None:
+        first = [knife.cut_best(node) for node in level]
+        asked = [(node, split) for node, split in zip(level, first, strict=True) if split]
+        verdicts = iter(_ask(cells, wanted, wholes, asked))
+        below: list[Ints] = []
+        for node, tried in zip(level, first, strict=True):
+            split = tried
+            if tried is not None and not next(verdicts):
+                others = knife.cut_otherwise(node, tried)
+                split = next(
+                    (s for s in others if _ask(cells, wanted, wholes, [(node, s)])[0]), None
+                )
+            if split is None:
                 leaves[node[0]] = node[2]
                 continue
-            a, cut, sides = chosen
-            ends[: len(sides)] = sides
-            start = int(node[0])
-            for s, end in enumerate(sides):
+            ends, start = np.array(split.ends), int(node[0])
+            for side, end in enumerate(split.ends):
                 if end - start < 2 * least:
                     leaves[start] = 1 - node[2]
                 else:
                     child = np.empty_like(node)
-                    kernel.open_side(child, node, s, ends, cells.attrs, a, cut)
+                    open_side(child, node, side, ends, cells.attrs, split.attribute, split.cut)
                     below.append(child)
                 start = end
         level = below
     return leaves
 
 
+class Split(NamedTuple):
+    """A node's rows moved to the other buffer, side by side."""
+
+    attribute: int
+    cut: int
+    ends: list[int]
+
+
+class _Knife:
+    """The kernels' steps, one node at a time, with their scratch space."""
+
+    def __init__(self, cells: Cells, least: int) -> None:
+        from discreet.kernels.mondrian import BINS
+
+        d, widest = len(cells.attrs), int(cells.attrs[:, 3].max()) + 1
+        self.cells, self.least = cells, least
+        self.hist = np.zeros(max(BINS, widest) + 1, dtype=np.int64)
+        self.merit = np.empty(d)
+        self.cuts = np.empty((d, 3), dtype=np.int64)
+        self.listed = np.empty((2 * d, 2), dtype=np.int64)
+        self.ends = np.empty(max(2, widest), dtype=np.int64)
+
+    def cut_best(self, node: Ints) -> Split | None:
+        """Cut where it gains most; ``None`` if no side would be large enough."""
+        a = self._choose(node, every=False)
+        return None if a < 0 else self._split(node, a, int(self.cuts[a, 1]))
+
+    def cut_otherwise(self, node: Ints, tried: Split) -> Iterator[Split]:
+        """Cut in every other way worth trying; each cut overwrites the one before."""
+        from discreet.kernels.mondrian import list_cuts
+
+        self._choose(node, every=True)
+        count = list_cuts(self.merit, self.cuts, tried.attribute, tried.cut, self.listed)
+        for a, cut in self.listed[:count].tolist():
+            yield self._split(node, a, cut)
+
+    def _choose(self, node: Ints, *, every: bool) -> int:
+        from discreet.kernels.mondrian import choose_cuts
+
+        cells = self.cells
+        words, fixed = cells.buffers[node[2]], (cells.attrs, node, self.least, cells.trees)
+        return int(
+            choose_cuts(words, node[0], node[1], *fixed, self.hist, self.merit, every, self.cuts)
+        )
+
+    def _split(self, node: Ints, a: int, cut: int) -> Split:
+        from discreet.kernels.mondrian import split
+
+        cells = self.cells
+        words, other = cells.buffers[node[2]], cells.buffers[1 - node[2]]
+        count = split(words, other, *node[:2], cells.attrs[a], cut, cells.trees, self.ends)
+        return Split(a, cut, self.ends[:count].tolist())
+
+
 def _ask(
     cells: Cells,
     wanted: list[tuple[Principle, str | None]],
     wholes: dict[str | None, Groups],
-    splits: list[tuple[Ints, list[int]]],
+    splits: list[tuple[Ints, Split]],
 ) -> list[bool]:
     """Ask the principles about the sides of several splits at once."""
     if not splits:
         return []
     spans = [
-        (int(start), int(end), 1 - int(node[2]))
-        for node, sides in splits
-        for start, end in zip([node[0], *sides], sides, strict=False)
+        (start, end, 1 - int(node[2]))
+        for node, split in splits
+        for start, end in pairwise([int(node[0]), *split.ends])
     ]
     labels = np.repeat(np.arange(len(spans)), [end - start for start, end, _ in spans])
     good = np.ones(len(spans), dtype=bool)
@@ -282,8 +314,5 @@ def _ask(
             labels, codes, whole.domain, count=len(spans), whole=whole.whole
         )
         good &= part.admits(groups)
-    verdicts, at = [], 0
-    for _, sides in splits:
-        verdicts.append(bool(good[at : at + len(sides)].all()))
-        at += len(sides)
-    return verdicts
+    ends = np.cumsum([len(split.ends) for _, split in splits])
+    return [bool(part.all()) for part in np.split(good, ends[:-1])]

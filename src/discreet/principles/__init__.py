@@ -50,7 +50,7 @@ def make_principle(parameters: Mapping[str, object]) -> Principle:
     if isinstance(rest.get("epsilon"), list):
         rest["epsilon"] = tuple(rest["epsilon"])  # type: ignore[arg-type]
     try:
-        return REGISTRY[name](**rest)
+        return REGISTRY[name](**rest)  # type: ignore[arg-type]
     except TypeError as error:
         raise PlanError(
             f"Principle {name!r}: {str(error).split('__init__() ')[-1]}.",

@@ -148,7 +148,8 @@ class All(Principle):
 
     def admits(self, groups: Groups) -> Bools:
         """Say of every bag whether it satisfies every part."""
-        return np.logical_and.reduce([part.admits(groups) for part in self.members])
+        verdicts = [part.admits(groups) for part in self.members]
+        return np.asarray(np.logical_and.reduce(verdicts), dtype=bool)
 
     def feasible(self, whole: Groups) -> Feasibility:
         """Feasible if every part is; for monotone parts the undivided table satisfies all."""
@@ -162,9 +163,7 @@ class All(Principle):
         return " and ".join(map(str, self.members))
 
 
-def demands(
-    principle: Principle, sensitive: list[str]
-) -> Iterator[tuple[Principle, str | None]]:
+def demands(principle: Principle, sensitive: list[str]) -> Iterator[tuple[Principle, str | None]]:
     """Spell out a principle: each part with each attribute it is about.
 
     A table without sensitive attributes has only sizes, so only principles that read nothing

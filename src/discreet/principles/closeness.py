@@ -39,8 +39,10 @@ class TCloseness(Principle):
     the larger of the two.
 
     >>> g = Groups.of([[1, 3, 5000], [2, 4000, 6000]])
-    >>> TCloseness(0.1, "ordered").admits(g).tolist(), TCloseness(0.09, "ordered").admits(g).tolist()
-    ([True, True], [False, False])
+    >>> TCloseness(0.1, "ordered").admits(g).tolist()
+    [True, True]
+    >>> TCloseness(0.09, "ordered").admits(g).tolist()
+    [False, False]
 
     **Guarantee**: what a person's quasi-identifiers add to the public distribution is at most t
     in that distance. It bounds no probability of a value: a value that is frequent in the table

@@ -170,9 +170,7 @@ class EntropyDiversity(Principle):
         """Entropy at least log l."""
         sizes, weights = groups.sizes, groups.weights
         margin = (
-            np.log(sizes)
-            - groups.sum(weights * np.log(weights)) / sizes
-            - math.log(ratio(self.l))
+            np.log(sizes) - groups.sum(weights * np.log(weights)) / sizes - math.log(ratio(self.l))
         )
         good = margin > 0
         for g in np.flatnonzero(np.abs(margin) < 1e-9):
@@ -184,10 +182,8 @@ class EntropyDiversity(Principle):
         n, exact = sum(bag), ratio(self.l)
         shared = math.gcd(*bag)  # dividing all weights leaves the distribution as it is
         bag, n = [w // shared for w in bag], n // shared
-        return (
-            n**n * exact.denominator**n
-            >= exact.numerator**n * math.prod(w**w for w in bag)
-        )  # fmt: skip
+        needed = exact.numerator**n * math.prod(w**w for w in bag)
+        return bool(needed <= n**n * exact.denominator**n)
 
     def feasible(self, whole: Groups) -> Feasibility:
         """Reachable up to the exponential of the table's entropy."""

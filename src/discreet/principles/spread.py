@@ -150,4 +150,4 @@ class Variance(Principle):
 
 def units(amount: Number, groups: Groups) -> int:
     """Give an amount in units of the attribute, rounded up: fewer units would be too little."""
-    return math.ceil(ratio(amount) * 10**groups.domain.decimals)
+    return math.ceil(ratio(amount) * Fraction(10**groups.domain.decimals))

@@ -1,0 +1,145 @@
+"""The house keeps its shape: imports go one way, heavy ones are lazy, rooms stay small."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+SOURCE = Path(discreet.__file__).parent
+ROOMS = [
+    {"errors"},
+    {"taxonomy"},
+    {"schema", "tables"},
+    {"domain"},
+    {"microdata", "inference"},
+    {"groups", "partition"},
+    {"principles", "kernels"},
+    {"release", "partitioners"},
+    {"methods", "verify", "extents", "manifest"},
+    {"store"},
+    {"evaluate"},
+    {"auditing", "datasets"},
+    {"plan"},
+    {"inspection", "demo"},
+    {"cli"},
+]
+"""From left to right; a room may import its neighbours and what lies left of it."""
+FACE = {
+    ("release", "store"),  # release.write
+    ("schema", "inference"),  # Schema.infer
+    ("schema", "microdata"),  # a type only
+    ("microdata", "plan"),  # read(..., schema="plan.toml")
+    ("evaluate", "auditing"),
+}
+"""Conveniences on public objects that forward to the right, imported when called."""
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> list[tuple[str, bool]]:
+    """All discreet modules a file imports, and whether only inside a function or for types."""
+    found = []
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "discreet":
+                names = [f"discreet.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found += [(n, id(node) not in top) for n in names if n.startswith("discreet.")]
+    return found
+
+
+FILES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
+LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
+
+
+def test_every_room_is_in_the_picture() -> None:
+    assert {room_of(path) for path in FILES} == set(LEVEL)
+    picture = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for room in LEVEL:
+        assert room in picture, room
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_go_left(path: Path) -> None:
+    here = room_of(path)
+    for name, lazy in imports_of(path):
+        there = name.split(".")[1]
+        if there.startswith("_"):
+            continue
+        allowed = LEVEL[there] <= LEVEL[here] or (lazy and (here, there) in FACE)
+        assert allowed, f"{path.name} imports {name}"
+
+
+def test_the_auditor_shares_with_the_publisher_only_groups_and_principles() -> None:
+    """Whoever makes releases must not be imported by whoever checks them."""
+    checkers = {"auditing", "verify", "extents"}
+    for path in FILES:
+        if room_of(path) in checkers:
+            used = {name.split(".")[1] for name, _ in imports_of(path)}
+            assert not used & {"methods", "partitioners", "partition"}, path
+            kernels = {name for name, _ in imports_of(path) if ".kernels" in name}
+            assert kernels <= {"discreet.kernels.match"}, path
+
+
+@pytest.mark.parametrize("command", [["--help"], ["publish", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(command: list[str]) -> None:
+    """Typer itself brings pydantic once it parses options; nothing of ours may add to that."""
+    script = (
+        "import sys\n"
+        f"sys.argv = ['discreet', *{command!r}]\n"
+        "from discreet.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'polars', 'numba', 'pyarrow', 'jinja2', 'pandas'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == "[]"
+
+
+def test_loading_a_release_does_not_import_numba(tmp_path: Path) -> None:
+    script = (
+        "import sys, discreet as dc\n"
+        "try:\n    dc.load('nowhere')\n"
+        "except dc.DiscreetError:\n    pass\n"
+        "print('numba' in sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_public_names_are_what_type_checkers_see() -> None:
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {alias.asname for node in block.body for alias in node.names}  # type: ignore[attr-defined]
+    assert typed == set(discreet.__all__)
+    for name in discreet.__all__:
+        assert getattr(discreet, name) is not None
+    with pytest.raises(AttributeError):
+        discreet.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_stay_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 440
+
+
+def test_no_module_is_called_what_says_nothing() -> None:
+    assert not {p.stem for p in FILES} & {"utils", "util", "helpers", "helper", "common", "misc"}

@@ -1,0 +1,156 @@
+"""The command line as a process, in an empty folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import discreet as dc
+
+COMMAND = [sys.executable, "-c", "from discreet.cli import main; main()"]
+
+
+def discreet(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+
+
+@pytest.fixture(scope="module")
+def adult(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("adult") / "adult.csv"
+    dc.datasets.adult_frame().head(3000).with_columns(pl.col(pl.String).fill_null("?")).write_csv(
+        path
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def published(adult: Path) -> Path:
+    """Inspect, then publish the draft as it is."""
+    folder = adult.parent
+    done = discreet("inspect", "adult.csv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "rows" in done.stdout and "are unique" in done.stdout
+    done = discreet("publish", "adult.plan.toml", "--report", "report.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "verified from disk" in done.stdout
+    return folder
+
+
+def test_inspect_publish_audit_from_end_to_end(published: Path) -> None:
+    assert (published / "release" / "generalized.parquet").is_file()
+    assert "The promise holds" in (published / "report.html").read_text()
+    done = discreet(
+        "audit", "release", "--microdata", "adult.csv", "--json", "--population", "250000000",
+        "--per-person", "people.csv", cwd=published,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["kept"] and found["people"] == 3000
+    assert pl.read_csv(published / "people.csv").height == 3000
+
+
+def test_a_breach_is_exit_1(published: Path) -> None:
+    done = discreet(
+        "audit", "release", "--microdata", "adult.csv", "--preset", "risk-0.09", cwd=published
+    )
+    assert done.returncode == 1
+    assert "risk-0.09: NOT KEPT" in done.stdout
+    tampered = dc.load(published / "release")
+    table = tampered.tables["generalized"]
+    folder = published / "tampered"
+    tampered.write(folder, format="csv", overwrite=True)
+    wrong = pl.read_csv(folder / "generalized.csv").with_columns(income=pl.lit("<=50K"))
+    wrong.head(table.height - 5).write_csv(folder / "generalized.csv")
+    done = discreet("audit", "tampered", "--microdata", "adult.csv", cwd=published)
+    assert done.returncode == 1
+    assert "PROBLEM" in done.stdout
+
+
+def test_inspect_speaks_json_and_keeps_an_edited_plan(published: Path) -> None:
+    done = discreet("inspect", "adult.csv", "--plan", "other.toml", "--json", cwd=published)
+    found = json.loads(done.stdout)
+    assert found["rows"] == 3000 and found["unique_rows"] > 0
+    assert {"name", "role", "type", "missing", "reason"} == set(found["columns"][0])
+    before = (published / "adult.plan.toml").read_bytes()
+    done = discreet("inspect", "adult.csv", cwd=published)
+    assert done.returncode == 2 and "exists already" in done.stderr
+    assert (published / "adult.plan.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xlsx"])
+def test_inspect_reads_other_files(adult: Path, tmp_path: Path, kind: str) -> None:
+    frame = dc.datasets.adult_frame().head(100)
+    if kind == "parquet":
+        frame.write_parquet(tmp_path / "a.parquet")
+    else:
+        frame.write_excel(tmp_path / "a.xlsx")
+    done = discreet("inspect", f"a.{kind}", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    columns = {c["name"]: c for c in json.loads(done.stdout)["columns"]}
+    assert columns["age"]["type"] == "integer"
+    assert columns["education"]["role"] == "quasi-identifier"
+
+
+def test_a_promise_that_cannot_be_kept_says_what_could_be(published: Path) -> None:
+    plan = (published / "adult.plan.toml").read_text()
+    wrong = plan.replace('name = "k-anonymity"\nk = 10', 'name = "k-anonymity"\nk = 4000')
+    (published / "wrong.toml").write_text(wrong)
+    done = discreet("publish", "wrong.toml", "--out", "wrong", cwd=published)
+    assert done.returncode == 1
+    assert "the table has 3000 rows: k ≤ 3000" in done.stderr
+    assert not (published / "wrong").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["inspect", "none.csv"], "no such file"),
+        (["publish", "none.toml"], "cannot be read"),
+        (["publish", "adult.plan.toml"], "holds a release already"),
+        (["publish", "adult.plan.toml", "--format", "xml"], "give parquet or csv"),
+        (["audit", "nowhere", "--microdata", "adult.csv"], "not a release"),
+        (["audit", "release", "--microdata", "none.csv"], "no such file"),
+        (["audit", "release", "--microdata", "adult.csv", "--report", "release/r.html"], "inside"),
+        (["audit", "release", "--microdata", "adult.csv", "--preset", "x"], "no preset"),
+        (["audit", "release"], "--microdata"),
+        (["frobnicate"], "frobnicate"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input_is_one_error_and_exit_2(
+    published: Path, arguments: list[str], message: str
+) -> None:
+    before = {p: p.stat().st_mtime_ns for p in published.rglob("*")}
+    done = discreet(*arguments, cwd=published)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr and done.stdout == ""
+    assert {p: p.stat().st_mtime_ns for p in published.rglob("*")} == before
+
+
+def test_the_demo_tells_its_story(tmp_path: Path) -> None:
+    done = discreet("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "45,222 people" in done.stdout and "Breaches: 0" in done.stdout
+    assert (tmp_path / "demo" / "report.html").is_file()
+    assert dc.load(tmp_path / "demo" / "release").tables["generalized"].height == 45_222
+
+
+def test_version_help_and_schema(tmp_path: Path) -> None:
+    assert dc.__version__ in discreet("--version", cwd=tmp_path).stdout
+    assert "inspect" in discreet("--help", cwd=tmp_path).stdout
+    schema = json.loads(discreet("plan-schema", cwd=tmp_path).stdout)
+    assert schema["title"] == "Plan"

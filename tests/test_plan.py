@@ -1,0 +1,96 @@
+"""Plans: every mistake is named with its place, before anything is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet.plan import plan_model
+from discreet.principles import REGISTRY
+
+GOOD = """
+[source]
+file = "t.csv"
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+taxonomy = { intervals = [5, 10] }
+[columns.zip]
+role = "quasi-identifier"
+taxonomy = { prefixes = [3] }
+[columns.day]
+role = "quasi-identifier"
+type = "date"
+taxonomy = { dates = ["month", "year"] }
+[columns.disease]
+role = "sensitive"
+taxonomy = { file = "disease.csv" }
+[method]
+name = "generalization"
+categories = "ancestor"
+[[method.principles]]
+name = "k-anonymity"
+k = 2
+[[method.principles]]
+name = "t-closeness"
+t = 0.5
+distance = "hierarchical"
+on = "disease"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "disease.csv").write_text("flu;lung;*\nasthma;lung;*\nulcer;stomach;*\n")
+    (tmp_path / "t.csv").write_text(
+        "age,zip,day,disease\n"
+        + "".join(
+            f"{20 + i % 9},4{i % 3}90{i % 2},2020-0{1 + i % 3}-1{i % 4},"
+            f"{('flu', 'asthma', 'ulcer')[i % 3]}\n"
+            for i in range(60)
+        )
+    )
+    (tmp_path / "plan.toml").write_text(GOOD)
+    return tmp_path
+
+
+def test_a_plan_becomes_objects_and_runs(folder: Path) -> None:
+    plan = dc.Plan.read(folder / "plan.toml")
+    assert isinstance(plan.method, dc.Generalization)
+    assert [p.title for p in plan.method.principle.parts] == ["k-anonymity", "t-closeness"]
+    data = dc.read(plan.source, plan.schema)
+    release = dc.publish(data, plan.method)
+    labels = set(release.tables["generalized"]["age"].cast(str).unique())
+    assert labels & {"[20, 25)", "[25, 30)", "*", "[20, 30)"}
+    loaded = dc.load(release.write(folder / "r"))
+    assert dc.audit(loaded, dc.read(plan.source, loaded.schema)).kept
+    assert dc.read(folder / "t.csv", folder / "plan.toml").n == 60
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('role = "sensitive"', 'role = "secret"', r"columns\.disease\.role"),
+        ("k = 2", "k = 0", "k = 0"),
+        ("k = 2", "kk = 2", r"method\.principles\.0"),
+        ('name = "t-closeness"', 'name = "closeness"', "closeness"),
+        ('type = "integer"', 'type = "int"', r"columns\.age\.type"),
+        ('file = "t.csv"', 'path = "t.csv"', r"source\.file"),
+        ("prefixes = [3]", "prefixes = [3], dates = []", "give one of file"),
+        ('file = "disease.csv"', 'file = "none.csv"', "cannot be read"),
+        ("t = 0.5", "t = 7", "from 0 to 1"),
+        ("[method]", "[method", "not TOML"),
+        ('categories = "ancestor"', 'categories = "tree"', "categories"),
+    ],
+)
+def test_every_mistake_is_named(folder: Path, old: str, new: str, message: str) -> None:
+    (folder / "plan.toml").write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(dc.DiscreetError, match=message):
+        dc.Plan.read(folder / "plan.toml")
+
+
+def test_the_json_schema_knows_every_principle() -> None:
+    schema = str(plan_model().model_json_schema())
+    assert all(repr(title) in schema for title in REGISTRY)
