@@ -128,7 +128,8 @@ def test_a_numeric_principle_on_text_is_refused() -> None:
 def test_the_findings_are_json(report: dc.AuditReport) -> None:
     found = json.loads(json.dumps(report.to_dict()))
     assert found["max_belief"] == 0.5
-    assert found["kept"] is True
+    assert found["kept"] is False
+    assert found["problems"] == ["the rule cell-11 is not kept", "the rule risk-0.09 is not kept"]
 
 
 def test_the_page_is_self_contained_and_escapes_names(tmp_path: Path) -> None:
@@ -149,3 +150,45 @@ def test_loss_is_the_same_from_disk(tmp_path: Path) -> None:
     release = dc.publish(data, dc.Generalization(dc.KAnonymity(2)))
     folder = release.write(tmp_path / "r", format="csv")
     assert measure_loss(dc.load(folder), data) == measure_loss(release, data)
+
+
+def test_values_that_are_not_the_peoples_are_noticed() -> None:
+    data = angel_table_1a()
+    release = dc.publish(data, dc.Generalization(dc.KAnonymity(4)))
+    swapped = data.to_polars().with_columns(disease=pl.lit("flu"))
+    report = dc.audit(release, microdata(swapped, ["age", "sex"], ["disease"]))
+    assert report.findings == [
+        "the published values of disease are not those of the people covered"
+    ]
+
+
+def test_what_the_manifest_does_not_declare_is_noticed(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    data = angel_table_1a()
+    release = dc.publish(data, dc.Generalization(dc.KAnonymity(4)))
+    folder = release.write(tmp_path / "r")
+    (folder / "names.csv").write_text("Alan")
+    assert dc.audit(folder, data).findings == [
+        "the folder holds names.csv, which the manifest does not list"
+    ]
+    table = release.tables["generalized"]
+    extra = replace(release, tables={"generalized": table.with_columns(ssn=pl.lit("1"))})
+    with pytest.raises(dc.DiscreetError, match="undeclared column 'ssn'"):
+        extra.write(tmp_path / "s")
+    more = replace(release, tables={"generalized": table, "raw": table})
+    with pytest.raises(dc.DiscreetError, match="has one table"):
+        more.write(tmp_path / "s")
+    finer = replace(
+        release, tables={"generalized": table.with_columns(age=pl.Series(map(str, range(8))))}
+    )
+    with pytest.raises(dc.DiscreetError, match="differs from its class"):
+        finer.write(tmp_path / "s")
+
+
+def test_microdata_of_other_types_is_refused() -> None:
+    data = angel_table_1a()
+    release = dc.publish(data, dc.Generalization(dc.KAnonymity(4)))
+    texts = data.to_polars().with_columns(pl.format("{}a", "age").alias("age"))
+    with pytest.raises(dc.DiscreetError, match="category here and integer in the release"):
+        dc.audit(release, microdata(texts, ["age", "sex"], ["disease"]))

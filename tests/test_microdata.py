@@ -138,3 +138,84 @@ def test_unique_people_are_counted_also_where_keys_do_not_fit_a_word() -> None:
     frame = pl.DataFrame({f"q{i}": rng.integers(0, 50, 400) for i in range(14)})
     data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=frame.columns))
     assert data.count_unique() == frame.is_unique().sum()
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt64])
+def test_integers_of_every_width_come_through(dtype: pl.DataType) -> None:
+    cells = [0, 100, 45, 3] if dtype in (pl.UInt8, pl.UInt64) else [-100, 100, 45, 3]
+    schema = Schema((Attribute("x", QI, Type.INTEGER),))
+    data = dc.read(pl.DataFrame({"x": pl.Series(cells, dtype=dtype)}), schema)
+    assert data.to_polars()["x"].to_list() == cells
+
+
+@pytest.mark.parametrize(
+    ("series", "kind"),
+    [
+        (pl.Series([2**64 - 1], dtype=pl.UInt64), Type.INTEGER),
+        (pl.Series([-(2**63) + 1]), Type.INTEGER),
+        (pl.Series([-(10**7)]).cast(pl.Date), Type.DATE),
+        (pl.Series(["2020-01-01garbage"]), Type.DATE),
+        (pl.Series([dt.time(1)]), Type.DATE),
+        (pl.Series([float("inf")]), Type.INTEGER),
+    ],
+    ids=["uint64", "int64", "year", "garbage", "time", "infinite"],
+)
+def test_values_out_of_reach_are_refused(series: pl.Series, kind: Type) -> None:
+    with pytest.raises(dc.DiscreetError, match="in row 1"):
+        dc.read(pl.DataFrame({"x": series}), Schema((Attribute("x", QI, kind),)))
+
+
+def test_a_day_is_the_local_day() -> None:
+    moment = pl.Series([dt.datetime(2020, 1, 1, 0, 30)]).dt.replace_time_zone("Europe/Helsinki")
+    data = dc.read(pl.DataFrame({"x": moment}), Schema((Attribute("x", QI, Type.DATE),)))
+    assert data.domains["x"].texts == ["2020-01-01"]
+
+
+@pytest.mark.parametrize("cells", [[-9, 5], ["-9", "5"], ["-9.0", "5"], [-9.0, 5.0]])
+@pytest.mark.parametrize("kind", [Type.INTEGER, Type.CATEGORY])
+def test_a_number_that_means_missing_does_so_in_every_spelling(
+    cells: list[object], kind: Type
+) -> None:
+    data = one(cells, kind, na=("-9",), missing=Missing.VALUE)
+    assert data.domains["x"].texts == ["5", "(missing)"]
+
+
+def test_the_text_for_missing_is_not_a_value() -> None:
+    with pytest.raises(dc.DiscreetError, match="stands for missing cells"):
+        one(["(missing)", "a"], Type.CATEGORY)
+    data = one(["(missing)", "a"], Type.CATEGORY, na=("(missing)",), missing=Missing.VALUE)
+    assert data.domains["x"].missing
+
+
+def test_columns_of_nothing_and_of_objects_are_read() -> None:
+    nothing = pl.DataFrame({"x": [None, None], "y": [1, 2]})
+    data = dc.read(nothing, dc.Schema.infer(nothing, quasi_identifiers=["x", "y"]))
+    assert data.domains["x"].texts == ["(missing)"]
+    things = pl.DataFrame({"x": pl.Series([object, 1], dtype=pl.Object)})
+    assert dc.read(things, dc.Schema.infer(things, quasi_identifiers=["x"])).n == 2
+
+
+def test_true_is_one_and_decimals_stay_within_what_a_float_keeps() -> None:
+    assert one([True, False], Type.DECIMAL, decimals=2).domains["x"].texts == ["0", "1"]
+    assert one([1.0, 0.0], Type.BOOLEAN).domains["x"].texts == ["false", "true"]
+    with pytest.raises(dc.DiscreetError, match="up to 15 digits"):
+        one(["0.1234567890123456"], Type.DECIMAL, decimals=16)
+    rng = np.random.default_rng(0)
+    cells = [f"{x:.13f}" for x in rng.random(200)]
+    data = one(cells, Type.DECIMAL, decimals=13)
+    assert data.to_polars()["x"].to_list() == [float(c) for c in cells]
+
+
+@pytest.mark.parametrize("name", ["*", "^a.*$", "", 'a"b', "#which"])
+def test_names_that_tables_cannot_carry_are_refused(name: str) -> None:
+    with pytest.raises(dc.DiscreetError, match="cannot carry"):
+        Attribute(name, QI, Type.INTEGER)
+
+
+def test_a_schema_that_contradicts_itself_is_refused() -> None:
+    with pytest.raises(dc.DiscreetError, match="repeats a value"):
+        Attribute("x", QI, Type.ORDINAL, order=("lo", "hi", "lo"))
+    with pytest.raises(dc.DiscreetError, match="how many digits"):
+        Attribute("x", QI, Type.DECIMAL)
+    data = one(["1", "2.0"], Type.ORDINAL, order=("2.0", "1.0"))
+    assert data.codes["x"].tolist() == [1, 0]

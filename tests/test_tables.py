@@ -94,3 +94,13 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
             read_table(path)
     with pytest.raises(dc.DiscreetError, match="not a table"):
         read_table(3)  # type: ignore[arg-type]
+
+
+def test_foreign_frames_with_odd_headers_and_cells(tmp_path: Path) -> None:
+    with pytest.raises(dc.DiscreetError, match="repeats the column 'a'"):
+        read_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    mixed = pd.DataFrame({"a": pd.Series([1, "x", pd.NA], dtype=object)})
+    assert read_table(mixed)["a"].to_list() == ["1", "x", None]
+    path = tmp_path / "one.csv"
+    path.write_text("a\n1\n\n2\n")
+    assert read_table(path)["a"].to_list() == ["1", None, "2"]

@@ -18,11 +18,20 @@ from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError
 from discreet.schema import Attribute, Type
-from discreet.taxonomy import Taxonomy
+from discreet.taxonomy import Taxonomy, canonical_text
 
 MISSING = "(missing)"
 EPOCH = dt.date(1970, 1, 1)
-LARGEST_UNIT = 2**62
+LARGEST_UNIT = 2**62 - 1
+LARGEST_DECIMAL = 10**15 - 1
+"""Fifteen digits survive the way through a float64, in which decimals are published."""
+REACH = {
+    Type.INTEGER: (-LARGEST_UNIT, LARGEST_UNIT),
+    Type.DECIMAL: (-LARGEST_DECIMAL, LARGEST_DECIMAL),
+    Type.DATE: ((dt.date.min - EPOCH).days, (dt.date.max - EPOCH).days),
+    Type.BOOLEAN: (0, 1),
+}
+ISO = re.compile(r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$")
 TRUE_TEXTS = ("true", "t", "yes", "y", "1")
 FALSE_TEXTS = ("false", "f", "no", "n", "0")
 
@@ -172,23 +181,23 @@ def _problems(attribute: Attribute, problems: list[str]) -> MicrodataError:
 def reduce_column(series: pl.Series, attribute: Attribute) -> Column:
     """Reduce a raw column to its distinct cells and read each of them exactly."""
     uniques, inverse = _factorize(series)
-    texts = attribute.type in (Type.CATEGORY, Type.ORDINAL)
-    na = {"", *attribute.na}
-    if uniques.dtype == pl.String:
-        uniques = uniques.str.strip_chars().str.normalize("NFC")
-        absent = uniques.is_in(list(na)).to_numpy()
-    else:
-        absent = np.zeros(len(uniques), dtype=bool)
     canonical: np.ndarray
-    if texts:
-        canonical, bad = _canonical_texts(uniques), np.zeros(len(uniques), dtype=bool)
+    if attribute.type in (Type.CATEGORY, Type.ORDINAL):
+        canonical = _canonical_texts(uniques)
+        absent = np.array([text in ("", *attribute.na) for text in canonical], dtype=bool)
+        bad = np.zeros(len(uniques), dtype=bool)
         if attribute.type is Type.ORDINAL:
-            bad = ~np.isin(canonical.astype(str), list(attribute.order)) & ~absent
+            known = set(attribute.order)
+            bad = np.array([text not in known for text in canonical], dtype=bool) & ~absent
+        nothing = np.array([""], dtype=object)
+        if MISSING in canonical[~absent]:
+            raise _problems(attribute, [f"the text {MISSING!r} stands for missing cells here; "
+                                        f'add it to na = ["{MISSING}"]'])  # fmt: skip
     else:
-        canonical, bad = _canonical_units(uniques, absent, attribute)
+        canonical, absent, bad = _canonical_units(uniques, attribute)
+        nothing = np.zeros(1, dtype=np.int64)
     if bad.any():
         raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute)])
-    nothing = np.array([""], dtype=object) if texts else np.zeros(1, dtype=np.int64)
     cells = np.concatenate([canonical, nothing])
     return Column(attribute, inverse, cells, np.append(absent, True), series.dtype != pl.Enum)
 
@@ -197,26 +206,28 @@ def _describe_bad(
     uniques: pl.Series, inverse: NDArray[np.int32], bad: NDArray[np.bool_], attribute: Attribute
 ) -> str:
     first = int(np.flatnonzero(np.append(bad, False)[inverse])[0])
+    cell = uniques.slice(int(inverse[first]), 1).cast(pl.String).item()
     what = {
-        Type.INTEGER: "an integer",
-        Type.DECIMAL: f"a decimal with {attribute.decimals} digits",
+        Type.INTEGER: "an integer of up to 18 digits",
+        Type.DECIMAL: f"a number of up to 15 digits, {attribute.decimals} of them decimals",
         Type.DATE: "a date written YYYY-MM-DD",
         Type.BOOLEAN: "true or false",
         Type.ORDINAL: f"one of {list(attribute.order)}",
     }[attribute.type]
-    return (
-        f"{int(bad.sum())} distinct values are not {what}; "
-        f"first {uniques[int(inverse[first])]!r} in row {first + 1}"
-    )
+    return f"{int(bad.sum())} distinct values are not {what}; first {cell!r} in row {first + 1}"
 
 
 def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
     """Split a column into its distinct cells and, per row, which one it is (nulls last)."""
+    if series.dtype == pl.Object:
+        series = pl.Series([None if c is None else str(c) for c in series], dtype=pl.String)
+    elif series.dtype == pl.Null:
+        series = series.cast(pl.String)
     if series.dtype.is_float():
         series = series.fill_nan(None) + 0.0  # −0.0 + 0.0 is 0.0
     elif isinstance(series.dtype, pl.Enum) and not series.null_count():
         return series.dtype.categories, series.to_physical().cast(pl.Int32).to_numpy()
-    elif series.dtype in (pl.Object, pl.Categorical, pl.Enum):
+    elif series.dtype in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
     if series.dtype.is_integer():
         dense = _factorize_dense(series)
@@ -240,9 +251,9 @@ def _factorize_dense(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]] |
     if series.null_count() or series.len() == 0:
         return None
     low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
-    if high - low >= 4 * series.len() + 1024 or high >= LARGEST_UNIT or low <= -LARGEST_UNIT:
+    if high - low >= 4 * series.len() + 1024 or not -LARGEST_UNIT < low <= high < LARGEST_UNIT:
         return None
-    offsets = series.to_numpy() - low
+    offsets = series.cast(pl.Int64).to_numpy() - low
     present = np.zeros(high - low + 1, dtype=bool)
     present[offsets] = True
     numbering = np.cumsum(present, dtype=np.int32) - 1
@@ -255,47 +266,54 @@ WHOLE_AS_DECIMAL = re.compile(r"^(-?\d+)\.0+$")
 
 def _canonical_texts(uniques: pl.Series) -> NDArray[np.object_]:
     """Write cells of a category as text, so that 1, 1.0 and "1.0" are one value."""
-    if uniques.dtype == pl.String:
-        texts = uniques.to_list()
-    elif uniques.dtype == pl.Boolean:
+    if uniques.dtype == pl.Boolean:
         texts = ["true" if cell else "false" for cell in uniques]
     else:
-        texts = [str(cell) for cell in uniques.to_list()]
-    plain = (WHOLE_AS_DECIMAL.sub(r"\1", text) for text in texts)
-    return np.array(["0" if text == "-0" else text for text in plain], dtype=object)
+        texts = [canonical_text(str(cell)) for cell in uniques.to_list()]
+    return np.array(texts, dtype=object)
 
 
 def _canonical_units(
-    uniques: pl.Series, absent: NDArray[np.bool_], attribute: Attribute
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Read cells as whole units; say which cannot be read."""
-    kind = attribute.type
-    if uniques.dtype.is_temporal() and kind is Type.DATE:
-        return uniques.cast(pl.Date).to_physical().cast(pl.Int64).to_numpy(), absent & False
-    if uniques.dtype == pl.Boolean and kind is not Type.DATE:
-        return uniques.cast(pl.Int64).to_numpy(), absent & False
-    if uniques.dtype.is_integer() and kind is Type.INTEGER:
-        return uniques.cast(pl.Int64).to_numpy(), absent & False
-    units, known = _guess_units(uniques, kind, attribute.decimals or 0)
+    uniques: pl.Series, attribute: Attribute
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Read cells as whole units; say which mean missing and which cannot be read."""
+    kind, decimals = attribute.type, attribute.decimals or 0
+    absent = np.zeros(len(uniques), dtype=bool)
+    if uniques.dtype == pl.String:
+        uniques = uniques.str.strip_chars()
+        absent |= uniques.is_in(["", *attribute.na]).to_numpy()
+    units, known = _guess_units(uniques, kind, decimals)
     bad = np.zeros(len(uniques), dtype=bool)
     for i in np.flatnonzero(~known & ~absent):
-        unit = _read_unit(uniques[int(i)], kind, attribute.decimals or 0)
+        unit = _read_unit(uniques[int(i)], kind, decimals)
         bad[i] = unit is None
         units[i] = unit or 0
-    return units, bad
+    low, high = REACH[kind]
+    bad |= ~absent & ((units < low) | (units > high))
+    for text in attribute.na:  # −9 may mean missing in a column of numbers, too
+        unit = _read_unit(text, kind, decimals)
+        if unit is not None:
+            absent |= ~bad & (units == unit)
+    return units, absent, bad & ~absent
 
 
 def _guess_units(
     uniques: pl.Series, kind: Type, decimals: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Read the cells that whole-column arithmetic reads exactly; say which those are."""
-    if uniques.dtype == pl.String and kind is Type.INTEGER:
+    dtype = uniques.dtype
+    if kind is Type.DATE and dtype in (pl.Date, pl.Datetime):
+        days = uniques.dt.date() if dtype == pl.Datetime else uniques  # local, not UTC
+        return days.to_physical().cast(pl.Int64).to_numpy().copy(), np.ones(len(uniques), bool)
+    if dtype == pl.Boolean and kind is not Type.DATE:
+        return uniques.cast(pl.Int64).to_numpy() * 10**decimals, np.ones(len(uniques), dtype=bool)
+    if kind is Type.INTEGER and (dtype == pl.String or dtype.is_integer()):
         cast = uniques.cast(pl.Int64, strict=False)
-        small = (cast.abs() < LARGEST_UNIT).fill_null(False)
-        return cast.fill_null(0).to_numpy().copy(), small.to_numpy()
-    if uniques.dtype.is_float() and kind in (Type.INTEGER, Type.DECIMAL):
+        return cast.fill_null(0).to_numpy().copy(), cast.is_not_null().to_numpy()
+    if dtype.is_float() and kind in (Type.INTEGER, Type.DECIMAL):
         cells = uniques.cast(pl.Float64).to_numpy()
-        scaled = np.rint(cells * 10.0**decimals)
+        finite = np.where(np.isfinite(cells), cells, 0.0)
+        scaled = np.rint(finite * 10.0**decimals)
         # a quotient of two exact floats is correctly rounded: equal means the decimal is exact
         exact = (np.abs(scaled) < 2**53) & (scaled / 10.0**decimals == cells)
         return np.where(exact, scaled, 0).astype(np.int64), exact
@@ -303,18 +321,17 @@ def _guess_units(
 
 
 def _read_unit(cell: object, kind: Type, decimals: int) -> int | None:
+    text = canonical_text(str(cell))
     if kind is Type.BOOLEAN:
-        text = str(cell).lower()
+        text = text.lower()
         return 1 if text in TRUE_TEXTS else 0 if text in FALSE_TEXTS else None
     if kind is Type.DATE:
         try:
-            return (dt.date.fromisoformat(str(cell)[:10]) - EPOCH).days
+            return (dt.date.fromisoformat(text[:10]) - EPOCH).days if ISO.match(text) else None
         except ValueError:
             return None
-    unit = read_decimal(cell, decimals)
-    if unit is None or abs(unit) >= LARGEST_UNIT:
-        return None
-    return unit
+    unit = read_decimal(text, decimals)
+    return None if unit is None or abs(unit) > LARGEST_UNIT else unit
 
 
 def read_decimal(cell: object, decimals: int) -> int | None:

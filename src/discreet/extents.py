@@ -17,18 +17,40 @@ from discreet.microdata import Microdata
 from discreet.release import Recoding, Release, Transformation
 from discreet.schema import Type
 
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """Which codes of one attribute each box covers: row ``which[b]`` of a table of flags."""
+    """Which codes of one attribute each box covers.
 
-    covers: NDArray[np.bool_]
-    which: NDArray[np.int64]
+    A box covers codes from ``low`` to ``high``, and the missing one if ``absent``. For sets these
+    are only bounds; row ``which`` of ``covers`` then tells exactly.
+    """
+
+    low: Ints
+    high: Ints
+    absent: Bools
+    covers: Bools | None = None
+    which: Ints | None = None
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """Number of codes each box covers."""
-        return np.asarray(self.covers.sum(axis=1)[self.which], dtype=np.int64)
+        if self.covers is not None:
+            return np.asarray(self.covers.sum(axis=1)[self.which], dtype=np.int64)
+        return np.asarray(np.maximum(self.high - self.low + 1, 0) + self.absent, dtype=np.int64)
+
+    def matrix(self, domain: Domain) -> Bools:
+        """Write it all out: per box and code, whether it is covered. For small tables."""
+        if self.covers is not None:
+            return np.asarray(self.covers[self.which], dtype=bool)
+        codes = np.arange(domain.size)
+        flags = (self.low[:, None] <= codes) & (codes <= self.high[:, None])
+        if domain.missing:
+            flags[:, -1] = self.absent
+        return flags
 
 
 def read_extents(release: Release, data: Microdata, boxes: pl.DataFrame) -> dict[str, Extent]:
@@ -39,7 +61,7 @@ def read_extents(release: Release, data: Microdata, boxes: pl.DataFrame) -> dict
         if recoding.transformation is Transformation.SET:
             extents[name] = _read_sets(boxes[name], recoding, domain)
         else:
-            extents[name] = _read_intervals(boxes.select(recoding.columns(name)), recoding, domain)
+            extents[name] = _read_intervals(boxes, name, recoding, domain)
     return extents
 
 
@@ -54,26 +76,25 @@ def _read_sets(labels: pl.Series, recoding: Recoding, domain: Domain) -> Extent:
     covers = np.zeros((len(texts), domain.size), dtype=bool)
     for row, members in enumerate(recoding.labels.values()):
         covers[row, [code_of[text] for text in members if text in code_of]] = True
-    return Extent(covers, labels.cast(pl.Enum(texts)).to_physical().cast(pl.Int64).to_numpy())
+    which = labels.cast(pl.Enum(texts)).to_physical().cast(pl.Int64).to_numpy()
+    low = covers.argmax(axis=1)[which]
+    high = (domain.size - 1 - covers[:, ::-1].argmax(axis=1))[which]
+    return Extent(low, high, np.zeros(len(which), dtype=bool), covers, which)
 
 
-def _read_intervals(columns: pl.DataFrame, recoding: Recoding, domain: Domain) -> Extent:
-    name = columns.columns[0]
-    ends = columns.drop(name).unique(maintain_order=True)
-    distinct = ends.with_row_index("#which")
-    which = columns.join(distinct, on=ends.columns, how="left", nulls_equal=True)["#which"]
-    low, high = (_positions(ends[f"{name}_{end}"], domain) for end in ("low", "high"))
+def _read_intervals(boxes: pl.DataFrame, name: str, recoding: Recoding, domain: Domain) -> Extent:
+    ends = boxes[f"{name}_low"], boxes[f"{name}_high"]
     known = _positions(domain.series().head(len(domain.values)), domain)
-    covers = np.zeros((ends.height, domain.size), dtype=bool)
-    inside = (low[:, None] <= known) & (known <= high[:, None])
-    inside[ends[f"{name}_low"].is_null().to_numpy()] = False
-    covers[:, : len(known)] = inside
-    if recoding.missing and domain.missing:
-        covers[:, -1] = ends[f"{name}_missing"].to_numpy()
-    return Extent(covers, which.cast(pl.Int64).to_numpy())
+    low = np.searchsorted(known, _positions(ends[0], domain), side="left")
+    high = np.searchsorted(known, _positions(ends[1], domain), side="right") - 1
+    empty = (ends[0].is_null() | ends[1].is_null()).to_numpy()
+    absent = np.zeros(boxes.height, dtype=bool)
+    if recoding.missing:
+        absent = boxes[f"{name}_missing"].to_numpy() & domain.missing
+    return Extent(np.where(empty, 1, low), np.where(empty, 0, high), absent)
 
 
-def _positions(cells: pl.Series, domain: Domain) -> NDArray[np.int64]:
+def _positions(cells: pl.Series, domain: Domain) -> Ints:
     """Give values as exact numbers that can be compared: units, days or ranks."""
     attribute = domain.attribute
     column = reduce_column(cells, attribute)

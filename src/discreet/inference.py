@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from discreet.domain import FALSE_TEXTS, TRUE_TEXTS
+from discreet.domain import FALSE_TEXTS, ISO, TRUE_TEXTS
 from discreet.errors import SchemaError, name_closest
 from discreet.microdata import NEARLY_UNIQUE, SMALLEST_JUDGED
 from discreet.schema import Attribute, Missing, Role, Schema, Type
@@ -24,7 +24,6 @@ BOOLEAN_PAIRS = [{yes, no} for yes, no in zip(TRUE_TEXTS, FALSE_TEXTS, strict=Tr
 
 INTEGER = re.compile(r"^[+-]?\d+(\.0+)?$")
 LEADING_ZERO = re.compile(r"^0\d+$")
-DATE = re.compile(r"^\d{4}-\d{2}-\d{2}")
 EMAIL = re.compile(r"^[^@\s]+@[^@\s]+\.[^@\s]+$")
 PHONE = re.compile(r"^\+?[\d\s()/-]{8,}$")
 
@@ -124,8 +123,10 @@ def _kept(attribute: Attribute) -> Attribute:
 def _propose(series: pl.Series, name: str) -> Attribute:
     if series.dtype.is_float():
         series = series.fill_nan(None)
+    if series.dtype == pl.Object:
+        series = pl.Series([None if c is None else str(c) for c in series], dtype=pl.String)
     cells = series.drop_nulls().unique()
-    if cells.dtype == pl.Object:
+    if cells.dtype == pl.Null:
         cells = cells.cast(pl.String)
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars()
@@ -159,7 +160,8 @@ def _infer_type(cells: pl.Series) -> tuple[Type, int | None, tuple[str, ...], st
         note = "" if dtype == pl.Date else ", time of day is dropped"
         return Type.DATE, None, (), f"dates{note}"
     if dtype.is_float() or dtype.is_decimal():
-        return _infer_number([str(cell) for cell in cells], (), "numbers")
+        finite = [text for text in map(str, cells) if _is_number(text)]
+        return _infer_number(finite or ["0"], (), "numbers")
     if dtype != pl.String:
         return Type.CATEGORY, None, (), f"stored as {dtype}"
     return _infer_text(sorted(cells.to_list()))
@@ -173,7 +175,7 @@ def _infer_text(texts: list[str]) -> tuple[Type, int | None, tuple[str, ...], st
             return Type.BOOLEAN, None, na, "true or false"
         if any(LEADING_ZERO.match(t) for t in rest) and all(t.isdigit() for t in rest):
             return Type.CATEGORY, None, na, "digits with leading zeros: codes, not numbers"
-        if all(DATE.match(t) for t in rest):
+        if all(ISO.match(t) for t in rest):
             return Type.DATE, None, na, "dates"
         if all(_is_number(t) for t in rest):
             return _infer_number(rest, na, "numbers")
@@ -196,7 +198,7 @@ def _infer_number(
     exponents = [Decimal(t).normalize() for t in texts]
     decimals = max(-int(number.as_tuple().exponent) for number in exponents)
     whole_digits = max(number.adjusted() + 1 for number in exponents)
-    fitting = max(0, 18 - max(whole_digits, 1))
+    fitting = max(0, 15 - max(whole_digits, 1))
     if decimals > fitting:
         return Type.DECIMAL, fitting, na, f"{why}, rounded to {fitting} decimals to stay exact"
     if decimals <= 0:

@@ -5,7 +5,7 @@ Nothing gets into a manifest by being part of an object: every key is written he
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -112,7 +112,14 @@ def _describe_attribute(attribute: Attribute, recoding: Recoding) -> dict[str, A
     return described
 
 
-def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, dict[str, str]]]:
+class Stored(NamedTuple):
+    """Where a table lies in the folder, and the Frictionless types of its columns."""
+
+    path: str
+    types: dict[str, str]
+
+
+def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
     """Read a manifest back: a release without its tables, and how each table is stored."""
     try:
         ours = manifest["discreet"]
@@ -142,10 +149,9 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, dict[str, s
             for a in ours["attributes"]
         }
         stored = {
-            resource["name"]: {
-                "path": resource["path"],
-                **{f["name"]: f["type"] for f in resource["schema"]["fields"]},
-            }
+            resource["name"]: Stored(
+                resource["path"], {f["name"]: f["type"] for f in resource["schema"]["fields"]}
+            )
             for resource in manifest["resources"]
         }
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -70,6 +70,14 @@ class Microdata:
     def sensitive(self) -> list[str]:
         """Names of the sensitive attributes."""
         return self.schema.sensitive
+
+    @property
+    def public_schema(self) -> Schema:
+        """The published part of the schema, with the taxonomies that rules built."""
+        published = self.schema.published
+        return published.changed(
+            *(replace(a, taxonomy=self.domains[a.name].taxonomy) for a in published)
+        )
 
     def to_polars(self) -> pl.DataFrame:
         """Give the values back as a polars frame; ``.to_pandas()`` and ``.to_arrow()`` follow."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from discreet.errors import SchemaError, name_closest
-from discreet.taxonomy import Taxonomy, TaxonomyRule
+from discreet.taxonomy import Taxonomy, TaxonomyRule, canonical_text
 
 if TYPE_CHECKING:
-    from discreet.microdata import TableLike
+    from discreet.tables import TableLike
+
+UNUSABLE_NAME = re.compile(r'["\n\r]|^\*$|^\^.*\$$|^#')
 
 
 class Role(StrEnum):
@@ -79,10 +82,25 @@ class Attribute:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        if self.type is Type.ORDINAL and not self.order:
+        object.__setattr__(self, "order", tuple(map(canonical_text, self.order)))
+        object.__setattr__(self, "na", tuple(map(canonical_text, self.na)))
+        if not self.name.strip() or UNUSABLE_NAME.search(self.name):
             raise SchemaError(
-                f"Column {self.name!r} is ordinal but has no order.",
-                hint='List its values from low to high: order = ["low", "middle", "high"].',
+                f"Column {self.name!r} has a name that tables and queries cannot carry.",
+                hint="Rename it: no quotes or line breaks, not * alone, not ^…$.",
+                subject=self,
+            )
+        if self.type is Type.ORDINAL and (not self.order or len(set(self.order)) < len(self.order)):
+            what = "has no order" if not self.order else "repeats a value in its order"
+            raise SchemaError(
+                f"Column {self.name!r} is ordinal but {what}.",
+                hint='List its values once, from low to high: order = ["low", "mid", "high"].',
+                subject=self,
+            )
+        if self.type is Type.DECIMAL and self.decimals is None:
+            raise SchemaError(
+                f"Column {self.name!r} is decimal, but not to how many digits.",
+                hint="Say how many digits after the point to keep: decimals = 2.",
                 subject=self,
             )
         if self.keep and self.role is Role.IDENTIFIER:

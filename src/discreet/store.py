@@ -14,12 +14,13 @@ import polars as pl
 from pydantic_core import to_json
 
 from discreet.errors import StoreError
-from discreet.manifest import describe, understand
+from discreet.manifest import Stored, describe, understand
 from discreet.release import Format, Release, Transformation
 from discreet.schema import Role
 from discreet.verify import verify
 
 MANIFEST = "datapackage.json"
+README = "README.md"
 
 
 def write(release: Release, folder: Path, *, format: Format, overwrite: bool) -> Path:
@@ -86,7 +87,7 @@ def _write_files(release: Release, draft: Path, format: Format) -> None:
         except pl.exceptions.PolarsError as error:
             raise StoreError(f"{path.name}: cannot be written ({error}).") from error
     (draft / MANIFEST).write_bytes(to_json(describe(release, format), indent=1) + b"\n")
-    (draft / "README.md").write_text(_explain(release, format), encoding="utf-8")
+    (draft / README).write_text(_explain(release, format), encoding="utf-8")
     for path in draft.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
@@ -95,6 +96,12 @@ def _write_files(release: Release, draft: Path, format: Format) -> None:
 def load(folder: str | Path) -> Release:
     """Read a release from its folder, trusting nothing but the bytes there."""
     folder = Path(folder)
+    release, stored = understand(_read_manifest(folder))
+    tables = {name: _read_table(folder, table) for name, table in stored.items()}
+    return replace(release, tables=tables)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -102,20 +109,27 @@ def load(folder: str | Path) -> Release:
             f"{folder}: not a release ({type(error).__name__}).",
             hint=f"Give the folder that holds {MANIFEST}.",
         ) from error
-    release, stored = understand(manifest)
-    tables = {name: _read_table(folder, types) for name, types in stored.items()}
-    return replace(release, tables=tables)
+    if not isinstance(manifest, dict):
+        raise StoreError(f"{folder}: its {MANIFEST} holds no object.")
+    return manifest
 
 
-def _read_table(folder: Path, types: dict[str, str]) -> pl.DataFrame:
-    path = folder / types["path"]
+def find_strangers(folder: Path) -> list[str]:
+    """List what lies in a release's folder without being part of the release."""
+    _, stored = understand(_read_manifest(folder))
+    known = {MANIFEST, README, *(table.path for table in stored.values())}
+    return sorted(path.name for path in folder.iterdir() if path.name not in known)
+
+
+def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
+    path = folder / stored.path
     if path.parent != folder or path.suffix not in (".parquet", ".csv"):
-        raise StoreError(f"{types['path']}: not a table of this release.")
+        raise StoreError(f"{stored.path}: not a table of this release.")
     try:
         if path.suffix == ".parquet":
             return pl.read_parquet(path)
         table = pl.read_csv(path, infer_schema=False)
-        return table.select(_cast(name, kind) for name, kind in types.items() if name != "path")
+        return table.select(_cast(name, kind) for name, kind in stored.types.items())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(
             f"{path.name}: cannot be read ({str(error).splitlines()[0]}).",

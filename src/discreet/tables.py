@@ -89,7 +89,11 @@ def _read_csv(path: Path) -> pl.DataFrame:
     try:
         table = pa_csv.read_csv(
             path,
-            parse_options=pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=len(header) > 1,  # in a single column a blank line is a cell
+            ),
             convert_options=pa_csv.ConvertOptions(
                 column_types={name: pa.string() for name in header},
                 strings_can_be_null=True,
@@ -129,7 +133,7 @@ def _refuse_header(header: list[str], source: str) -> None:
     twice = [name for name, count in names.items() if count > 1]
     if twice or "" in names:
         what = "has a column without a name" if "" in names else f"repeats the column {twice[0]!r}"
-        raise MicrodataError(f"{source}: the header {what}.", hint="Name every column once.")
+        raise MicrodataError(f"{source}: its header {what}.", hint="Name every column once.")
 
 
 def _read_sheet(path: Path) -> pl.DataFrame:
@@ -141,6 +145,7 @@ def _read_sheet(path: Path) -> pl.DataFrame:
 def _from_foreign(source: Any) -> pl.DataFrame:
     """Take a pandas or Arrow table; a column of mixed types becomes text."""
     if hasattr(source, "iloc"):
+        _refuse_header([str(name) for name in source.columns], "The table")
         columns: dict[str, pl.Series] = {}
         for name in source.columns:
             column = source[name]
@@ -159,7 +164,12 @@ def _from_foreign(source: Any) -> pl.DataFrame:
 
 
 def _is_nothing(cell: object) -> bool:
-    return cell is None or cell != cell  # noqa: PLR0124 -- NaN and NaT differ from themselves
+    if cell is None:
+        return True
+    try:
+        return bool(cell != cell)  # noqa: PLR0124 -- NaN and NaT differ from themselves
+    except TypeError:  # pandas.NA refuses to be compared
+        return True
 
 
 def _first_line(error: Exception) -> str:

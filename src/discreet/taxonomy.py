@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import json
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -20,6 +22,18 @@ from typing import Any
 from discreet.errors import TaxonomyError
 
 ROOT = "*"
+WHOLE_AS_DECIMAL = re.compile(r"^(-?\d+)\.0+$")
+
+
+def canonical_text(text: str) -> str:
+    """Write a text in the one way all spellings of it share.
+
+    >>> canonical_text(" 1.0 "), canonical_text("-0"), canonical_text("Zu\u0308rich")
+    ('1', '0', 'Zürich')
+    """
+    text = unicodedata.normalize("NFC", text.strip())
+    text = WHOLE_AS_DECIMAL.sub(r"\1", text)
+    return "0" if text == "-0" else text
 
 
 @dataclass(frozen=True)
@@ -52,6 +66,7 @@ class Taxonomy:
     @staticmethod
     def from_paths(paths: Sequence[Sequence[str]], *, source: str = "taxonomy") -> Taxonomy:
         """Build from one path per leaf, written leaf first and root last as ARX does."""
+        paths = [[canonical_text(path[0]), *path[1:]] if path else [] for path in paths]
         problems = _lint_paths(paths)
         if problems:
             raise _taxonomy_error(source, problems)
@@ -74,7 +89,9 @@ class Taxonomy:
         """
         paths: list[list[str]] = []
 
-        def walk(branch: Mapping[str, Any], above: list[str]) -> None:
+        def walk(branch: Mapping[str, Any] | str, above: list[str]) -> None:
+            if not isinstance(branch, Mapping):  # a leaf written as its name alone
+                branch = {"name": branch}
             name = branch.get("parent", branch.get("name"))
             if not isinstance(name, str):
                 raise TaxonomyError(

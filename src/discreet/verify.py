@@ -63,15 +63,19 @@ def read_classes(release: Release) -> Classes:
     Rows of one class must show one box; two classes that show the same box are one group to
     everyone outside.
     """
+    if set(release.tables) != {"generalized"}:
+        raise StoreError(f"A generalized release has one table, not {sorted(release.tables)}.")
     table = release.tables["generalized"]
     columns = [
         column
         for name in release.schema.quasi_identifiers
         for column in release.recodings[name].columns(name)
     ]
-    lacking = [c for c in ("class", *columns) if c not in table.columns]
-    if lacking:
-        raise StoreError(f"The table 'generalized' has no column {lacking[0]!r}.")
+    exact = [n for n in release.schema.names if n not in release.schema.quasi_identifiers]
+    declared = {"class", *columns, *exact}
+    for column in declared ^ set(table.columns):
+        what = "has no column" if column in declared else "has an undeclared column"
+        raise StoreError(f"The table 'generalized' {what} {column!r}.")
     classes = table["class"].to_numpy()
     is_first = np.append(True, classes[1:] != classes[:-1])
     starts = np.flatnonzero(is_first)
@@ -85,6 +89,11 @@ def read_classes(release: Release) -> Classes:
                 f"class {classes[row]} in {column!r}."
             )
     runs = table[starts]
+    for name in release.schema.quasi_identifiers:
+        ends = release.recodings[name].columns(name)[1:]
+        # a label finer than its ends would tell more than is examined
+        if ends and runs.select(name, *ends).n_unique() != runs.select(ends).n_unique():
+            raise StoreError(f"The labels of {name!r} do not agree with {', '.join(ends)}.")
     number = runs.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
     number -= 1
     first = np.empty(int(number.max()) + 1, dtype=np.int64)

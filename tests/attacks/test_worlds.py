@@ -97,7 +97,8 @@ def test_overlapping_boxes_are_believed_as_one_bag(tmp_path: Path) -> None:
     report = dc.audit(folder, data)
     assert report.candidates.tolist() == [2, 4, 4, 2]
     assert report.beliefs["disease"].tolist() == [1.0, 0.5, 0.5, 1.0]
-    assert report.breaches == 2
+    assert report.breaches == 4
+    assert report.findings == ["boxes overlap: 2 people are covered by more than one group"]
 
 
 def test_minimality_is_a_known_limit_and_is_said_so() -> None:

@@ -88,7 +88,7 @@ CASES: dict[str, Case] = {
     ),
     "recursive-diversity": Case(
         (
-            dc.RecursiveDiversity(1, 1),
+            dc.RecursiveDiversity(1, 2),
             dc.RecursiveDiversity(2, 2),
             dc.RecursiveDiversity(0.5, 2),
             dc.RecursiveDiversity(3, 3),

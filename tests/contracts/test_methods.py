@@ -125,8 +125,8 @@ def test_boxes_of_different_groups_do_not_overlap(
         return
     boxes = read_classes(release).boxes
     meets = np.ones((boxes.height, boxes.height), dtype=bool)
-    for extent in read_extents(release, data, boxes).values():
-        covers = extent.covers[extent.which].astype(int)
+    for name, extent in read_extents(release, data, boxes).items():
+        covers = extent.matrix(data.domains[name]).astype(int)
         meets &= covers @ covers.T > 0
     assert (meets == np.eye(boxes.height, dtype=bool)).all()
 

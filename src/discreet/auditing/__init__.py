@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
+from discreet.domain import Domain
 from discreet.errors import SchemaError, StoreError, name_closest
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.principles.base import Principle, demands
 from discreet.release import Promise, Release
+from discreet.verify import bags_of
 
 if TYPE_CHECKING:
     from discreet.evaluate.loss import Loss
@@ -59,6 +61,8 @@ class AuditReport:
     """The largest belief in any value of anyone, exactly."""
     loss: Loss
     rows: NDArray[np.int64]
+    findings: list[str]
+    """What is wrong with the release itself, whoever is in it."""
 
     @property
     def max_belief(self) -> float | None:
@@ -91,7 +95,8 @@ class AuditReport:
             )
         if self.records != self.people:
             found.append(f"the release has {self.records} records for {self.people} people")
-        return found
+        found += [f"the rule {name} is not kept" for name, good in self.presets.items() if not good]
+        return found + self.findings
 
     @property
     def kept(self) -> bool:
@@ -142,9 +147,14 @@ def audit(
     """
     from discreet.evaluate.loss import measure_loss
 
+    findings = []
     if not isinstance(release, Release):
-        from discreet.store import load
+        from discreet.store import find_strangers, load
 
+        findings += [
+            f"the folder holds {name}, which the manifest does not list"
+            for name in find_strangers(Path(release))
+        ]
         release = load(release)
     _refuse_other_table(release, data)
     wanted = [_find_preset(name) for name in presets or []]
@@ -159,9 +169,13 @@ def audit(
     candidates = np.where(seen, members.sizes[found.of], 0)
     bags = {name: found.believe(name) for name in release.schema.sensitive}
     checks, breached = [], np.zeros(data.n, dtype=bool)
+    group_of = found.group_of
     for part, name in demands(principle or release.promise.principle, release.schema.sensitive):
         good = part.admits(members if name is None else bags[name])
         failing = seen & ~good[found.of]
+        # who knows everybody's quasi-identifiers may tell which of several groups it is
+        alone = part.admits(bags_of(release, found.classes, name))
+        failing |= seen & ~alone[group_of]
         checks.append(Check(part, name, int(failing.sum())))
         breached |= failing
     identity = measure_identity(candidates[seen], population)
@@ -181,6 +195,7 @@ def audit(
         breached=breached,
         worst=worst,
         loss=measure_loss(release, data),
+        findings=[*findings, *_compare(found, data)],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )
 
@@ -192,8 +207,43 @@ def _refuse_other_table(release: Release, data: Microdata) -> None:
                 f"The release publishes {attribute.name!r}, which this microdata does not have.",
                 hint=name_closest(attribute.name, list(data.codes)),
             )
+        ours = data.schema[attribute.name]
+        if (ours.type, ours.decimals, ours.order) != (
+            attribute.type, attribute.decimals, attribute.order,
+        ):  # fmt: skip
+            raise SchemaError(
+                f"Column {attribute.name!r} is {ours.type} here and {attribute.type} in the "
+                "release, or differs in its decimals or order.",
+                hint="Read the microdata under the release's own schema: "
+                "dc.read(file, release.schema).",
+            )
     if release.method != "generalization":
         raise StoreError(f"There is no audit for releases by {release.method!r}.")
+
+
+def _compare(found: Candidates, data: Microdata) -> list[str]:
+    """Find where the release is not what it says: a strict recoding of this very table."""
+    several = int(found.several.sum())
+    if several:
+        return [f"boxes overlap: {several} people are covered by more than one group"]
+    findings = []
+    covered = np.bincount(found.group_of[found.of >= 0], minlength=found.classes.count)
+    wrong = int((covered != found.classes.sizes).sum())
+    if wrong:
+        findings.append(f"{wrong} groups have not as many records as people they cover")
+    for name in found.release.schema.sensitive if not wrong else []:
+        published = bags_of(found.release, found.classes, name)
+        own = _translate(data, name, published.domain)
+        theirs = Groups.from_labels(
+            found.group_of[own >= 0], own[own >= 0], published.domain, count=found.classes.count
+        )
+        if (own < 0).any() or not (
+            np.array_equal(theirs.codes, published.codes)
+            and np.array_equal(theirs.weights, published.weights)
+            and np.array_equal(theirs.offsets, published.offsets)
+        ):
+            findings.append(f"the published values of {name} are not those of the people covered")
+    return findings
 
 
 def _find_preset(name: str) -> Preset:
@@ -212,13 +262,18 @@ def _worst(bags: Groups) -> Fraction:
     return max(Fraction(int(bags.largest[g]), int(bags.sizes[g])) for g in near)
 
 
+def _translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:
+    """Give everyone's own value as a code of the published domain; -1 if it is not published."""
+    code_of = {text: code for code, text in enumerate(domain.texts)}
+    codes = [code_of.get(text, -1) for text in data.domains[name].texts]
+    return np.array(codes, dtype=np.int64)[data.codes[name]]
+
+
 def _believe_truth(
     found: Candidates, bags: Groups, data: Microdata, name: str
 ) -> NDArray[np.float64]:
     """Look up, for each person, the weight of the person's own value in the person's bag."""
-    code_of = {text: code for code, text in enumerate(bags.domain.texts)}
-    translate = np.array([code_of.get(text, -1) for text in data.domains[name].texts])
-    own = translate[data.codes[name]]
+    own = _translate(data, name, bags.domain)
     size = bags.domain.size
     keys = bags.owners * size + bags.codes
     wanted = found.of * size + own

@@ -36,6 +36,18 @@ class Candidates:
         """
         return self._pour(bags_of(self.release, self.classes, name))
 
+    @property
+    def several(self) -> NDArray[np.bool_]:
+        """Per person whether more than one group covers them."""
+        many = np.array([len(groups) > 1 for groups in self.sets] + [False])
+        return many[self.of]
+
+    @property
+    def group_of(self) -> NDArray[np.int64]:
+        """Per person the first group that covers them; -1 if none does."""
+        first = np.array([groups[0] for groups in self.sets] + [-1], dtype=np.int64)
+        return first[self.of]
+
     def _pour(self, bags: Groups) -> Groups:
         """Unite the bags of the groups in each candidate set."""
         group = np.array([g for s in self.sets for g in s], dtype=np.int64)
@@ -79,17 +91,25 @@ def _match(
 ) -> NDArray[np.int64]:
     from discreet.kernels.match import match
 
-    extents = list(read_extents(release, data, boxes).values())
-    flags = np.concatenate([extent.covers.ravel() for extent in extents])
-    sizes = [extent.covers.size for extent in extents]
-    places = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    strides = np.array([extent.covers.shape[1] for extent in extents], dtype=np.int64)
-    which = np.stack([extent.which for extent in extents])
-    low = np.stack([e.covers.argmax(axis=1)[e.which] for e in extents])
-    high = np.stack(
-        [e.covers.shape[1] - 1 - e.covers[:, ::-1].argmax(axis=1)[e.which] for e in extents]
+    extents = read_extents(release, data, boxes)
+    missing = [data.domains[n].size - 1 if data.domains[n].missing else -1 for n in extents]
+    flags, places, end = [np.zeros(1, dtype=bool)], [], 1
+    for extent in extents.values():
+        places.append((-1, 0) if extent.covers is None else (end, extent.covers.shape[1]))
+        if extent.covers is not None:
+            flags.append(extent.covers.ravel())
+            end += extent.covers.size
+    rows = np.zeros(boxes.height, dtype=np.int64)
+    pairs: NDArray[np.int64] = match(
+        people,
+        np.stack([e.low for e in extents.values()]),
+        np.stack([e.high for e in extents.values()]),
+        np.stack([e.absent for e in extents.values()]),
+        np.array(missing, dtype=np.int64),
+        np.concatenate(flags),
+        np.array(places, dtype=np.int64),
+        np.stack([rows if e.which is None else e.which for e in extents.values()]),
     )
-    pairs: NDArray[np.int64] = match(people, low, high, flags, places, strides, which)
     return pairs
 
 

@@ -11,16 +11,27 @@ FEW = 6
 
 
 @compiled
-def _covers(flags, places, strides, which, box, point):
+def _covers(low, high, absent, missing, flags, places, which, box, point):
+    """Whether a box covers a point: by its flags if it has any, else by its two ends."""
     for a in range(places.shape[0]):
-        if not flags[places[a] + which[a, box] * strides[a] + point[a]]:
+        code = point[a]
+        if places[a, 0] >= 0:
+            if not flags[places[a, 0] + which[a, box] * places[a, 1] + code]:
+                return False
+        elif code == missing[a]:
+            if not absent[a, box]:
+                return False
+        elif code < low[a, box] or code > high[a, box]:
             return False
     return True
 
 
 @compiled
 def _choose(low, high, boxes, start, end):
-    """Find the attribute and code that leave the fewest boxes on the fuller side."""
+    """Find the attribute and code that leave the fewest boxes on the fuller side.
+
+    A box that also covers missing has its upper bound there, so it may be on both sides.
+    """
     d, best, attribute, cut = low.shape[0], end - start, -1, 0
     for a in range(d):
         total = 0
@@ -37,11 +48,19 @@ def _choose(low, high, boxes, start, end):
 
 
 @compiled
-def match(points, low, high, flags, places, strides, which):
+def match(points, low, high, absent, missing, flags, places, which):
     """Give all (point, box) pairs in which the box covers the point.
 
-    ``low`` and ``high`` bound each box per attribute; ``flags`` tell exactly what it covers.
+    Per attribute and box: the codes from ``low`` to ``high``, and the ``missing`` one if
+    ``absent``; or, where ``places`` gives a table (start, width) in ``flags``, row ``which``.
     """
+    lowest, highest = low.copy(), high.copy()
+    for a in range(low.shape[0]):
+        for b in range(low.shape[1]):
+            if absent[a, b]:
+                highest[a, b] = missing[a]
+                if low[a, b] > high[a, b]:
+                    lowest[a, b] = missing[a]
     n = points.shape[0]
     count = low.shape[1]
     order = np.arange(n)
@@ -57,11 +76,13 @@ def match(points, low, high, flags, places, strides, which):
         p0, p1, b0, b1 = stack[top]
         attribute, cut = -1, 0
         if p1 - p0 > 1 and b1 - b0 > FEW:
-            attribute, cut = _choose(low, high, boxes, b0, b1)
+            attribute, cut = _choose(lowest, highest, boxes, b0, b1)
         if attribute < 0:
             for i in range(p0, p1):
                 for j in range(b0, b1):
-                    if _covers(flags, places, strides, which, boxes[j], points[order[i]]):
+                    if _covers(
+                        low, high, absent, missing, flags, places, which, boxes[j], points[order[i]]
+                    ):
                         if found == pairs.shape[0]:
                             bigger = np.empty((2 * found, 2), np.int64)
                             bigger[:found] = pairs
@@ -84,12 +105,12 @@ def match(points, low, high, flags, places, strides, which):
             boxes = longer
         write = b1
         for j in range(b0, b1):
-            if high[attribute, boxes[j]] > cut:
+            if highest[attribute, boxes[j]] > cut:
                 boxes[write] = boxes[j]
                 write += 1
         right_end = write
         for j in range(b0, b1):
-            if low[attribute, boxes[j]] <= cut:
+            if lowest[attribute, boxes[j]] <= cut:
                 boxes[write] = boxes[j]
                 write += 1
         if top + 2 > stack.shape[0]:

@@ -18,7 +18,7 @@ from discreet.kernels.rules import obeys
 
 RANGE, SET, TREE = range(3)
 BINS = 512
-"""An attribute with a longer extent is scanned in this many bins."""
+"""An attribute with a longer extent is scanned in this many bins; 2 to the 9 is a zoom's step."""
 SMALL = 4096
 UNSEEN, HOPELESS = -2.0, -1.0
 """From this size down a node looks for the best cut instead of halving its widest attribute."""
@@ -35,6 +35,37 @@ def _scan(column, start, end, shift, mask, low, log_width, bins, hist):
     else:
         for i in range(start, end):
             hist[np.uint64(((column[i] >> shift) & mask) - low)] += 1
+
+
+@compiled
+def _zoom(column, start, end, shift, mask, low, log_width, bins, hist, least):
+    """Find a cut inside the fullest bin where none between bins leaves enough on both sides."""
+    n, before = end - start, 0
+    while log_width > 0:
+        fullest = 0
+        for b in range(bins):
+            if hist[b] > hist[fullest]:
+                fullest = b
+        for b in range(fullest):
+            before += hist[b]
+        low += fullest << log_width
+        high = low + (1 << log_width) - 1
+        log_width = max(0, log_width - 9)
+        bins = ((high - low) >> log_width) + 1
+        for b in range(bins):
+            hist[b] = 0
+        for i in range(start, end):
+            code = (column[i] >> shift) & mask
+            if low <= code <= high:
+                hist[(code - low) >> log_width] += 1
+        left, best, off_middle = before, -1, n + 1
+        for b in range(bins - 1):
+            left += hist[b]
+            if left >= least and n - left >= least and abs(2 * left - n) < off_middle:
+                off_middle, best = abs(2 * left - n), b
+        if best >= 0:
+            return low + ((best + 1) << log_width) - 1
+    return -1
 
 
 @compiled
@@ -144,27 +175,36 @@ def choose_cuts(words, start, end, attrs, node, least, trees, hist, merit, every
                 a, bound = i, node[3 + 2 * d + i] / attrs[i, 3]
         if a < 0 or (not every and winner >= 0 and merit[winner] >= bound):
             break
-        low, high, span = node[3 + a], node[3 + d + a], attrs[a, 3]
-        log_width = 0
+        column, shift, mask, span = words[attrs[a, 0]], attrs[a, 1], attrs[a, 2], attrs[a, 3]
+        while True:
+            low, high, log_width = node[3 + a], node[3 + d + a], 0
+            if attrs[a, 4] != TREE:
+                while ((high - low) >> log_width) >= BINS:
+                    log_width += 1
+            bins = ((high - low) >> log_width) + 1
+            _scan(column, start, end, shift, mask, low, log_width, bins, hist)
+            if attrs[a, 4] == TREE:
+                gain, best, middle, first, last, width = _cut_tree(
+                    attrs[a], hist, bins, low, n, least, trees
+                )
+            else:
+                gain, best, middle, first, last, width = _cut(
+                    attrs[a, 4] == SET and log_width == 0, hist, bins, log_width, n, least
+                )
+            node[3 + a] = low + (first << log_width)
+            node[3 + d + a] = min(low + ((last + 1) << log_width) - 1, span)
+            node[3 + 2 * d + a] = width
+            # what was scanned may be so much narrower that finer bins see more
+            narrowed = node[3 + d + a] - node[3 + a]
+            if log_width == 0 or (narrowed >> (log_width - 1)) >= BINS:
+                break
         if attrs[a, 4] != TREE:
-            while ((high - low) >> log_width) >= BINS:
-                log_width += 1
-        bins = ((high - low) >> log_width) + 1
-        _scan(words[attrs[a, 0]], start, end, attrs[a, 1], attrs[a, 2], low, log_width, bins, hist)
-        if attrs[a, 4] == TREE:
-            gain, best, middle, first, last, width = _cut_tree(
-                attrs[a], hist, bins, low, n, least, trees
-            )
-        else:
-            gain, best, middle, first, last, width = _cut(
-                attrs[a, 4] == SET and log_width == 0, hist, bins, log_width, n, least
-            )
             if best >= 0:
                 best = low + ((best + 1) << log_width) - 1
                 middle = low + ((middle + 1) << log_width) - 1
-        node[3 + a] = low + (first << log_width)
-        node[3 + d + a] = min(low + ((last + 1) << log_width) - 1, span)
-        node[3 + 2 * d + a] = width
+            elif log_width and n >= 2 * least:
+                best = _zoom(column, start, end, shift, mask, low, log_width, bins, hist, least)
+                gain, middle = 0, best
         merit[a] = HOPELESS
         if best < 0:
             continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -63,13 +65,13 @@ def _blur_to_interval(
     only_missing = high < 0
     pairs = low.astype(np.int64) * domain.size + np.where(only_missing, low, high)
     distinct, which = np.unique(pairs * 2 + absent, return_inverse=True)
-    texts = [
-        _write_interval(domain, int(p) // 2 // domain.size, int(p) // 2 % domain.size, bool(p % 2))
-        for p in distinct
-    ]
+    texts: dict[str, None] = {}
+    for p in distinct.tolist():
+        label = _write_interval(domain, p // 2 // domain.size, p // 2 % domain.size, bool(p % 2))
+        texts[_free(label, texts)] = None
     values = domain.series()
     ends = [values.gather(np.where(only_missing, domain.size - 1, e)) for e in (low, high)]
-    labels = pl.Series(texts, dtype=pl.Enum(texts)).gather(which)
+    labels = pl.Series(list(texts), dtype=pl.Enum(list(texts))).gather(which)
     recoding = Recoding(
         Transformation.INTERVAL,
         domain=[domain.texts[0], domain.texts[len(domain.values) - 1]],
@@ -96,15 +98,19 @@ def _blur_to_set(
     labels: dict[str, list[str]] = {}
     texts_of = domain.texts
     for members in sets:
-        label = _write_set(domain, members)
-        free, copy = label, 1
-        while free in labels:
-            copy += 1
-            free = f"{label} ({copy})"
-        labels[free] = [texts_of[code] for code in members]
+        labels[_free(_write_set(domain, members), labels)] = [texts_of[code] for code in members]
     texts = pl.Series(list(labels), dtype=pl.Enum(list(labels)))
     recoding = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
     return [texts.gather(which)], recoding
+
+
+def _free(label: str, taken: Container[str]) -> str:
+    """Number a label that stands for something else already."""
+    free, copy = label, 1
+    while free in taken:
+        copy += 1
+        free = f"{label} ({copy})"
+    return free
 
 
 def _find_sets(
@@ -164,9 +170,10 @@ def _blur_to_ancestor(
             name, leaves = node.name, list(domain.texts[node.low : node.high])
             if node.parent < 0:
                 name = ANY
-        if labels.setdefault(name, leaves) != leaves:
-            name = f"{name} ({len(leaves)} values)"
-            labels[name] = leaves
-        names.append(name)
+        label = next((known for known, below in labels.items() if below == leaves), None)
+        if label is None:
+            label = _free(name, labels)
+            labels[label] = leaves
+        names.append(label)
     texts = pl.Series(names, dtype=pl.Enum(list(labels))).gather(which)
     return [texts], Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)

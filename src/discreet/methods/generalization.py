@@ -76,7 +76,7 @@ class Generalization(Method):
             method=self.title,
             parameters=self.parameters(),
             promise=Promise(self.principle, self.principle.promise, (*opened, *OPEN)),
-            schema=data.schema.published,
+            schema=data.public_schema,
             recodings=recodings,
             tables={TABLE: table},
         )
@@ -92,13 +92,13 @@ def _assemble(
     domains = [data.domains[name] for name in exact]
     columns = [data.codes[name][partition.order] for name in exact]
     classes, codes = _sort_rows(partition, columns, domains)
-    frame = boxes.with_row_index(CLASS).with_columns(pl.col(CLASS).cast(pl.Int32))
-    clash = set(exact) & set(frame.columns)
+    clash = (set(exact) & set(boxes.columns)) | ({CLASS} & {*exact, *boxes.columns})
     if clash:
         raise SchemaError(
             f"Column {sorted(clash)[0]!r} has a name that the release needs for itself.",
             hint="Rename the column.",
         )
+    frame = boxes.with_row_index(CLASS).with_columns(pl.col(CLASS).cast(pl.Int32))
     values = [
         domain.series().alias(name).gather(code)
         for name, domain, code in zip(exact, domains, codes, strict=True)

@@ -47,8 +47,6 @@ def make_principle(parameters: Mapping[str, object]) -> Principle:
         raise PlanError(
             f"There is no principle {name!r}.", hint=name_closest(name, sorted(REGISTRY))
         )
-    if isinstance(rest.get("epsilon"), list):
-        rest["epsilon"] = tuple(rest["epsilon"])  # type: ignore[arg-type]
     try:
         return REGISTRY[name](**rest)  # type: ignore[arg-type]
     except TypeError as error:

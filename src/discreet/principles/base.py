@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from numbers import Integral
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -189,7 +190,7 @@ def demands(principle: Principle, sensitive: list[str]) -> Iterator[tuple[Princi
 
 def require_whole(name: str, value: object, least: int = 1) -> None:
     """Refuse a parameter that is not a whole number of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise SchemaError(f"{name} = {value!r}: give a whole number of at least {least}.")
 
 
@@ -216,7 +217,8 @@ def ratio(value: Number) -> Fraction:
 def at_most(left: np.ndarray, a: int, right: np.ndarray, b: int) -> Bools:
     """Compare ``left * a <= right * b`` exactly, in int64 where it fits, else in big integers."""
     reach = max(
-        int(np.abs(left).max(initial=0)) * abs(a), int(np.abs(right).max(initial=0)) * abs(b)
+        max(int(np.abs(left).max(initial=0)), 1) * abs(a),
+        max(int(np.abs(right).max(initial=0)), 1) * abs(b),
     )
     if reach < 2**63:
         return np.asarray(left * a <= right * b, dtype=bool)
@@ -232,6 +234,10 @@ def fits(*factors: int) -> bool:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
     if isinstance(value, Fraction):
         return int(value) if value.denominator == 1 else _decimal(value)
     return value

@@ -136,7 +136,7 @@ class FrequencyDiversity(Principle):
         """In words."""
         return (
             "No sensitive value of a person can be told with probability above "
-            f"1/{self.l} from the person's quasi-identifiers."
+            f"{1 / ratio(self.l)} from the person's quasi-identifiers."
         )
 
 
@@ -173,7 +173,9 @@ class EntropyDiversity(Principle):
             np.log(sizes) - groups.sum(weights * np.log(weights)) / sizes - math.log(ratio(self.l))
         )
         good = margin > 0
-        for g in np.flatnonzero(np.abs(margin) < 1e-9):
+        # no float sum of so many terms is off by more than this
+        doubt = 1e-15 * (groups.distinct + 8) * (1 + np.log(sizes))
+        for g in np.flatnonzero(np.abs(margin) < doubt):
             bag = weights[groups.offsets[g] : groups.offsets[g + 1]].tolist()
             good[g] = self._is_diverse(bag)
         return np.asarray(good, dtype=bool)
@@ -229,7 +231,7 @@ class RecursiveDiversity(Principle):
 
     def __post_init__(self) -> None:
         require_ratio("c", self.c, 0)
-        require_whole("l", self.l)
+        require_whole("l", self.l, least=2)
 
     def admits(self, groups: Groups) -> Bools:
         """Largest count strictly below c times the tail from the l-th on."""

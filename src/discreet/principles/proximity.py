@@ -56,6 +56,8 @@ class Proximity(Principle):
 
     def __post_init__(self) -> None:
         require_whole("m", self.m)
+        if isinstance(self.epsilon, list):
+            object.__setattr__(self, "epsilon", tuple(self.epsilon))
         for side in self._sides:
             require_ratio("epsilon", side, 0)
             if self.relative and ratio(side) >= 1:
@@ -65,7 +67,7 @@ class Proximity(Principle):
 
     @property
     def _sides(self) -> tuple[Fraction, Fraction]:
-        pair = self.epsilon if isinstance(self.epsilon, tuple | list) else (self.epsilon,) * 2
+        pair = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,) * 2
         return ratio(pair[0]), ratio(pair[1])
 
     def _reach(self, groups: Groups) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -136,13 +138,6 @@ class Proximity(Principle):
     def least(self) -> int:
         """A value and m - 1 others outside its neighbourhood."""
         return self.m
-
-    def parameters(self) -> dict[str, object]:
-        """With a pair of epsilons as a list."""
-        plain = super().parameters()
-        if isinstance(self.epsilon, tuple):
-            plain["epsilon"] = list(self.epsilon)
-        return plain
 
     @property
     def promise(self) -> str:
