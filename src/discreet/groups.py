@@ -67,6 +67,22 @@ class Groups:
         )
 
     @staticmethod
+    def from_counts(counts: NDArray[np.int64], domain: Domain) -> Groups:
+        """Build one bag from the count of each code: a whole table."""
+        codes = np.flatnonzero(counts)
+        return Groups(
+            np.array([0, len(codes)]), codes.astype(np.int32), counts[codes], domain, counts
+        )
+
+    @staticmethod
+    def of_people(sizes: NDArray[np.int64]) -> Groups:
+        """Build bags that hold people and nothing about them, for principles that only count."""
+        person = Domain(Attribute("person", Role.OTHER, Type.BOOLEAN), np.zeros(1, dtype=np.int64))
+        codes = np.zeros(len(sizes), dtype=np.int32)
+        whole = np.array([int(sizes.sum())])
+        return Groups(np.arange(len(sizes) + 1), codes, sizes, person, whole)
+
+    @staticmethod
     def of(bags: Sequence[Sequence[object]], attribute: Attribute | None = None) -> Groups:
         """Build from lists of values; the whole is their union. For examples and tests."""
         import polars as pl
@@ -111,13 +127,6 @@ class Groups:
 
     def union(self) -> Groups:
         """Pour all bags into one."""
-        table = np.zeros(self.domain.size, dtype=np.int64)
-        np.add.at(table, self.codes, self.weights)
-        codes = np.flatnonzero(table)
-        return Groups(
-            np.array([0, len(codes)]),
-            codes.astype(np.int32),
-            table[codes],
-            self.domain,
-            self.whole,
-        )
+        counts = np.zeros(self.domain.size, dtype=np.int64)
+        np.add.at(counts, self.codes, self.weights)
+        return Groups.from_counts(counts, self.domain)

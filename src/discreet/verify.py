@@ -11,12 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.domain import Domain, reduce_column
+from discreet.domain import reduce_column
 from discreet.errors import PromiseError, StoreError
 from discreet.groups import Groups
 from discreet.principles.base import demands
 from discreet.release import Release
-from discreet.schema import Attribute, Role, Type
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +102,7 @@ def read_classes(release: Release) -> Classes:
 
 def bags_of(release: Release, classes: Classes, name: str | None) -> Groups:
     """Give the bag of each group on one sensitive attribute; without a name, of people only."""
-    labels, count = classes.labels, classes.count
     if name is None:
-        attribute = Attribute("person", Role.OTHER, Type.BOOLEAN)
-        person = Domain(attribute, np.zeros(1, dtype=np.int64))
-        return Groups.from_labels(labels, np.zeros(len(labels), np.int8), person, count=count)
+        return Groups.of_people(classes.sizes)
     codes, domain = reduce_column(classes.table[name], release.schema[name]).encode(None)
-    return Groups.from_labels(labels, codes, domain, count=count)
+    return Groups.from_labels(classes.labels, codes, domain, count=classes.count)

@@ -25,21 +25,23 @@ UNSEEN, HOPELESS = -2.0, -1.0
 
 
 @compiled
-def _scan(column, start, end, shift, mask, low, log_width, bins, hist):
+def _scan(buffers, node, plane, shift, mask, low, log_width, bins, hist):
     """Count rows per bin of one attribute."""
+    start, end, here = node[0], node[1], node[2]
     for b in range(bins):
         hist[b] = 0
     if log_width:
         for i in range(start, end):
-            hist[(((column[i] >> shift) & mask) - low) >> log_width] += 1
+            hist[(((buffers[here, plane, i] >> shift) & mask) - low) >> log_width] += 1
     else:
         for i in range(start, end):
-            hist[np.uint64(((column[i] >> shift) & mask) - low)] += 1
+            hist[np.uint64(((buffers[here, plane, i] >> shift) & mask) - low)] += 1
 
 
 @compiled
-def _zoom(column, start, end, shift, mask, low, log_width, bins, hist, least):
+def _zoom(buffers, node, plane, shift, mask, low, log_width, bins, hist, least):
     """Find a cut inside the fullest bin where none between bins leaves enough on both sides."""
+    start, end, here = node[0], node[1], node[2]
     n, before = end - start, 0
     while log_width > 0:
         fullest = 0
@@ -55,7 +57,7 @@ def _zoom(column, start, end, shift, mask, low, log_width, bins, hist, least):
         for b in range(bins):
             hist[b] = 0
         for i in range(start, end):
-            code = (column[i] >> shift) & mask
+            code = (buffers[here, plane, i] >> shift) & mask
             if low <= code <= high:
                 hist[(code - low) >> log_width] += 1
         left, best, off_middle = before, -1, n + 1
@@ -69,9 +71,9 @@ def _zoom(column, start, end, shift, mask, low, log_width, bins, hist, least):
 
 
 @compiled
-def _ancestor_leaves(attr, low, high, trees):
+def _ancestor_leaves(attrs, a, low, high, trees):
     """Depth of the lowest common ancestor of two leaves, and how many leaves it has."""
-    table, height, leaves = attr[5], attr[6], attr[3] + 1
+    table, height, leaves = attrs[a, 5], attrs[a, 6], attrs[a, 3] + 1
     depth = 0
     while depth + 1 < height:
         below = trees[table + low * height + depth + 1]
@@ -127,15 +129,15 @@ def _cut(as_set, hist, bins, log_width, n, least):
 
 
 @compiled
-def _cut_tree(attr, hist, bins, low, n, least, trees):
+def _cut_tree(attrs, a, hist, bins, low, n, least, trees):
     """The same for a TREE, whose only cut is the depth of its lowest common ancestor."""
-    table, height = attr[5], attr[6]
+    table, height = attrs[a, 5], attrs[a, 6]
     first, last = 0, bins - 1
     while hist[first] == 0:
         first += 1
     while hist[last] == 0:
         last -= 1
-    depth, leaves = _ancestor_leaves(attr, low + first, low + last, trees)
+    depth, leaves = _ancestor_leaves(attrs, a, low + first, low + last, trees)
     if first == last:
         return -1, -1, -1, first, last, leaves - 1
     gain = n * (leaves - 1)
@@ -158,13 +160,13 @@ def _cut_tree(attr, hist, bins, low, n, least, trees):
 
 
 @compiled
-def choose_cuts(words, start, end, attrs, node, least, trees, hist, merit, every, cuts):
+def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
     """Write the cuts worth trying into ``cuts`` as (attribute, cut, balanced cut), best first.
 
     Tightens the node's bounds on the way. Unless ``every``, stops as soon as no other attribute
     can beat the best cut found, and writes only that.
     """
-    d, n = attrs.shape[0], end - start
+    d, n = attrs.shape[0], node[1] - node[0]
     for i in range(d):
         merit[i] = UNSEEN
     winner = -1
@@ -175,17 +177,17 @@ def choose_cuts(words, start, end, attrs, node, least, trees, hist, merit, every
                 a, bound = i, node[3 + 2 * d + i] / attrs[i, 3]
         if a < 0 or (not every and winner >= 0 and merit[winner] >= bound):
             break
-        column, shift, mask, span = words[attrs[a, 0]], attrs[a, 1], attrs[a, 2], attrs[a, 3]
+        plane, shift, mask, span = attrs[a, 0], attrs[a, 1], attrs[a, 2], attrs[a, 3]
         while True:
             low, high, log_width = node[3 + a], node[3 + d + a], 0
             if attrs[a, 4] != TREE:
                 while ((high - low) >> log_width) >= BINS:
                     log_width += 1
             bins = ((high - low) >> log_width) + 1
-            _scan(column, start, end, shift, mask, low, log_width, bins, hist)
+            _scan(buffers, node, plane, shift, mask, low, log_width, bins, hist)
             if attrs[a, 4] == TREE:
                 gain, best, middle, first, last, width = _cut_tree(
-                    attrs[a], hist, bins, low, n, least, trees
+                    attrs, a, hist, bins, low, n, least, trees
                 )
             else:
                 gain, best, middle, first, last, width = _cut(
@@ -203,7 +205,7 @@ def choose_cuts(words, start, end, attrs, node, least, trees, hist, merit, every
                 best = low + ((best + 1) << log_width) - 1
                 middle = low + ((middle + 1) << log_width) - 1
             elif log_width and n >= 2 * least:
-                best = _zoom(column, start, end, shift, mask, low, log_width, bins, hist, least)
+                best = _zoom(buffers, node, plane, shift, mask, low, log_width, bins, hist, least)
                 gain, middle = 0, best
         merit[a] = HOPELESS
         if best < 0:
@@ -236,39 +238,37 @@ def list_cuts(merit, cuts, tried, tried_cut, listed):
 
 
 @compiled
-def split(words, other, start, end, attr, cut, trees, ends):
+def split(buffers, node, attrs, a, cut, trees, ends):
     """Move the rows of a node into the other buffer, side by side; write where each side ends."""
-    if attr[4] == TREE:
-        return _split_tree(words, other, start, end, attr, cut, trees, ends)
-    key, mask, bound = words[attr[0]], attr[2] << attr[1], cut << attr[1]
-    for p in range(words.shape[0]):
-        ends[0] = _move(key, words[p], other[p], start, end, mask, bound)
+    start, end, here = node[0], node[1], node[2]
+    if attrs[a, 4] == TREE:
+        return _split_tree(buffers, node, attrs, a, cut, trees, ends)
+    plane, mask, bound = attrs[a, 0], attrs[a, 2] << attrs[a, 1], cut << attrs[a, 1]
+    there, one = 1 - here, np.uint64(1)
+    for p in range(buffers.shape[1]):
+        # write every row at both ends, advance one of them: no branch to mispredict
+        left, right = np.uint64(start), np.uint64(end - 1)
+        for i in range(start, end):
+            goes_left = np.uint64((buffers[here, plane, i] & mask) <= bound)
+            word = buffers[here, p, i]
+            buffers[there, p, left] = word
+            buffers[there, p, right] = word
+            left += goes_left
+            right -= one ^ goes_left
+        ends[0] = left
     ends[1] = end
     return 2
 
 
 @compiled
-def _move(key, source, target, start, end, mask, bound):
-    """Send rows up to the bound to the front, the rest to the back; write both, advance one."""
-    left, right, one = np.uint64(start), np.uint64(end - 1), np.uint64(1)
-    for i in range(start, end):
-        goes_left = np.uint64((key[i] & mask) <= bound)
-        target[left] = source[i]
-        target[right] = source[i]
-        left += goes_left
-        right -= one ^ goes_left
-    return np.int64(left)
-
-
-@compiled
-def _split_tree(words, other, start, end, attr, depth, trees, ends):
-    plane, shift, mask, table, height = attr[0], attr[1], attr[2], attr[5], attr[6]
-    key = words[plane]
-    leaves = attr[3] + 1
+def _split_tree(buffers, node, attrs, a, depth, trees, ends):
+    start, end, here = node[0], node[1], node[2]
+    plane, shift, mask = attrs[a, 0], attrs[a, 1], attrs[a, 2]
+    leaves, table, height = attrs[a, 3] + 1, attrs[a, 5], attrs[a, 6]
     side = np.full(leaves, -1, np.int64)
     present = np.zeros(leaves, np.int64)
     for i in range(start, end):
-        present[(key[i] >> shift) & mask] += 1
+        present[(buffers[here, plane, i] >> shift) & mask] += 1
     sides, last = 0, -1
     rows = np.zeros(leaves + 1, np.int64)
     for leaf in range(leaves):
@@ -281,25 +281,24 @@ def _split_tree(words, other, start, end, attr, depth, trees, ends):
     for s in range(sides):
         rows[s + 1] += rows[s]
         ends[s] = start + rows[s + 1]
-    for p in range(words.shape[0]):
-        source, target, at = words[p], other[p], rows.copy()
+    for p in range(buffers.shape[1]):
+        at = rows.copy()
         for i in range(start, end):
-            s = side[(key[i] >> shift) & mask]
-            target[start + at[s]] = source[i]
+            s = side[(buffers[here, plane, i] >> shift) & mask]
+            buffers[1 - here, p, start + at[s]] = buffers[here, p, i]
             at[s] += 1
     return sides
 
 
 @compiled
-def judge(words, start, end, fields, rules, tables, counts, touched):
+def judge(buffers, here, start, end, fields, rules, tables, counts, touched):
     """Whether the rows of one side obey every rule."""
     n = end - start
     for f in range(fields.shape[0]):
         m = 0
         plane, shift, mask = fields[f, 0], fields[f, 1], fields[f, 2]
-        column = words[plane]
         for i in range(start, end):
-            code = (column[i] >> shift) & mask
+            code = (buffers[here, plane, i] >> shift) & mask
             if counts[code] == 0:
                 touched[m] = code
                 m += 1
@@ -316,10 +315,26 @@ def judge(words, start, end, fields, rules, tables, counts, touched):
 
 
 @compiled
+def tally(codes, size):
+    """Count each code."""
+    counts = np.zeros(size, np.int64)
+    for i in range(codes.shape[0]):
+        counts[np.uint64(codes[i])] += 1
+    return counts
+
+
+@compiled
 def pack(plane, codes, shift, ranks):
     """Put one column of codes, renumbered by ``ranks``, into its place in a plane of words."""
     for i in range(plane.shape[0]):
-        plane[i] |= ranks[codes[i]] << shift
+        plane[i] |= ranks[np.uint64(codes[i])] << shift
+
+
+@compiled
+def number(plane, first, shift):
+    """Put the number of each row, from ``first`` on, into its place."""
+    for i in range(plane.shape[0]):
+        plane[i] |= (first + i) << shift
 
 
 @compiled
@@ -356,7 +371,8 @@ def open_root(attrs, n):
 def open_side(child, node, s, ends, attrs, a, cut):
     """Write the node of one side of a split, inheriting the bounds of its parent."""
     d = attrs.shape[0]
-    child[:] = node
+    for i in range(node.shape[0]):
+        child[i] = node[i]
     child[0] = node[0] if s == 0 else ends[s - 1]
     child[1] = ends[s]
     child[2] = 1 - node[2]
@@ -369,9 +385,10 @@ def open_side(child, node, s, ends, attrs, a, cut):
 
 
 @compiled
-def _judge_sides(words, start, ends, sides, fields, rules, tables, counts, touched):
+def _judge_sides(buffers, node, ends, sides, fields, rules, tables, counts, touched):
+    start, there = node[0], 1 - node[2]
     for s in range(sides):
-        if not judge(words, start, ends[s], fields, rules, tables, counts, touched):
+        if not judge(buffers, there, start, ends[s], fields, rules, tables, counts, touched):
             return False
         start = ends[s]
     return True
@@ -399,30 +416,30 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
     top, waiting = 1, 0
     while top:
         top -= 1
-        node[:] = stack[top]
-        start, end = node[0], node[1]
-        if end - start <= pause:
+        for i in range(node.shape[0]):
+            node[i] = stack[top, i]
+        start = node[0]
+        if node[1] - start <= pause:
             if waiting == paused.shape[0]:
                 paused = _grow(paused)
             paused[waiting] = node
             waiting += 1
             continue
-        words, other = buffers[node[2]], buffers[1 - node[2]]
         cut, sides = -1, 0
-        a = choose_cuts(words, start, end, attrs, node, least, trees, hist, merit, False, cuts)
+        a = choose_cuts(buffers, node, attrs, least, trees, hist, merit, False, cuts)
         if a >= 0:
             cut = cuts[a, 1]
-            sides = split(words, other, start, end, attrs[a], cut, trees, ends)
+            sides = split(buffers, node, attrs, a, cut, trees, ends)
             if fields.shape[0] and not _judge_sides(
-                other, start, ends, sides, fields, rules, tables, counts, touched
+                buffers, node, ends, sides, fields, rules, tables, counts, touched
             ):
                 sides = 0
-                choose_cuts(words, start, end, attrs, node, least, trees, hist, merit, True, cuts)
+                choose_cuts(buffers, node, attrs, least, trees, hist, merit, True, cuts)
                 for t in range(list_cuts(merit, cuts, a, cut, listed)):
-                    a, cut = listed[t]
-                    sides = split(words, other, start, end, attrs[a], cut, trees, ends)
+                    a, cut = listed[t, 0], listed[t, 1]
+                    sides = split(buffers, node, attrs, a, cut, trees, ends)
                     if _judge_sides(
-                        other, start, ends, sides, fields, rules, tables, counts, touched
+                        buffers, node, ends, sides, fields, rules, tables, counts, touched
                     ):
                         break
                     sides = 0

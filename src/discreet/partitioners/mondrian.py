@@ -88,10 +88,12 @@ def mondrian(
 
 def whole_of(data: Microdata, name: str | None) -> Groups:
     """The table as one bag of a sensitive attribute; without a name, of people only."""
+    from discreet.kernels.mondrian import tally
+
     if name is None:
-        name = next(iter(data.codes))
-    codes = data.codes[name]
-    return Groups.from_labels(np.zeros(data.n, dtype=np.int8), codes, data.domains[name], count=1)
+        return Groups.of_people(np.array([data.n]))
+    domain = data.domains[name]
+    return Groups.from_counts(tally(data.codes[name], domain.size), domain)
 
 
 def _prepare(
@@ -274,17 +276,14 @@ class _Knife:
         from discreet.kernels.mondrian import choose_cuts
 
         cells = self.cells
-        words, fixed = cells.buffers[node[2]], (cells.attrs, node, self.least, cells.trees)
-        return int(
-            choose_cuts(words, node[0], node[1], *fixed, self.hist, self.merit, every, self.cuts)
-        )
+        fixed = (cells.buffers, node, cells.attrs, self.least, cells.trees)
+        return int(choose_cuts(*fixed, self.hist, self.merit, every, self.cuts))
 
     def _split(self, node: Ints, a: int, cut: int) -> Split:
         from discreet.kernels.mondrian import split
 
         cells = self.cells
-        words, other = cells.buffers[node[2]], cells.buffers[1 - node[2]]
-        count = split(words, other, *node[:2], cells.attrs[a], cut, cells.trees, self.ends)
+        count = split(cells.buffers, node, cells.attrs, a, cut, cells.trees, self.ends)
         return Split(a, cut, self.ends[:count].tolist())
 
 

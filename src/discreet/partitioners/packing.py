@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,15 +49,22 @@ def pack_rows(
 
     The result has two buffers of the same shape; the second is scratch.
     """
-    from discreet.kernels.mondrian import pack
+    from discreet.kernels.mondrian import number, pack
 
     sizes = [data.domains[name].size for name in names]
     fields, planes = lay_out([*sizes, data.n])
     buffers = np.zeros((2, planes, data.n), dtype=np.int64)
-    columns = [data.codes[name] for name in names] + [np.arange(data.n, dtype=np.int32)]
     orders = [ranks.get(name, np.arange(size)) for name, size in zip(names, sizes, strict=True)]
-    for column, rank, field in zip(columns, [*orders, np.arange(data.n)], fields, strict=True):
-        pack(buffers[0, field.plane], column, field.shift, rank)
+
+    def fill(rows: slice) -> None:
+        for name, rank, field in zip(names, orders, fields, strict=False):
+            pack(buffers[0, field.plane, rows], data.codes[name][rows], field.shift, rank)
+        number(buffers[0, fields[-1].plane, rows], rows.start, fields[-1].shift)
+
+    cores = os.cpu_count() or 1
+    ends = [data.n * core // cores for core in range(cores + 1)]
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(fill, [slice(start, end) for start, end in pairwise(ends)]))
     return buffers, fields
 
 
@@ -69,7 +79,9 @@ def rank_by_frequency(codes: NDArray[np.int32], domain: Domain) -> NDArray[np.in
     >>> rank_by_frequency(np.array([2, 2, 1, 0, 2, 1]), domain).tolist()
     [2, 1, 0]
     """
-    counts = np.bincount(codes, minlength=domain.size)
+    from discreet.kernels.mondrian import tally
+
+    counts: NDArray[np.int64] = tally(codes, domain.size)
     if domain.taxonomy is None:
         order = np.argsort(-counts, kind="stable")
     else:
