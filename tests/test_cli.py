@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import polars as pl
@@ -68,6 +70,13 @@ def test_a_breach_is_exit_1(published: Path) -> None:
     )
     assert done.returncode == 1
     assert "risk-0.09: NOT KEPT" in done.stdout
+    assert done.stdout.rstrip().endswith("BREACH: do not publish this release.")
+    plan = (published / "adult.plan.toml").read_text().replace("k = 10", "k = 25")
+    (published / "stricter.toml").write_text(plan)
+    done = discreet(
+        "audit", "release", "--microdata", "adult.csv", "--plan", "stricter.toml", cwd=published
+    )
+    assert done.returncode == 1 and "k-anonymity (k = 25) fails for" in done.stdout
     tampered = dc.load(published / "release")
     table = tampered.tables["generalized"]
     folder = published / "tampered"
@@ -125,6 +134,15 @@ def test_a_promise_that_cannot_be_kept_says_what_could_be(published: Path) -> No
         (["audit", "release", "--microdata", "none.csv"], "no such file"),
         (["audit", "release", "--microdata", "adult.csv", "--report", "release/r.html"], "inside"),
         (["audit", "release", "--microdata", "adult.csv", "--preset", "x"], "no preset"),
+        (["audit", "release", "--microdata", "adult.csv", "--report", "adult.csv"], "reads"),
+        (["audit", "release", "--microdata", "adult.csv", "--per-person", "adult.csv"], "reads"),
+        (["audit", "release", "--microdata", "adult.csv", "--report", "report.html"], "exists"),
+        (["audit", "release", "--microdata", "adult.csv", "--report", "."], "is a folder"),
+        (["publish", "adult.plan.toml", "--report", "adult.plan.toml", "--overwrite"], "reads"),
+        (["publish", "adult.plan.toml", "--report", "x/../release/r.html"], "inside"),
+        (["publish", "adult.plan.toml", "--out", "new", "--seed", "-1"], "at least 0"),
+        (["inspect", "adult.csv", "--plan", "adult.csv", "--overwrite"], "reads"),
+        (["inspect", "."], "is a folder"),
         (["audit", "release"], "--microdata"),
         (["frobnicate"], "frobnicate"),
     ],
@@ -139,6 +157,32 @@ def test_bad_input_is_one_error_and_exit_2(
     assert message in done.stderr
     assert "Traceback" not in done.stderr and done.stdout == ""
     assert {p: p.stat().st_mtime_ns for p in published.rglob("*")} == before
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("delay", [0.15, 0.3, 0.6])
+def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path, name: str, delay: float) -> None:
+    dc.datasets.census_frame(400_000).write_parquet(tmp_path / "c.parquet")
+    assert discreet("inspect", "c.parquet", "--plan", "p.toml", cwd=tmp_path).returncode == 0
+    before = {path.name for path in tmp_path.iterdir()}
+    running = subprocess.Popen(
+        [*COMMAND, "publish", "p.toml", "--format", "csv"],
+        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    # strike while files are being written: as soon as the draft folder shows up, and later
+    while running.poll() is None and {p.name for p in tmp_path.iterdir()} == before:
+        time.sleep(0.01)
+    time.sleep(delay)
+    running.send_signal(getattr(signal, name))
+    _, errors = running.communicate(timeout=60)
+    left = {path.name for path in tmp_path.iterdir()} - before
+    assert left <= {"release"}
+    if "release" in left:
+        assert dc.load(tmp_path / "release").tables["generalized"].height == 400_000
+    else:
+        assert running.returncode == 130
+        assert "Nothing half-written was left behind" in errors
+    assert "Traceback" not in errors
 
 
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:

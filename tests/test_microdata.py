@@ -52,7 +52,7 @@ def test_decimals_are_exact_whole_units() -> None:
 def test_an_ordinal_keeps_the_order_given() -> None:
     data = one(["high", "low"], Type.ORDINAL, order=("low", "mid", "high"))
     assert data.codes["x"].tolist() == [1, 0]
-    with pytest.raises(dc.DiscreetError, match="'huge' in row 2"):
+    with pytest.raises(dc.DiscreetError, match="'huge' in data row 2"):
         one(["low", "huge"], Type.ORDINAL, order=("low", "mid", "high"))
 
 
@@ -103,8 +103,8 @@ def test_all_problems_of_all_columns_are_one_error() -> None:
     schema = Schema((Attribute("n", QI, Type.INTEGER), Attribute("d", QI, Type.DATE)))
     with pytest.raises(dc.DiscreetError) as caught:
         dc.read(frame, schema)
-    assert "'x' in row 2" in str(caught.value)
-    assert "'soon' in row 2" in str(caught.value)
+    assert "'x' in data row 2" in str(caught.value)
+    assert "'soon' in data row 2" in str(caught.value)
     with pytest.raises(dc.DiscreetError, match="value 'b' is in the data but not a leaf"):
         dc.read(frame, Schema((Attribute("c", QI, Type.CATEGORY, taxonomy=tree),)))
 
@@ -161,7 +161,7 @@ def test_integers_of_every_width_come_through(dtype: pl.DataType) -> None:
     ids=["uint64", "int64", "year", "garbage", "time", "infinite"],
 )
 def test_values_out_of_reach_are_refused(series: pl.Series, kind: Type) -> None:
-    with pytest.raises(dc.DiscreetError, match="in row 1"):
+    with pytest.raises(dc.DiscreetError, match="in data row 1"):
         dc.read(pl.DataFrame({"x": series}), Schema((Attribute("x", QI, kind),)))
 
 
@@ -219,3 +219,17 @@ def test_a_schema_that_contradicts_itself_is_refused() -> None:
         Attribute("x", QI, Type.DECIMAL)
     data = one(["1", "2.0"], Type.ORDINAL, order=("2.0", "1.0"))
     assert data.codes["x"].tolist() == [1, 0]
+
+
+def test_a_decimal_comma_is_recognised_and_nested_cells_are_refused() -> None:
+    with pytest.raises(dc.DiscreetError, match="decimal comma"):
+        one(["10,5"], Type.DECIMAL, decimals=1)
+    with pytest.raises(dc.DiscreetError, match="not single values"):
+        one([[1], [2]], Type.CATEGORY)
+
+
+def test_many_problems_are_counted_not_all_listed() -> None:
+    tree = dc.Taxonomy.from_paths([["a", "*"]])
+    with pytest.raises(dc.DiscreetError, match=r"… and \d+ more") as caught:
+        one([f"v{i}" for i in range(300)], Type.CATEGORY, taxonomy=tree)
+    assert len(str(caught.value).splitlines()) < 20

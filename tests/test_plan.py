@@ -74,11 +74,14 @@ def test_a_plan_becomes_objects_and_runs(folder: Path) -> None:
     [
         ('role = "sensitive"', 'role = "secret"', r"columns\.disease\.role"),
         ("k = 2", "k = 0", "k = 0"),
-        ("k = 2", "kk = 2", r"method\.principles\.0"),
+        ("k = 2", "kk = 2", r"method\.principles\.entry 1.*there is no setting 'kk'"),
+        ("k = 2", "k = true", "entry 1.*valid integer"),
+        ("k = 2", 'k = "2"', "entry 1.*valid integer"),
         ('name = "t-closeness"', 'name = "closeness"', "closeness"),
         ('type = "integer"', 'type = "int"', r"columns\.age\.type"),
-        ('file = "t.csv"', 'path = "t.csv"', r"source\.file"),
+        ('file = "t.csv"', 'path = "t.csv"', "source: there is no setting 'path'"),
         ("prefixes = [3]", "prefixes = [3], dates = []", "give one of file"),
+        ("[method]", "[release]\nseed = -1\n[method]", r"release\.seed"),
         ('file = "disease.csv"', 'file = "none.csv"', "cannot be read"),
         ("t = 0.5", "t = 7", "from 0 to 1"),
         ("[method]", "[method", "not TOML"),
@@ -89,6 +92,25 @@ def test_every_mistake_is_named(folder: Path, old: str, new: str, message: str) 
     (folder / "plan.toml").write_text(GOOD.replace(old, new, 1))
     with pytest.raises(dc.DiscreetError, match=message):
         dc.Plan.read(folder / "plan.toml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("intervals = [5, 10]", "intervals = [nan]", "column 'age': Interval widths"),
+        ("intervals = [5, 10]", 'dates = ["month"]', "column 'age': Value '20' is not a date"),
+        ("prefixes = [3]", "prefixes = []", "column 'zip': Prefix lengths"),
+        ('role = "sensitive"', 'role = "sensitive"\ntype = "decimal"\ndecimals = 2', "'flu'"),
+    ],
+)
+def test_what_does_not_fit_the_table_names_its_column(
+    folder: Path, old: str, new: str, message: str
+) -> None:
+    text = GOOD.replace(old, new, 1).replace('file = "disease.csv"', "prefixes = [1]", 1)
+    (folder / "plan.toml").write_text(text)
+    with pytest.raises(dc.DiscreetError, match=message):
+        plan = dc.Plan.read(folder / "plan.toml")
+        dc.publish(dc.read(plan.source, plan.schema), plan.method)
 
 
 def test_the_json_schema_knows_every_principle() -> None:

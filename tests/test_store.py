@@ -26,6 +26,12 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
+def change(folder: Path, field: str, value: object) -> None:
+    manifest = json.loads((folder / "datapackage.json").read_text())
+    manifest["discreet"][field] = value
+    (folder / "datapackage.json").write_text(json.dumps(manifest))
+
+
 def test_a_release_is_never_replaced_without_being_asked(release: Release, tmp_path: Path) -> None:
     folder = release.write(tmp_path / "r")
     before = (folder / "datapackage.json").read_bytes()
@@ -42,7 +48,15 @@ def test_a_folder_that_is_no_release_is_never_replaced(release: Release, tmp_pat
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(dc.errors.StoreError, match="not a release"):
         release.write(tmp_path, overwrite=True)
-    assert names(tmp_path) == {"thesis.tex"}
+    (tmp_path / "datapackage.json").write_text("{}")
+    with pytest.raises(dc.errors.StoreError, match="not a release"):
+        release.write(tmp_path, overwrite=True)
+    assert names(tmp_path) == {"thesis.tex", "datapackage.json"}
+    folder = release.write(tmp_path / "r")
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(dc.errors.StoreError, match=r"holds notes\.txt"):
+        release.write(folder, overwrite=True)
+    assert (folder / "notes.txt").is_file()
 
 
 def test_an_empty_folder_is_taken(release: Release, tmp_path: Path) -> None:
@@ -101,6 +115,22 @@ def test_two_classes_with_one_box_are_one_group_to_the_verifier(
     assert dc.audit(folder, angel_table_1a()).groups == 2
 
 
+def test_a_label_that_tells_more_than_its_ends_is_refused(release: Release, tmp_path: Path) -> None:
+    folder = release.write(tmp_path / "r", format="csv")
+    table = pl.read_csv(folder / "generalized.csv").with_columns(age_low=-999)
+    table.write_csv(folder / "generalized.csv")
+    with pytest.raises(dc.errors.StoreError, match=r"does not say what its ends say: \[-999, "):
+        dc.audit(folder, angel_table_1a())
+
+
+def test_a_column_nobody_declared_is_refused_also_in_csv(release: Release, tmp_path: Path) -> None:
+    folder = release.write(tmp_path / "r", format="csv")
+    table = pl.read_csv(folder / "generalized.csv").with_columns(name=pl.lit("Alan"))
+    table.write_csv(folder / "generalized.csv")
+    with pytest.raises(dc.errors.StoreError, match="undeclared column 'name'"):
+        dc.audit(folder, angel_table_1a())
+
+
 def test_rows_of_a_class_that_differ_are_refused(release: Release, tmp_path: Path) -> None:
     folder = release.write(tmp_path / "r", format="csv")
     table = pl.read_csv(folder / "generalized.csv")
@@ -114,11 +144,46 @@ def test_rows_of_a_class_that_differ_are_refused(release: Release, tmp_path: Pat
     ("damage", "message"),
     [
         (lambda f: (f / "datapackage.json").unlink(), "not a release"),
-        (lambda f: (f / "datapackage.json").write_text("{}"), "not a discreet manifest"),
+        (lambda f: (f / "datapackage.json").write_text("{}"), "not the manifest of a release"),
+        (lambda f: (f / "datapackage.json").write_text("[" * 9999), "is not JSON"),
+        (lambda f: (f / "datapackage.json").write_text("3"), "holds no object"),
+        (lambda f: change(f, "promise", {"principles": []}), "promises nothing"),
+        (lambda f: change(f, "parameters", None), "not the manifest"),
+        (lambda f: change(f, "attributes", [{"name": 5}]), "not the manifest"),
+        (lambda f: change(f, "promise", {"principles": ["k"]}), "not the manifest"),
+        (
+            lambda f: (
+                pl.read_parquet(f / "generalized.parquet")
+                .clear()
+                .write_parquet(f / "generalized.parquet")
+            ),
+            "has no rows",
+        ),
+        (
+            lambda f: (
+                pl.read_parquet(f / "generalized.parquet")
+                .cast(pl.String)
+                .write_parquet(f / "generalized.parquet")
+            ),
+            "is not of type integer",
+        ),
         (lambda f: (f / "generalized.parquet").write_bytes(b"x"), "cannot be read"),
         (lambda f: (f / "generalized.parquet").unlink(), "cannot be read"),
     ],
-    ids=["no manifest", "other manifest", "garbled table", "no table"],
+    ids=[
+        "no manifest",
+        "other manifest",
+        "deep",
+        "number",
+        "promise",
+        "parameters",
+        "attributes",
+        "principles",
+        "empty",
+        "types",
+        "garbled table",
+        "no table",
+    ],
 )
 def test_a_damaged_release_is_refused(
     release: Release, tmp_path: Path, damage: object, message: str

@@ -69,8 +69,9 @@ def test_a_pandas_column_of_mixed_types_becomes_text() -> None:
         ("a,\n1,2\n", "a column without a name"),
         ("", "the file is empty"),
         ("a,b\n", "no rows"),
+        ("a,b", "no rows"),
     ],
-    ids=["too few", "too many", "repeated", "unnamed", "empty", "header only"],
+    ids=["too few", "too many", "repeated", "unnamed", "empty", "header only", "no line end"],
 )
 def test_a_broken_text_file_is_refused_with_its_place(
     tmp_path: Path, content: str, message: str
@@ -104,3 +105,24 @@ def test_foreign_frames_with_odd_headers_and_cells(tmp_path: Path) -> None:
     path = tmp_path / "one.csv"
     path.write_text("a\n1\n\n2\n")
     assert read_table(path)["a"].to_list() == ["1", None, "2"]
+
+
+def test_text_that_stops_being_utf8_far_in_is_named_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n" + b"1,2\n" * 50_000 + "é,1\n".encode("latin1"))
+    with pytest.raises(dc.DiscreetError, match="not UTF-8"):
+        read_table(path)
+
+
+def test_a_sheet_with_a_title_or_repeated_names_is_refused(tmp_path: Path) -> None:
+    import xlsxwriter
+
+    for name, header in (("title", ["My title"]), ("twice", ["age", "age"])):
+        book = xlsxwriter.Workbook(tmp_path / f"{name}.xlsx")
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, header)
+        sheet.write_row(1, 0, ["age", "sex"])
+        sheet.write_row(2, 0, [30, "F"])
+        book.close()
+        with pytest.raises(dc.DiscreetError, match="first sheet: its header"):
+            read_table(tmp_path / f"{name}.xlsx")

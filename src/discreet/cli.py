@@ -6,14 +6,14 @@ Nothing heavy is imported up here, so that ``discreet --help`` answers at once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.errors import DiscreetError, StoreError
+from discreet.errors import DiscreetError, MicrodataError, StoreError
 
 app = typer.Typer(
     name="discreet",
@@ -23,25 +23,30 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+INTERRUPTED = 130
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 
 
 def main() -> None:
     """Run the command line; every expected failure is one message and an exit code."""
+    import signal
+
+    # being told to stop is no different from Ctrl-C: clean up, say so, leave
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     try:
         code = app(standalone_mode=False)
+        if code == INTERRUPTED:
+            _say_error("Interrupted. Nothing half-written was left behind.")
     except DiscreetError as error:
         _say_error(str(error))
         code = error.exit_code
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         _say_error("Interrupted. Nothing half-written was left behind.")
-        code = 130
+        code = INTERRUPTED
     except OSError as error:
-        _say_error(f"{error.filename or 'A file'}: {error.strerror or error}.")
+        _say_error(f"{error.filename or 'standard output'}: {error.strerror or error}.")
         code = 2
-    except typer.Abort:
-        code = 130
     except Exception as error:
         if not hasattr(error, "exit_code"):  # a bug: show where
             raise
@@ -121,18 +126,13 @@ def inspect(
 ) -> None:
     """Propose a role and a type for every column, with reasons, and draft a plan to edit."""
     from discreet.inspection import inspect_table
+    from discreet.store import write_file
 
     target = plan or Path(f"{file.stem}.plan.toml")
-    if target.exists() and not overwrite:
-        raise StoreError(
-            f"{target}: exists already.", hint="Give another --plan, or --overwrite it."
-        )
+    _refuse_outputs([target], inputs=[file], overwrite=overwrite)
     with _working(f"Reading {file.name}"):
         found = inspect_table(file, target.absolute().parent)
-    try:
-        target.write_text(found.plan, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{target}: cannot be written ({error.strerror}).") from error
+    write_file(target, lambda draft: draft.write_text(found.plan, encoding="utf-8"))
     if json:
         _print_json({**found.to_dict(), "plan": str(target)})
         return
@@ -164,16 +164,20 @@ def publish(
     if format not in (None, "parquet", "csv"):
         raise StoreError(f"--format {format}: give parquet or csv.")
     wanted = with_overrides(Plan.read(plan), out, format, seed)  # type: ignore[arg-type]
-    _refuse_inside(report, wanted.folder)
+    _refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
     with _working(f"Reading {wanted.source.name}"):
         data = read(wanted.source, wanted.schema)
     with _working("Publishing"):
         release = make(data, wanted.method, seed=wanted.seed)
         release.write(wanted.folder, format=wanted.format, overwrite=overwrite)
-    with _working("Auditing"):
-        found = examine(wanted.folder, data)
-        if report is not None:
-            found.to_html(report)
+    try:
+        with _working("Auditing"):
+            found = examine(wanted.folder, data)
+            if report is not None:
+                found.to_html(report)
+    except KeyboardInterrupt as error:
+        _say_error(f"Interrupted while auditing. The release in {wanted.folder} is complete.")
+        raise typer.Exit(1) from error
     if json:
         intake = {"read": data.intake.read, "dropped": data.intake.dropped,
                   "missing": data.intake.missing}  # fmt: skip
@@ -203,43 +207,77 @@ def audit(
             autocompletion=_complete_preset,
         ),
     ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="Hold the release to this plan's promise, not its own.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page for reviewers here.")] = None,
     per_person: Annotated[
         Path | None, typer.Option(help="Write every person's risk to this CSV file.")
     ] = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Check a release independently, from the bytes on disk; exit 1 on a breach."""
     from discreet.auditing import audit as examine
     from discreet.microdata import read
-    from discreet.store import load
+    from discreet.store import load, write_file
 
-    _refuse_inside(report, release)
-    _refuse_inside(per_person, release)
-    published = load(release)
+    inputs = [microdata, *([plan] if plan else [])]
+    _refuse_outputs([report, per_person], inputs=inputs, release=release, overwrite=overwrite)
+    principle = None
+    if plan is not None:
+        from discreet.plan import Plan
+
+        principle = Plan.read(plan).method.principle
+    schema = load(release).schema
     with _working(f"Reading {microdata.name}"):
-        data = read(microdata, published.schema)
+        try:
+            data = read(microdata, schema)
+        except MicrodataError as error:
+            error.hint = "Is this the table the release was made from?"
+            raise
     with _working("Auditing"):
-        found = examine(published, data, population=population, presets=preset)
+        found = examine(release, data, principle=principle, population=population, presets=preset)
     if report is not None:
         found.to_html(report)
     if per_person is not None:
-        found.per_person.write_csv(per_person)
+        write_file(per_person, found.per_person.write_csv)
     if json:
         _print_json(found.to_dict())
     else:
         _print_findings(found)
-    if not found.kept or not all(found.presets.values()):
+    if not found.kept:
         raise typer.Exit(1)
 
 
-def _refuse_inside(path: Path | None, release: Path) -> None:
-    """Keep what is the steward's out of the folder that gets published."""
-    if path is not None and path.absolute().is_relative_to(release.absolute()):
-        raise StoreError(
-            f"{path}: lies inside the release, but is not for the public.",
-            hint="Write it elsewhere.",
-        )
+def _refuse_outputs(
+    outputs: Sequence[Path | None],
+    *,
+    inputs: Sequence[Path],
+    release: Path | None = None,
+    overwrite: bool,
+) -> None:
+    """Check where files will go before any work: not over what was given, not into a release."""
+    for path in outputs:
+        if path is None:
+            continue
+        place = path.resolve()
+        if place in [given.resolve() for given in inputs]:
+            raise StoreError(
+                f"{path}: is what the command reads; it will not be written over.",
+                hint="Choose another name.",
+            )
+        if release is not None and place.is_relative_to(release.resolve()):
+            raise StoreError(
+                f"{path}: lies inside the release, but is not for the public.",
+                hint="Write it elsewhere.",
+            )
+        if path.is_dir():
+            raise StoreError(f"{path}: is a folder.", hint="Give the name of a file.")
+        if path.exists() and not overwrite:
+            raise StoreError(
+                f"{path}: exists already.", hint="Choose another name, or add --overwrite."
+            )
 
 
 def _print_findings(found: Any) -> None:
@@ -249,8 +287,8 @@ def _print_findings(found: Any) -> None:
     _print(table)
     identity = found.identity
     lines = [
-        f"{found.people:,} people in {found.groups:,} groups; the smallest candidate set has "
-        f"{identity.smallest}.",
+        f"{found.people:,} people in {found.groups:,} groups; everyone looks like at least "
+        f"{identity.smallest - 1} others.",
     ]
     if found.max_belief is not None:
         lines.append(
@@ -268,10 +306,12 @@ def _print_findings(found: Any) -> None:
         )
     lines += [f"{name}: {'kept' if good else 'NOT KEPT'}" for name, good in found.presets.items()]
     lines.append(
-        f"Precision lost (NCP): {found.loss.ncp:.1%}; most on "
+        f"Precision lost: {found.loss.ncp:.1%} (NCP: share of other values covered), most on "
         f"{max(found.loss.per_attribute, key=found.loss.per_attribute.get)}."
     )
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
+    if found.problems:
+        lines.append("BREACH: do not publish this release.")
     _print("\n".join(lines))
 
 

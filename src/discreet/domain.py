@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.errors import MicrodataError, SchemaError
+from discreet.errors import MicrodataError, SchemaError, TaxonomyError
 from discreet.schema import Attribute, Type
 from discreet.taxonomy import Taxonomy, canonical_text
 
@@ -31,6 +31,7 @@ REACH = {
     Type.DATE: ((dt.date.min - EPOCH).days, (dt.date.max - EPOCH).days),
     Type.BOOLEAN: (0, 1),
 }
+DECIMAL_COMMA = re.compile(r"^-?\d+,\d+$")
 ISO = re.compile(r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$")
 TRUE_TEXTS = ("true", "t", "yes", "y", "1")
 FALSE_TEXTS = ("false", "f", "no", "n", "0")
@@ -158,7 +159,10 @@ class Column:
             return values, None
         texts = [Domain(attribute, values).write(value) for value in values]
         rule = attribute.taxonomy
-        tree = rule if isinstance(rule, Taxonomy) else rule.build(texts)
+        try:
+            tree = rule if isinstance(rule, Taxonomy) else rule.build(texts)
+        except TaxonomyError as error:
+            raise _problems(attribute, [f"{error.message} {error.hint or ''}"]) from error
         problems = tree.lint(texts)
         if problems:
             raise _problems(attribute, problems)
@@ -180,6 +184,8 @@ def _problems(attribute: Attribute, problems: list[str]) -> MicrodataError:
 
 def reduce_column(series: pl.Series, attribute: Attribute) -> Column:
     """Reduce a raw column to its distinct cells and read each of them exactly."""
+    if series.dtype.is_nested() or series.dtype == pl.Binary:
+        raise _problems(attribute, [f"its cells are {series.dtype}, not single values"])
     uniques, inverse = _factorize(series)
     canonical: np.ndarray
     if attribute.type in (Type.CATEGORY, Type.ORDINAL):
@@ -214,7 +220,11 @@ def _describe_bad(
         Type.BOOLEAN: "true or false",
         Type.ORDINAL: f"one of {list(attribute.order)}",
     }[attribute.type]
-    return f"{int(bad.sum())} distinct values are not {what}; first {cell!r} in row {first + 1}"
+    comma = " (a decimal comma? write a point)" if DECIMAL_COMMA.match(str(cell)) else ""
+    return (
+        f"{cell!r} in data row {first + 1} is not {what}{comma}; "
+        f"{int(bad.sum())} such distinct values in all"
+    )
 
 
 def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:

@@ -49,6 +49,19 @@ class PromiseError(DiscreetError):
     exit_code = 1
 
 
+def list_problems(problems: list[str], most: int = 5) -> str:
+    """List problems one per line, the first few of them.
+
+    >>> print(list_problems(["a", "b", "c"], most=2))
+      - a
+      - b
+      … and 1 more
+    """
+    lines = [f"  - {problem}" for problem in problems[:most]]
+    rest = len(problems) - most
+    return "\n".join([*lines, f"  … and {rest} more"] if rest > 0 else lines)
+
+
 def name_closest(name: str, known: list[str]) -> str:
     """Suggest the known name that was probably meant.
 

@@ -76,7 +76,7 @@ def inspect_table(path: Path, plan_folder: Path) -> Inspection:
         schema=schema,
         missing=data.intake.missing,
         unique=data.count_unique(schema.quasi_identifiers),
-        plan=draft_plan(schema, source, most_frequent=shares),
+        plan=draft_plan(schema, source, rows=frame.height, most_frequent=shares),
     )
 
 

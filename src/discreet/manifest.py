@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from discreet.errors import StoreError
+from discreet.errors import DiscreetError, StoreError
 from discreet.principles import All, make_principle
 from discreet.principles.base import Principle
 from discreet.release import Promise, Recoding, Release, Transformation
@@ -17,6 +17,7 @@ from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.taxonomy import Taxonomy
 
 VERSION = 1
+DAMAGED = "Give the folder that discreet wrote, unchanged, or get it again from its publisher."
 FRICTIONLESS_TYPE = {
     Type.INTEGER: "integer",
     Type.DECIMAL: "number",
@@ -69,15 +70,17 @@ def _describe_principle(principle: Principle) -> dict[str, Any]:
     return {"name": principle.title, **principle.parameters(), "paper": principle.paper}
 
 
-def _describe_column(release: Release, table: pl.DataFrame, column: str) -> dict[str, str]:
-    dtype = table.schema[column]
+def type_of(dtype: pl.DataType) -> str:
+    """Name the Frictionless type of a column."""
     if dtype.is_integer():
-        kind = "integer"
-    elif dtype.is_float():
-        kind = "number"
-    else:
-        kind = {pl.Boolean: "boolean", pl.Date: "date"}.get(dtype.base_type(), "string")
-    described = {"name": column, "type": kind}
+        return "integer"
+    if dtype.is_float():
+        return "number"
+    return {pl.Boolean: "boolean", pl.Date: "date"}.get(dtype.base_type(), "string")
+
+
+def _describe_column(release: Release, table: pl.DataFrame, column: str) -> dict[str, str]:
+    described = {"name": column, "type": type_of(table.schema[column])}
     for attribute in release.schema:
         recoding = release.recodings[attribute.name]
         if column in recoding.columns(attribute.name):
@@ -133,6 +136,8 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
             make_principle({k: v for k, v in p.items() if k != "paper"})
             for p in ours["promise"]["principles"]
         ]
+        if not principles:
+            raise StoreError("The manifest promises nothing.", hint=DAMAGED)
         promise = Promise(
             principles[0] if len(principles) == 1 else All(tuple(principles)),
             ours["promise"]["guarantee"],
@@ -142,24 +147,29 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
         recodings = {
             a["name"]: Recoding(
                 Transformation(a["transformation"]),
-                a.get("labels", {}),
-                a.get("domain", []),
-                a["missing_is_a_value"],
+                {str(label): list(map(str, v)) for label, v in a.get("labels", {}).items()},
+                list(map(str, a.get("domain", []))),
+                bool(a["missing_is_a_value"]),
             )
             for a in ours["attributes"]
         }
         stored = {
-            resource["name"]: Stored(
-                resource["path"], {f["name"]: f["type"] for f in resource["schema"]["fields"]}
+            str(resource["name"]): Stored(
+                str(resource["path"]), {f["name"]: f["type"] for f in resource["schema"]["fields"]}
             )
             for resource in manifest["resources"]
         }
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        release = Release(
+            str(ours["method"]), dict(ours["parameters"]), promise, schema, recodings, {}
+        )
+    except StoreError:
+        raise
+    except DiscreetError as error:
+        raise StoreError(f"datapackage.json: {error.message}", hint=DAMAGED) from error
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
         raise StoreError(
-            f"datapackage.json is not a discreet manifest ({type(error).__name__}: {error}).",
-            hint="Give the folder that discreet wrote, unchanged.",
+            f"datapackage.json is not the manifest of a release (near {error}).", hint=DAMAGED
         ) from error
-    release = Release(ours["method"], dict(ours["parameters"]), promise, schema, recodings, {})
     return release, stored
 
 
@@ -167,13 +177,13 @@ def _understand_attribute(described: dict[str, Any]) -> Attribute:
     paths = described.get("taxonomy")
     role = Role(described["role"])
     return Attribute(
-        described["name"],
+        str(described["name"]),
         role,
         Type(described["type"]),
         missing=Missing(described["missing"]),
         taxonomy=Taxonomy.from_paths(paths) if paths else None,
         order=tuple(described.get("order", ())),
-        decimals=described.get("decimals"),
+        decimals=None if (d := described.get("decimals")) is None else int(d),
         na=tuple(described.get("na", ())),
         keep=role is Role.OTHER,
     )

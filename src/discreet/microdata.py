@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.domain import Column, Domain, reduce_column
-from discreet.errors import MicrodataError, SchemaError, name_closest
+from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
 from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.tables import TableLike, read_table
 
@@ -120,8 +120,9 @@ def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microd
         schema = Schema.infer(frame)
     unknown = [name for name in schema.names if name not in frame.columns]
     if unknown:
+        where = Path(source).name if isinstance(source, str | Path) else "the table"
         raise SchemaError(
-            f"Column {unknown[0]!r} is not in the table.",
+            f"Column {unknown[0]!r} is not in {where}.",
             hint=name_closest(unknown[0], frame.columns),
         )
     columns = _reduce_columns(frame, schema.published)
@@ -189,9 +190,9 @@ def _settle_missing(columns: list[Column], height: int) -> tuple[NDArray[np.bool
 
 def _raise_all(problems: list[str], hint: str | None = None) -> None:
     if problems:
-        listed = "\n".join(f"  - {line}" for problem in problems for line in problem.split("\n"))
+        lines = [line for problem in problems for line in problem.split("\n")]
         raise MicrodataError(
-            f"The table does not fit its schema:\n{listed}",
+            f"The table does not fit its schema:\n{list_problems(lines, most=12)}",
             hint=hint or "Correct the cells, or the type and taxonomy of these columns.",
         )
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from discreet.errors import DiscreetError, PlanError
+from discreet.errors import DiscreetError, PlanError, list_problems
 from discreet.methods import REGISTRY as METHODS
 from discreet.principles import REGISTRY as PRINCIPLES
 from discreet.principles import make_principle
@@ -86,7 +86,7 @@ class ReleasePlan(_Part):
 
     folder: str = "release"
     format: Format = "parquet"
-    seed: int | None = None
+    seed: int | None = Field(default=None, ge=0, strict=True)
 
 
 def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseModel]:
@@ -106,7 +106,7 @@ def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseMo
         parts[f.name] = (hint, ... if f.default is MISSING else f.default)
     doc = (kind.__doc__ or "").split("\n")[0]
     made: type[BaseModel] = create_model(
-        kind.__name__, __config__=ConfigDict(extra="forbid"), __doc__=doc, **parts
+        kind.__name__, __config__=ConfigDict(extra="forbid", strict=True), __doc__=doc, **parts
     )
     return made
 
@@ -149,6 +149,8 @@ class Plan:
     folder: Path
     format: Format
     seed: int | None
+    inputs: tuple[Path, ...]
+    """The files the plan is made of: itself, the table, the taxonomies."""
 
     @staticmethod
     def read(path: str | Path) -> Plan:
@@ -174,12 +176,13 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
     try:
         plan: Any = plan_model().model_validate(written)
     except ValidationError as error:
-        lines = [f"  - {_place(e['loc'])}: {e['msg']}" for e in error.errors()]
         raise PlanError(
-            f"{path.name}: not a plan:\n" + "\n".join(lines),
-            hint="Compare with the output of: discreet plan-schema.",
+            f"{path.name}: not a plan:\n{list_problems([_explain(e) for e in error.errors()])}",
+            hint="Compare with a plan written by: discreet inspect FILE.",
         ) from error
     folder = path.parent
+    used = [column.taxonomy for column in plan.columns.values()]
+    taxonomies = [folder / t.file for t in used if t is not None and t.file is not None]
     try:
         schema = Schema(tuple(c.make(name, folder) for name, c in plan.columns.items()))
         chosen = plan.method.model_dump()
@@ -199,14 +202,27 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         folder / plan.release.folder,
         plan.release.format,
         plan.release.seed,
+        (path, folder / plan.source.file, *taxonomies),
     )
 
 
-def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(step) for step in location)
+def _explain(error: Any) -> str:
+    """Say what is wrong with a setting in words, counting entries from 1."""
+    steps = [f"entry {step + 1}" if isinstance(step, int) else step for step in error["loc"]]
+    place, last, given = ".".join(steps[:-1]), steps[-1] if steps else "", error.get("input")
+    match error["type"]:
+        case "extra_forbidden":
+            return f"{place}: there is no setting {last!r}"
+        case "missing":
+            return f"{place}: {last} is missing" if place else f"[{last}] is missing"
+        case "union_tag_invalid":
+            tags = error["ctx"]["expected_tags"]
+            return f"{'.'.join(steps)}: there is no {error['ctx']['tag']!r}; give one of {tags}"
+    shown = f" (it says {given!r})" if isinstance(given, str | int | float) else ""
+    return f"{'.'.join(steps)}: {error['msg']}{shown}"
 
 
-def draft_plan(schema: Schema, source: str, *, most_frequent: dict[str, float]) -> str:
+def draft_plan(schema: Schema, source: str, *, rows: int, most_frequent: dict[str, float]) -> str:
     """Write a commented plan that runs as it is and is meant to be edited.
 
     ``most_frequent`` gives the share of the most frequent value of each sensitive attribute, so
@@ -244,7 +260,7 @@ def draft_plan(schema: Schema, source: str, *, most_frequent: dict[str, float]) 
         "",
         "[[method.principles]]",
         'name = "k-anonymity"',
-        "k = 10",
+        f"k = {max(1, min(10, rows // 2))}",
     ]
     for name, share in most_frequent.items():
         reach = int(1 / share + 1e-9)
@@ -270,7 +286,7 @@ def draft_plan(schema: Schema, source: str, *, most_frequent: dict[str, float]) 
 def _quote(text: str) -> str:
     import json
 
-    return json.dumps(str(text), ensure_ascii=False)
+    return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def with_overrides(

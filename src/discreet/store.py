@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import polars as pl
 from pydantic_core import to_json
 
 from discreet.errors import StoreError
-from discreet.manifest import Stored, describe, understand
+from discreet.manifest import Stored, describe, type_of, understand
 from discreet.release import Format, Release, Transformation
 from discreet.schema import Role
 from discreet.verify import verify
@@ -34,29 +36,80 @@ def write(release: Release, folder: Path, *, format: Format, overwrite: bool) ->
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     except OSError as error:
-        raise StoreError(f"{folder}: cannot be written ({error.strerror}).") from error
+        raise _cannot_write(folder, error) from error
     try:
-        _write_files(release, draft, format)
-        verify(load(draft))
-        draft.chmod(0o755)
-        _put_in_place(draft, folder)
-    except OSError as error:
-        raise StoreError(
-            f"{folder}: cannot be written ({error.strerror or error}).",
-            hint="Free some space or choose another folder; nothing was left behind.",
-        ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            _write_files(release, draft, format)
+            verify(load(draft))
+            draft.chmod(0o755)
+            _put_in_place(draft, folder)
+        except OSError as error:
+            raise _cannot_write(folder, error) from error
+        finally:
+            _remove(draft)
+    finally:  # a second interrupt may strike just as the first clean-up begins
+        _remove(draft)
     return folder
 
 
+def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
+    """Write one file whole or not at all: ``fill`` writes a draft, which is then renamed."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fill(draft)
+            draft.replace(path)
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+        finally:
+            _remove(draft)
+    finally:
+        _remove(draft)
+    return path
+
+
+def _cannot_write(path: Path, error: OSError) -> StoreError:
+    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    hint = "Free some space" if full else "Check that its folder exists and is yours to write to"
+    return StoreError(
+        f"{path}: cannot be written ({error.strerror or error}).",
+        hint=f"{hint}, or choose another place; nothing was left behind.",
+    )
+
+
+def _remove(path: Path) -> None:
+    """Remove a draft, whatever interrupts."""
+    while path.exists():
+        try:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        except KeyboardInterrupt:
+            continue
+        except OSError:
+            return
+
+
 def _refuse_to_replace(folder: Path, overwrite: bool) -> None:
-    if not folder.is_dir() or (any(folder.iterdir()) and not (folder / MANIFEST).is_file()):
-        raise StoreError(f"{folder}: exists and is not a release.", hint="Choose another folder.")
-    if any(folder.iterdir()) and not overwrite:
+    if folder.is_dir() and not any(folder.iterdir()):
+        return
+    try:
+        strangers = find_strangers(folder)
+    except (StoreError, OSError) as error:
+        raise StoreError(
+            f"{folder}: exists and is not a release.", hint="Choose another folder."
+        ) from error
+    if strangers:
+        raise StoreError(
+            f"{folder}: holds {strangers[0]}, which is not part of the release there.",
+            hint="Move it elsewhere, or choose another folder.",
+        )
+    if not overwrite:
         raise StoreError(
             f"{folder}: holds a release already.",
-            hint="Choose another folder, or replace it with --overwrite (overwrite=True).",
+            hint="Choose another folder, or replace the release with --overwrite.",
         )
 
 
@@ -67,13 +120,11 @@ def _put_in_place(draft: Path, folder: Path) -> None:
     old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
     try:
         folder.rename(old / "release")
-        try:
-            draft.rename(folder)
-        except OSError:
+        draft.rename(folder)
+    finally:  # whatever happened between the two renames, one release stands
+        if not folder.exists() and (old / "release").exists():
             (old / "release").rename(folder)
-            raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
+        _remove(old)
 
 
 def _write_files(release: Release, draft: Path, format: Format) -> None:
@@ -104,10 +155,15 @@ def load(folder: str | Path) -> Release:
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except OSError as error:
         raise StoreError(
-            f"{folder}: not a release ({type(error).__name__}).",
-            hint=f"Give the folder that holds {MANIFEST}.",
+            f"{folder}: not a release: it has no {MANIFEST}.",
+            hint="Give the folder that discreet wrote.",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(
+            f"{folder}: not a release: its {MANIFEST} is not JSON.",
+            hint="The release is damaged; get it again from its publisher.",
         ) from error
     if not isinstance(manifest, dict):
         raise StoreError(f"{folder}: its {MANIFEST} holds no object.")
@@ -127,14 +183,21 @@ def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
         raise StoreError(f"{stored.path}: not a table of this release.")
     try:
         if path.suffix == ".parquet":
-            return pl.read_parquet(path)
-        table = pl.read_csv(path, infer_schema=False)
-        return table.select(_cast(name, kind) for name, kind in stored.types.items())
+            table = pl.read_parquet(path)
+        else:
+            table = pl.read_csv(path, infer_schema=False)
+            table = table.with_columns(_cast(name, kind) for name, kind in stored.types.items())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(
             f"{path.name}: cannot be read ({str(error).splitlines()[0]}).",
             hint="The release is damaged; get it again from its publisher.",
         ) from error
+    if not table.height:
+        raise StoreError(f"{path.name}: the table has no rows.")
+    for name, kind in stored.types.items():
+        if name in table.columns and type_of(table.schema[name]) != kind:
+            raise StoreError(f"{path.name}: column {name!r} is not of type {kind}.")
+    return table
 
 
 def _cast(name: str, kind: str) -> Any:

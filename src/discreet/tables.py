@@ -35,9 +35,10 @@ def read_table(source: TableLike) -> pl.DataFrame:
     else:
         frame = _from_foreign(source)
     if frame.width == 0 or frame.height == 0:
+        where = f"{Path(source).name}: " if isinstance(source, str | Path) else ""
         raise MicrodataError(
-            "The table has no rows." if frame.width else "The table has no columns.",
-            hint="Give a table with a header and at least one row.",
+            f"{where}the table has no {'rows' if frame.width else 'columns'}.",
+            hint="Give a table with a header and at least one row; of a workbook, sheet 1 is read.",
         )
     return frame
 
@@ -45,7 +46,8 @@ def read_table(source: TableLike) -> pl.DataFrame:
 def _read_file(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise MicrodataError(
-            f"{path}: no such file.", hint="Check the path; a plan's paths start at the plan."
+            f"{path}: is a folder, not a file." if path.is_dir() else f"{path}: no such file.",
+            hint="Check the path; a path in a plan starts where the plan lies.",
         )
     suffix = path.suffix.lower()
     try:
@@ -77,12 +79,11 @@ def _read_csv(path: Path) -> pl.DataFrame:
         with path.open(encoding="utf-8-sig", newline="") as file:
             start = file.read(1 << 16)
     except UnicodeDecodeError as error:
-        raise MicrodataError(
-            f"{path.name}: byte {error.start} is not UTF-8.",
-            hint="Save the file as UTF-8, for example with: iconv -f latin1 -t utf-8.",
-        ) from error
+        raise _not_utf8(path) from error
     if not start.strip():
-        raise MicrodataError(f"{path.name}: the file is empty.")
+        raise MicrodataError(
+            f"{path.name}: the file is empty.", hint="Give a table with a header and rows."
+        )
     separator = _find_separator(start)
     header = next(csv.reader(start.splitlines(), delimiter=separator))
     _refuse_header(header, path.name)
@@ -101,7 +102,12 @@ def _read_csv(path: Path) -> pl.DataFrame:
             ),
         )
     except pa.ArrowInvalid as error:
-        place = _find_ragged_line(path, separator, len(header))
+        if "Empty CSV" in str(error):
+            return pl.DataFrame({name: [] for name in header})
+        try:
+            place = _find_ragged_line(path, separator, len(header))
+        except UnicodeDecodeError:
+            raise _not_utf8(path) from error
         if place is None:
             raise
         line, cells = place
@@ -112,6 +118,13 @@ def _read_csv(path: Path) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame.rename({name: name.strip() for name in frame.columns})
+
+
+def _not_utf8(path: Path) -> MicrodataError:
+    return MicrodataError(
+        f"{path.name}: the text is not UTF-8.",
+        hint="Save it as UTF-8; in a spreadsheet: Save as, CSV UTF-8.",
+    )
 
 
 def _find_ragged_line(path: Path, separator: str, width: int) -> tuple[int, int] | None:
@@ -133,13 +146,17 @@ def _refuse_header(header: list[str], source: str) -> None:
     twice = [name for name, count in names.items() if count > 1]
     if twice or "" in names:
         what = "has a column without a name" if "" in names else f"repeats the column {twice[0]!r}"
-        raise MicrodataError(f"{source}: its header {what}.", hint="Name every column once.")
+        raise MicrodataError(
+            f"{source}: its header {what}.", hint="Name every column once, in the first row."
+        )
 
 
 def _read_sheet(path: Path) -> pl.DataFrame:
-    frame = pl.read_excel(path, infer_schema_length=0)
-    _refuse_header(frame.columns, path.name)
-    return frame
+    """Read the first sheet as text; its first row is the header, repaired by nobody."""
+    cells = pl.read_excel(path, has_header=False, infer_schema_length=0)
+    header = ["" if cell is None else str(cell).strip() for cell in cells.row(0)]
+    _refuse_header(header, f"{path.name}, first sheet")
+    return cells.slice(1).rename(dict(zip(cells.columns, header, strict=True)))
 
 
 def _from_foreign(source: Any) -> pl.DataFrame:

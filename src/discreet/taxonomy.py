@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import TaxonomyError
+from discreet.errors import TaxonomyError, list_problems
 
 ROOT = "*"
 WHOLE_AS_DECIMAL = re.compile(r"^(-?\d+)\.0+$")
@@ -90,8 +90,13 @@ class Taxonomy:
         paths: list[list[str]] = []
 
         def walk(branch: Mapping[str, Any] | str, above: list[str]) -> None:
-            if not isinstance(branch, Mapping):  # a leaf written as its name alone
+            if isinstance(branch, str):  # a leaf written as its name alone
                 branch = {"name": branch}
+            if not isinstance(branch, Mapping):
+                raise TaxonomyError(
+                    f"{source}: {branch!r} below {above[:1]} is not a node.",
+                    hint='Write each node as {"name": ..., "children": [...]}.',
+                )
             name = branch.get("parent", branch.get("name"))
             if not isinstance(name, str):
                 raise TaxonomyError(
@@ -100,12 +105,20 @@ class Taxonomy:
                 )
             path = [name.strip(), *above]
             children = branch.get("leaves", branch.get("children")) or []
+            if not isinstance(children, list):
+                raise TaxonomyError(
+                    f"{source}: the children of {name!r} are not a list.",
+                    hint='Write each node as {"name": ..., "children": [...]}.',
+                )
             for child in children:
                 walk(child, path)
             if not children:
                 paths.append(path)
 
-        walk(tree, [])
+        try:
+            walk(tree, [])
+        except RecursionError as error:
+            raise TaxonomyError(f"{source}: the tree is nested too deeply.") from error
         return Taxonomy.from_paths(_level(paths), source=source)
 
     @staticmethod
@@ -125,12 +138,17 @@ class Taxonomy:
         if path.suffix.lower() == ".json":
             try:
                 tree = json.loads(text)
-            except json.JSONDecodeError as error:
-                raise TaxonomyError(f"{path.name}: not JSON ({error}).") from error
+            except (ValueError, RecursionError) as error:
+                raise TaxonomyError(
+                    f"{path.name}: not JSON ({error}).", hint="Check brackets, quotes and commas."
+                ) from error
             if isinstance(tree, dict) and attribute in tree:
                 tree = tree[attribute]
             if not isinstance(tree, dict):
-                raise TaxonomyError(f"{path.name}: holds no tree.")
+                raise TaxonomyError(
+                    f"{path.name}: holds no tree.",
+                    hint='Write {"name": "*", "children": [...]}, or one such tree per attribute.',
+                )
             return Taxonomy.from_json(tree, source=path.name)
         first = text.split("\n", 1)[0]
         separator = ";" if ";" in first else ","
@@ -140,7 +158,10 @@ class Taxonomy:
             if any(cell.strip() for cell in row)
         ]
         if not rows:
-            raise TaxonomyError(f"{path.name}: the taxonomy is empty.")
+            raise TaxonomyError(
+                f"{path.name}: the taxonomy is empty.",
+                hint="Write one line per value: leaf;…;root.",
+            )
         return Taxonomy.from_paths(rows, source=path.name)
 
     @property
@@ -271,7 +292,7 @@ def _lint_paths(paths: Sequence[Sequence[str]]) -> list[str]:
 
 def _taxonomy_error(source: str, problems: list[str]) -> TaxonomyError:
     return TaxonomyError(
-        f"{source}: not a usable taxonomy:\n" + "\n".join(f"  - {p}" for p in problems),
+        f"{source}: not a usable taxonomy:\n{list_problems(problems)}",
         hint="Every leaf once, every line with the same levels, every node below one parent.",
     )
 
@@ -292,8 +313,8 @@ class Intervals:
     def build(self, values: Sequence[str]) -> Taxonomy:
         """Build over the given values, each written as a number."""
         widths = [Decimal(str(width)) for width in self.widths]
-        nested = all(b > a and b % a == 0 for a, b in pairwise(widths))
-        if not widths or widths[0] <= 0 or not nested:
+        usable = all(width.is_finite() and width >= Decimal("1e-15") for width in widths)
+        if not widths or not usable or any(b <= a or b % a for a, b in pairwise(widths)):
             raise TaxonomyError(
                 f"Interval widths {list(self.widths)} do not nest.",
                 hint="Give growing widths, each a multiple of the one before: [5, 10, 20].",
@@ -322,9 +343,8 @@ class Prefixes:
 
     def build(self, values: Sequence[str]) -> Taxonomy:
         """Build over the given codes."""
-        if any(b >= a for a, b in pairwise(self.lengths)) or any(
-            length < 1 for length in self.lengths
-        ):
+        shrinking = all(a > b for a, b in pairwise(self.lengths))
+        if not self.lengths or not shrinking or self.lengths[-1] < 1:
             raise TaxonomyError(
                 f"Prefix lengths {list(self.lengths)} do not shrink.",
                 hint="Give the longest first: [3, 1].",
@@ -359,7 +379,13 @@ class Dates:
             )
         paths = []
         for value in sorted(values):
-            day = dt.date.fromisoformat(value)
+            try:
+                day = dt.date.fromisoformat(value)
+            except ValueError as error:
+                raise TaxonomyError(
+                    f"Value {value!r} is not a date, so it lies in no month or year.",
+                    hint="Use dates for date columns only.",
+                ) from error
             names = {
                 "month": f"{day:%Y-%m}",
                 "quarter": f"{day.year}-Q{(day.month + 2) // 3}",

@@ -5,17 +5,19 @@ Nothing here knows how a release is made. It reads tables, builds ``Groups`` and
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.domain import reduce_column
+from discreet.domain import MISSING, reduce_column
 from discreet.errors import PromiseError, StoreError
 from discreet.groups import Groups
 from discreet.principles.base import demands
 from discreet.release import Release
+from discreet.schema import Attribute
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +92,39 @@ def read_classes(release: Release) -> Classes:
     runs = table[starts]
     for name in release.schema.quasi_identifiers:
         ends = release.recodings[name].columns(name)[1:]
-        # a label finer than its ends would tell more than is examined
-        if ends and runs.select(name, *ends).n_unique() != runs.select(ends).n_unique():
-            raise StoreError(f"The labels of {name!r} do not agree with {', '.join(ends)}.")
+        if ends:
+            _refuse_finer_labels(release.schema[name], runs.select(name, *ends).unique())
     number = runs.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
     number -= 1
     first = np.empty(int(number.max()) + 1, dtype=np.int64)
     first[number] = np.arange(len(number))
     return Classes(table, number[np.cumsum(is_first) - 1], runs[first])
+
+
+def _refuse_finer_labels(attribute: Attribute, labels: pl.DataFrame) -> None:
+    """A label that told more than its ends would not have been examined; refuse it."""
+    if not attribute.type.ordered:
+        raise StoreError(f"Column {attribute.name!r} is a {attribute.type} and has no intervals.")
+    low, high = (_write_cells(cells, attribute) for cells in labels.get_columns()[1:3])
+    absent = labels.get_columns()[3].to_list() if labels.width > 3 else [False] * labels.height
+    for label, first, last, missing in zip(
+        labels[attribute.name].cast(pl.String), low, high, absent, strict=True
+    ):
+        text = first if first == last else f"[{first}, {last}]"
+        if text is None:
+            text = MISSING
+        elif missing:
+            text = f"{text} or {MISSING}"
+        if label != "*" and re.sub(r" \(\d+\)$", "", label) != text:
+            raise StoreError(
+                f"The label {label!r} of {attribute.name!r} does not say what its ends say: {text}."
+            )
+
+
+def _write_cells(cells: pl.Series, attribute: Attribute) -> list[str | None]:
+    codes, domain = reduce_column(cells, attribute).encode(None)
+    texts: list[str | None] = [*domain.texts[: len(domain.values)], None]
+    return [texts[code] for code in codes]
 
 
 def bags_of(release: Release, classes: Classes, name: str | None) -> Groups:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.auditing.identity import PRESETS
-from discreet.errors import StoreError
+from discreet.store import write_file
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport
@@ -75,12 +75,7 @@ def write_html(report: AuditReport, path: Path) -> Path:
             for name, share in sorted(report.loss.per_attribute.items(), key=lambda item: -item[1])
         ],
     )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror}).") from error
-    return path
+    return write_file(path, lambda draft: draft.write_text(page, encoding="utf-8"))
 
 
 def _belief_bars(belief: NDArray[np.float64]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.errors import SchemaError
 from discreet.methods.generalization import Generalization
 from discreet.microdata import Microdata
 from discreet.release import Method, Release
@@ -17,6 +18,8 @@ def publish(data: Microdata, method: Method, *, seed: int | None = None) -> Rele
     Randomness, where a method needs it, comes from the operating system; with a ``seed`` the
     release can be made again. The seed stays with the steward: who knows it can undo shuffles.
     """
+    if seed is not None and seed < 0:
+        raise SchemaError(f"seed = {seed}: give a whole number of at least 0.")
     return method.publish(data, np.random.default_rng(seed))
 
 

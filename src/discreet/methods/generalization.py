@@ -65,6 +65,13 @@ class Generalization(Method):
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
         """Partition, blur each group to its box, and put the people in canonical order."""
+        if self.categories == "ancestor" and not any(
+            data.schema[name].taxonomy for name in data.quasi_identifiers
+        ):
+            raise SchemaError(
+                'categories = "ancestor" needs a taxonomy, but no quasi-identifier has one.',
+                hint='Give one in the plan: taxonomy = { file = "…" }, or leave categories out.',
+            )
         partition = mondrian(data, self.principle, categories=self.categories)
         boxes, recodings = blur(data, partition, data.quasi_identifiers, self.categories)
         exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]

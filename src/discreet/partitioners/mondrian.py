@@ -63,24 +63,24 @@ def mondrian(
             "There is no quasi-identifier to group by.",
             hint='Set role = "quasi-identifier" for the columns others may know.',
         )
-    if not principle.monotone:
-        raise PromiseError(
-            f"{principle} is not monotone: two groups may satisfy it and their union not, so "
-            "splitting top down cannot rely on it.",
-            hint="Use a monotone principle such as frequency-diversity here.",
-            subject=principle,
-        )
     wholes = {name: whole_of(data, name) for name in (*data.sensitive, None)}
     wanted = list(demands(principle, data.sensitive))
     for part, name in wanted:
         part.require(wholes[name])
+        if not part.monotone:
+            raise PromiseError(
+                f"{part} cannot be promised by splitting groups top down: it is not monotone, so "
+                "two groups may satisfy it and their union not.",
+                hint="For numbers use k-e or variance here; an audit can measure it all the same.",
+                subject=part,
+            )
     cells = _prepare(data, names, [name for _, name in wanted if name is not None], categories)
     rules = _compile(wanted, wholes, list(cells.sensitive))
     if rules is None:
         leaves = _split_by_levels(cells, wanted, wholes, principle.least)
     else:
         leaves = _split_depth_first(cells, rules, principle.least)
-    from discreet.kernels.mondrian import unpack
+    from discreet.kernels.packing import unpack
 
     order = unpack(cells.buffers, leaves, cells.row.plane, cells.row.shift, cells.row.mask)
     return Partition(order, np.append(np.flatnonzero(leaves >= 0), data.n))
@@ -88,7 +88,7 @@ def mondrian(
 
 def whole_of(data: Microdata, name: str | None) -> Groups:
     """The table as one bag of a sensitive attribute; without a name, of people only."""
-    from discreet.kernels.mondrian import tally
+    from discreet.kernels.packing import tally
 
     if name is None:
         return Groups.of_people(np.array([data.n]))
@@ -99,7 +99,7 @@ def whole_of(data: Microdata, name: str | None) -> Groups:
 def _prepare(
     data: Microdata, names: list[str], sensitive: list[str], categories: Categories
 ) -> Cells:
-    from discreet.kernels.mondrian import RANGE, SET, TREE
+    from discreet.kernels.cuts import RANGE, SET, TREE
 
     sensitive = list(dict.fromkeys(sensitive))
     kinds, ranks, trees, places = [], {}, [np.zeros(1, dtype=np.int64)], []
@@ -248,7 +248,7 @@ class _Knife:
     """The kernels' steps, one node at a time, with their scratch space."""
 
     def __init__(self, cells: Cells, least: int) -> None:
-        from discreet.kernels.mondrian import BINS
+        from discreet.kernels.cuts import BINS
 
         d, widest = len(cells.attrs), int(cells.attrs[:, 3].max()) + 1
         self.cells, self.least = cells, least
@@ -265,7 +265,7 @@ class _Knife:
 
     def cut_otherwise(self, node: Ints, tried: Split) -> Iterator[Split]:
         """Cut in every other way worth trying; each cut overwrites the one before."""
-        from discreet.kernels.mondrian import list_cuts
+        from discreet.kernels.cuts import list_cuts
 
         self._choose(node, every=True)
         count = list_cuts(self.merit, self.cuts, tried.attribute, tried.cut, self.listed)
@@ -273,7 +273,7 @@ class _Knife:
             yield self._split(node, a, cut)
 
     def _choose(self, node: Ints, *, every: bool) -> int:
-        from discreet.kernels.mondrian import choose_cuts
+        from discreet.kernels.cuts import choose_cuts
 
         cells = self.cells
         fixed = (cells.buffers, node, cells.attrs, self.least, cells.trees)

@@ -49,7 +49,7 @@ def pack_rows(
 
     The result has two buffers of the same shape; the second is scratch.
     """
-    from discreet.kernels.mondrian import number, pack
+    from discreet.kernels.packing import number, pack
 
     sizes = [data.domains[name].size for name in names]
     fields, planes = lay_out([*sizes, data.n])
@@ -79,7 +79,7 @@ def rank_by_frequency(codes: NDArray[np.int32], domain: Domain) -> NDArray[np.in
     >>> rank_by_frequency(np.array([2, 2, 1, 0, 2, 1]), domain).tolist()
     [2, 1, 0]
     """
-    from discreet.kernels.mondrian import tally
+    from discreet.kernels.packing import tally
 
     counts: NDArray[np.int64] = tally(codes, domain.size)
     if domain.taxonomy is None:

@@ -91,7 +91,7 @@ class Principle(ABC):
         if not possible:
             raise PromiseError(
                 f"{self} cannot be kept: {best}.",
-                hint="Ask for what the table allows, or merge rare values first.",
+                hint=f"Ask for what this table allows: {best.split(': ')[-1]}.",
                 subject=self,
             )
 
@@ -194,15 +194,14 @@ def require_whole(name: str, value: object, least: int = 1) -> None:
         raise SchemaError(f"{name} = {value!r}: give a whole number of at least {least}.")
 
 
-def require_ratio(name: str, value: Number, low: Number, high: Number | None = None) -> None:
+def require_ratio(name: str, value: Number, low: int, high: int = 10**15) -> None:
     """Refuse a parameter that is not a number between ``low`` and ``high``, both included."""
     try:
-        good = ratio(value) >= ratio(low) and (high is None or ratio(value) <= ratio(high))
-    except (ValueError, ZeroDivisionError):
+        good = not isinstance(value, bool) and low <= ratio(value) <= high
+    except (ValueError, ZeroDivisionError, TypeError):
         good = False
     if not good:
-        bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise SchemaError(f"{name} = {value!r}: give a number {bounds}.")
+        raise SchemaError(f"{name} = {value}: give a number from {low} to {high:g}.")
 
 
 def ratio(value: Number) -> Fraction:

@@ -58,7 +58,12 @@ class Proximity(Principle):
         require_whole("m", self.m)
         if isinstance(self.epsilon, list):
             object.__setattr__(self, "epsilon", tuple(self.epsilon))
-        for side in self._sides:
+        if isinstance(self.epsilon, tuple) and len(self.epsilon) != 2:
+            raise SchemaError(
+                f"epsilon = {list(self.epsilon)}: give one number, or two: [below, above]."
+            )
+        given = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,)
+        for side in given:
             require_ratio("epsilon", side, 0)
             if self.relative and ratio(side) >= 1:
                 raise SchemaError(

@@ -139,7 +139,8 @@ class Variance(Principle):
         """Reachable up to the variance of the table."""
         scatter, sizes = self._scatter(whole)
         reach = Fraction(int(scatter[0]), int(sizes[0]) ** 2) / 100**whole.domain.decimals
-        best = f"{whole.domain.attribute.name} has a variance of {float(reach):.6g}: v ≤ that"
+        name = whole.domain.attribute.name
+        best = f"{name} has a variance of {float(reach):.6g}: v ≤ {float(reach):.6g}"
         return Feasibility(bool(self.admits(whole)[0]), best)
 
     @property
