@@ -59,3 +59,18 @@ def test_the_table_in_the_readme_is_what_discreet_computes() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.findall(r"\| (\[[^|]*\]) \| (\S+) \| (\w+) \|", text)
     assert shown == rows
+
+
+def test_the_benchmark_runs(tmp_path: Path) -> None:
+    """Its figures are not judged here: a test must not depend on how busy a machine is."""
+    script = ROOT / "benchmarks" / "ground.py"
+    target = tmp_path / "figures.json"
+    done = subprocess.run(
+        [sys.executable, str(script), "--quick", "--json", str(target)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    import json
+
+    rows = json.loads(target.read_text())
+    assert all(row["ratio"] > 0 for row in rows if "ratio" in row)
