@@ -61,6 +61,15 @@ def test_the_table_in_the_readme_is_what_discreet_computes() -> None:
     assert shown == rows
 
 
+def test_the_picture_in_the_readme_is_what_discreet_computes() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import draw_risk; print(draw_risk.draw(), end='')"],
+        cwd=ROOT / "scripts", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (ROOT / "docs" / "risk.svg").read_text(encoding="utf-8")
+
+
 def test_the_benchmark_runs(tmp_path: Path) -> None:
     """Its figures are not judged here: a test must not depend on how busy a machine is."""
     script = ROOT / "benchmarks" / "ground.py"

@@ -75,6 +75,13 @@ class Groups:
         )
 
     @staticmethod
+    def from_table(table: NDArray[np.int64], domain: Domain, whole: NDArray[np.int64]) -> Groups:
+        """Build from one row of counts per bag; no row is all zero."""
+        owners, codes = np.nonzero(table)
+        offsets = np.searchsorted(owners, np.arange(len(table) + 1))
+        return Groups(offsets, codes.astype(np.int32), table[owners, codes], domain, whole)
+
+    @staticmethod
     def of_people(sizes: NDArray[np.int64]) -> Groups:
         """Build bags that hold people and nothing about them, for principles that only count."""
         person = Domain(Attribute("person", Role.OTHER, Type.BOOLEAN), np.zeros(1, dtype=np.int64))

@@ -129,14 +129,19 @@ def test_its_rule_for_kernels_agrees_with_it(principle: Principle, bags: list[li
         counts[codes] = groups.weights[groups.offsets[g] : groups.offsets[g + 1]]
         verdict = all(
             obeys(
-                np.array([r.op, 0, r.a, r.b, r.c, place], dtype=np.int64),
+                np.array([[r.op, 0, r.a, r.b, r.c, place]], dtype=np.int64),
+                0,
                 tables.astype(np.int64),
                 counts,
-                codes,
+                listed,
+                0,
+                len(listed),
                 len(codes),
                 int(counts.sum()),
             )
             for r, place in zip(rules, places, strict=False)
+            # codes the bag does not hold may be listed, and must not matter
+            for listed in (codes, np.arange(len(counts), dtype=np.int64))
         )
         assert verdict == expected
 

@@ -159,10 +159,10 @@ def _cut_tree(attrs, a, hist, bins, low, n, least, trees):
 
 @compiled
 def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
-    """Write the cuts worth trying into ``cuts`` as (attribute, cut, balanced cut), best first.
+    """Find the attribute whose cut has most merit, -1 for none; write its cut into ``cuts[a, 1]``.
 
     Tightens the node's bounds on the way. Unless ``every``, stops as soon as no other attribute
-    can beat the best cut found, and writes only that.
+    can beat the best cut found.
     """
     d, n = attrs.shape[0], node[1] - node[0]
     for i in range(d):
@@ -220,16 +220,13 @@ def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
 
 
 @compiled
-def list_cuts(merit, cuts, tried, tried_cut, listed):
-    """List the best cut of each attribute by merit, then the balanced ones, but for one tried."""
-    count = 0
+def rank_trees(attrs, merit, best):
+    """List the TREE attributes whose one cut has more merit than ``best``, most first."""
     order = np.argsort(-merit, kind="mergesort")
-    for which in range(1, 3):
-        for a in order:
-            if merit[a] < 0 or (which == 2 and cuts[a, 1] == cuts[a, 2]):
-                continue
-            if a == tried and cuts[a, which] == tried_cut:
-                continue
-            listed[count, 0], listed[count, 1] = a, cuts[a, which]
+    ranked = np.empty(merit.shape[0], np.int64)
+    count = 0
+    for a in order:
+        if attrs[a, 4] == TREE and merit[a] >= 0 and merit[a] > best:
+            ranked[count] = a
             count += 1
-    return count
+    return ranked[:count]

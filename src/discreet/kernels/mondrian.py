@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.kernels import compiled
-from discreet.kernels.cuts import BINS, TREE, choose_cuts, list_cuts
+from discreet.kernels.cuts import BINS, TREE, choose_cuts, rank_trees
 from discreet.kernels.rules import obeys
+from discreet.kernels.sweep import sweep
 
 
 @compiled
@@ -73,19 +74,19 @@ def judge(buffers, here, start, end, fields, rules, tables, counts, touched):
     n = end - start
     for f in range(fields.shape[0]):
         m = 0
-        plane, shift, mask = fields[f, 0], fields[f, 1], fields[f, 2]
+        plane, shift, mask, base = fields[f, 0], fields[f, 1], fields[f, 2], fields[f, 4]
         for i in range(start, end):
             code = (buffers[here, plane, i] >> shift) & mask
-            if counts[code] == 0:
-                touched[m] = code
+            if counts[base + code] == 0:
+                touched[base + m] = code
                 m += 1
-            counts[code] += 1
+            counts[base + code] += 1
         good = True
         for r in range(rules.shape[0]):
             if good and rules[r, 1] == f:
-                good = obeys(rules[r], tables, counts, touched, m, n)
+                good = obeys(rules, r, tables, counts, touched, base, m, m, n)
         for j in range(m):
-            counts[touched[j]] = 0
+            counts[base + touched[base + j]] = 0
         if not good:
             return False
     return True
@@ -144,12 +145,13 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
     of up to ``pause`` rows are given back unsplit, for other threads to go on with.
     """
     d = attrs.shape[0]
-    widest, longest = attrs[:, 3].max() + 1, 1
+    widest, codes = attrs[:, 3].max() + 1, 1
     for f in range(fields.shape[0]):
-        longest = max(longest, fields[f, 3])
-    hist, merit = np.zeros(max(BINS, widest) + 1, np.int64), np.empty(d)
-    counts, touched = np.zeros(longest, np.int64), np.empty(longest, np.int64)
-    cuts, listed = np.empty((d, 3), np.int64), np.empty((2 * d, 2), np.int64)
+        codes += fields[f, 3]
+    hist, merit = np.zeros(max(BINS, widest) + 2, np.int64), np.empty(d)
+    counts, others = np.zeros(codes, np.int64), np.zeros(codes, np.int64)
+    touched, rows = np.empty(codes, np.int64), np.empty(1, np.int64)
+    cuts = np.empty((d, 3), np.int64)
     ends = np.empty(max(2, widest), np.int64)
     stack = np.empty((256, 3 + 3 * d), np.int64)
     paused = np.empty((256, 3 + 3 * d), np.int64)
@@ -175,16 +177,24 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
             if fields.shape[0] and not _judge_sides(
                 buffers, node, ends, sides, fields, rules, tables, counts, touched
             ):
-                sides = 0
+                if rows.shape[0] < node[1] - start:
+                    rows = np.empty(node[1] - start, np.int64)
                 choose_cuts(buffers, node, attrs, least, trees, hist, merit, True, cuts)
-                for t in range(list_cuts(merit, cuts, a, cut, listed)):
-                    a, cut = listed[t, 0], listed[t, 1]
-                    sides = split(buffers, node, attrs, a, cut, trees, ends)
+                best, a, cut = sweep(
+                    buffers, node, attrs, least, fields, rules, tables,
+                    hist, counts, others, touched, rows,
+                )  # fmt: skip
+                sides = 0
+                for t in rank_trees(attrs, merit, best):
+                    sides = split(buffers, node, attrs, t, cuts[t, 1], trees, ends)
                     if _judge_sides(
                         buffers, node, ends, sides, fields, rules, tables, counts, touched
                     ):
+                        a, cut = t, cuts[t, 1]
                         break
                     sides = 0
+                if sides == 0 and a >= 0:
+                    sides = split(buffers, node, attrs, a, cut, trees, ends)
         if sides == 0:
             leaves[start] = node[2]
         while top + sides > stack.shape[0]:

@@ -15,51 +15,56 @@ SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED = range(7)
 
 
 @compiled
-def obeys(rule, tables, counts, touched, m, n):
-    """Whether a bag of ``n`` rows with ``m`` distinct codes (``touched``) obeys one rule."""
-    op, a, b, c, table = rule[0], rule[2], rule[3], rule[4], rule[5]
+def obeys(rules, r, tables, counts, touched, base, listed, m, n):
+    """Whether a bag of ``n`` rows with ``m`` distinct codes obeys rule ``r``.
+
+    The bag's counts start at ``counts[base]``; every code it holds is among the ``listed`` ones
+    from ``touched[base]`` on, which may include codes it does not hold.
+    """
+    op, a, b, c, table = rules[r, 0], rules[r, 2], rules[r, 3], rules[r, 4], rules[r, 5]
     if op == SIZE:
         return n >= a
     if op == DISTINCT:
         return m >= a
     if op == SHARE:
         most = 0
-        for j in range(m):
-            most = max(most, counts[touched[j]])
+        for j in range(listed):
+            most = max(most, counts[base + touched[base + j]])
         return a * most <= b * n
     if op == RECURSIVE:
         if m < c:
             return False
-        ranked = np.empty(m, np.int64)
-        for j in range(m):
-            ranked[j] = -counts[touched[j]]
+        ranked = np.empty(listed, np.int64)
+        for j in range(listed):
+            ranked[j] = -counts[base + touched[base + j]]
         ranked.sort()
         tail = 0
-        for j in range(c - 1, m):
+        for j in range(c - 1, listed):
             tail -= ranked[j]
         return -ranked[0] * b < a * tail
     if op == SPREAD:
-        low = high = touched[0]
-        for j in range(m):
-            low = min(low, touched[j])
-            high = max(high, touched[j])
+        low, high = -1, -1
+        for j in range(listed):
+            code = touched[base + j]
+            if counts[base + code]:
+                if low < 0 or code < low:
+                    low = code
+                high = max(high, code)
         return m >= a and tables[table + high] - tables[table + low] >= b
+    size = c
+    total = tables[table + size]
     if op == EQUAL:
-        size = c
-        total = tables[table + size]
         moved, seen = 0, 0
-        for j in range(m):
-            whole = tables[table + touched[j]]
-            moved += abs(counts[touched[j]] * total - whole * n)
+        for j in range(listed):
+            whole = tables[table + touched[base + j]]
+            moved += abs(counts[base + touched[base + j]] * total - whole * n)
             seen += whole
         moved += (total - seen) * n
         return b * moved <= 2 * a * n * total
     # ORDERED
-    size = c
-    total = tables[table + size]
     here, whole, moved = 0, 0, 0
     for code in range(size - 1):
-        here += counts[code]
+        here += counts[base + code]
         whole += tables[table + code]
         moved += abs(here * total - whole * n)
     return b * moved <= a * (size - 1) * n * total

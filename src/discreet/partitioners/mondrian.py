@@ -11,11 +11,9 @@ Every choice depends on counts alone, so the order of the input rows does not ma
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,8 @@ from discreet.errors import PromiseError, SchemaError
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.partition import Partition
-from discreet.partitioners.packing import Field, pack_rows, rank_by_frequency
+from discreet.partitioners.levels import Cells, Judge, Knife
+from discreet.partitioners.packing import pack_rows, rank_by_frequency
 from discreet.principles.base import Principle, demands
 
 Categories = Literal["set", "ancestor"]
@@ -32,17 +31,6 @@ PARALLEL = 200_000
 """From this many rows on, subtrees are shared among the processor's cores."""
 
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Packed rows and the numbers a kernel needs to split them."""
-
-    buffers: Ints
-    attrs: Ints
-    trees: Ints
-    row: Field
-    sensitive: dict[str, Field]
 
 
 def mondrian(
@@ -170,11 +158,14 @@ def _split_depth_first(cells: Cells, rules: tuple[Ints, Ints], least: int) -> ND
     from discreet.kernels.mondrian import grow_tree, open_root
 
     n = cells.buffers.shape[2]
-    longest = {name: field.mask + 1 for name, field in cells.sensitive.items()}
+    starts = np.concatenate([[0], np.cumsum([f.mask + 1 for f in cells.sensitive.values()])])
     fields = np.array(
-        [(f.plane, f.shift, f.mask, longest[name]) for name, f in cells.sensitive.items()],
+        [
+            (f.plane, f.shift, f.mask, f.mask + 1, start)
+            for f, start in zip(cells.sensitive.values(), starts, strict=False)
+        ],
         dtype=np.int64,
-    ).reshape(-1, 4)
+    ).reshape(-1, 5)
     if not len(rules[0]):
         fields = fields[:0]
     leaves = np.full(n, -1, dtype=np.int8)
@@ -206,20 +197,11 @@ def _split_by_levels(
 
     n = cells.buffers.shape[2]
     leaves = np.full(n, -1, dtype=np.int8)
-    knife = _Knife(cells, least)
+    knife = Knife(cells, least, Judge(cells, wanted, wholes))
     level = [open_root(cells.attrs, n)]
     while level:
-        first = [knife.cut_best(node) for node in level]
-        asked = [(node, split) for node, split in zip(level, first, strict=True) if split]
-        verdicts = iter(_ask(cells, wanted, wholes, asked))
         below: list[Ints] = []
-        for node, tried in zip(level, first, strict=True):
-            split = tried
-            if tried is not None and not next(verdicts):
-                others = knife.cut_otherwise(node, tried)
-                split = next(
-                    (s for s in others if _ask(cells, wanted, wholes, [(node, s)])[0]), None
-                )
+        for node, split in zip(level, knife.cut_level(level), strict=True):
             if split is None:
                 leaves[node[0]] = node[2]
                 continue
@@ -234,84 +216,3 @@ def _split_by_levels(
                 start = end
         level = below
     return leaves
-
-
-class Split(NamedTuple):
-    """A node's rows moved to the other buffer, side by side."""
-
-    attribute: int
-    cut: int
-    ends: list[int]
-
-
-class _Knife:
-    """The kernels' steps, one node at a time, with their scratch space."""
-
-    def __init__(self, cells: Cells, least: int) -> None:
-        from discreet.kernels.cuts import BINS
-
-        d, widest = len(cells.attrs), int(cells.attrs[:, 3].max()) + 1
-        self.cells, self.least = cells, least
-        self.hist = np.zeros(max(BINS, widest) + 1, dtype=np.int64)
-        self.merit = np.empty(d)
-        self.cuts = np.empty((d, 3), dtype=np.int64)
-        self.listed = np.empty((2 * d, 2), dtype=np.int64)
-        self.ends = np.empty(max(2, widest), dtype=np.int64)
-
-    def cut_best(self, node: Ints) -> Split | None:
-        """Cut where it gains most; ``None`` if no side would be large enough."""
-        a = self._choose(node, every=False)
-        return None if a < 0 else self._split(node, a, int(self.cuts[a, 1]))
-
-    def cut_otherwise(self, node: Ints, tried: Split) -> Iterator[Split]:
-        """Cut in every other way worth trying; each cut overwrites the one before."""
-        from discreet.kernels.cuts import list_cuts
-
-        self._choose(node, every=True)
-        count = list_cuts(self.merit, self.cuts, tried.attribute, tried.cut, self.listed)
-        for a, cut in self.listed[:count].tolist():
-            yield self._split(node, a, cut)
-
-    def _choose(self, node: Ints, *, every: bool) -> int:
-        from discreet.kernels.cuts import choose_cuts
-
-        cells = self.cells
-        fixed = (cells.buffers, node, cells.attrs, self.least, cells.trees)
-        return int(choose_cuts(*fixed, self.hist, self.merit, every, self.cuts))
-
-    def _split(self, node: Ints, a: int, cut: int) -> Split:
-        from discreet.kernels.mondrian import split
-
-        cells = self.cells
-        count = split(cells.buffers, node, cells.attrs, a, cut, cells.trees, self.ends)
-        return Split(a, cut, self.ends[:count].tolist())
-
-
-def _ask(
-    cells: Cells,
-    wanted: list[tuple[Principle, str | None]],
-    wholes: dict[str | None, Groups],
-    splits: list[tuple[Ints, Split]],
-) -> list[bool]:
-    """Ask the principles about the sides of several splits at once."""
-    if not splits:
-        return []
-    spans = [
-        (start, end, 1 - int(node[2]))
-        for node, split in splits
-        for start, end in pairwise([int(node[0]), *split.ends])
-    ]
-    labels = np.repeat(np.arange(len(spans)), [end - start for start, end, _ in spans])
-    good = np.ones(len(spans), dtype=bool)
-    for part, name in wanted:
-        if name is None:
-            continue
-        field, whole = cells.sensitive[name], wholes[name]
-        words = [cells.buffers[b, field.plane, start:end] for start, end, b in spans]
-        codes = (np.concatenate(words) >> field.shift) & field.mask
-        groups = Groups.from_labels(
-            labels, codes, whole.domain, count=len(spans), whole=whole.whole
-        )
-        good &= part.admits(groups)
-    ends = np.cumsum([len(split.ends) for _, split in splits])
-    return [bool(part.all()) for part in np.split(good, ends[:-1])]
