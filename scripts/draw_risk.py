@@ -54,9 +54,8 @@ def _panel(title: str, counts: np.ndarray, certain: int, most: int, people: int,
         )
     lines.append(f'<path d="M{left} 200.5h{WIDTH}" stroke="#9aa7b4"/>\n')
     for share in (0, 0.5, 1):
-        lines.append(
-            f'<text x="{left + share * WIDTH:.0f}" y="216" text-anchor="middle">{share:.0%}</text>\n'
-        )
+        at = left + share * WIDTH
+        lines.append(f'<text x="{at:.0f}" y="216" text-anchor="middle">{share:.0%}</text>\n')
     lines.append(
         f'<text x="{left + WIDTH / 2:.0f}" y="234" text-anchor="middle">'
         "largest belief in a person's occupation</text>\n"

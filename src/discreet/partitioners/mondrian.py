@@ -27,7 +27,7 @@ from discreet.partitioners.packing import pack_rows, rank_by_frequency
 from discreet.principles.base import Principle, demands
 
 Categories = Literal["set", "ancestor"]
-PARALLEL = 200_000
+PARALLEL = 50_000
 """From this many rows on, subtrees are shared among the processor's cores."""
 
 Ints = NDArray[np.int64]
