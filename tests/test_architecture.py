@@ -18,7 +18,7 @@ ROOMS = [
     {"schema", "tables"},
     {"domain"},
     {"microdata", "inference"},
-    {"groups", "partition"},
+    {"groups", "partition", "help_table"},
     {"principles", "kernels"},
     {"release", "partitioners"},
     {"methods", "verify", "extents", "manifest"},

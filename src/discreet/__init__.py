@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.errors import DiscreetError as DiscreetError
     from discreet.groups import Groups as Groups
     from discreet.methods import Generalization as Generalization
+    from discreet.methods import Permutation as Permutation
     from discreet.methods import publish as publish
     from discreet.microdata import Microdata as Microdata
     from discreet.microdata import read as read
@@ -53,7 +54,7 @@ _ROOMS = {
     "auditing": ("AuditReport", "audit"),
     "errors": ("DiscreetError",),
     "groups": ("Groups",),
-    "methods": ("Generalization", "publish"),
+    "methods": ("Generalization", "Permutation", "publish"),
     "microdata": ("Microdata", "read"),
     "plan": ("Plan",),
     "principles": (

@@ -37,6 +37,7 @@ def describe(release: Release, format: str) -> dict[str, Any]:
         "resources": [
             {
                 "name": name,
+                "description": release.about.get(name, ""),
                 "type": "table",
                 "path": f"{name}.{format}",
                 "format": format,
@@ -160,8 +161,9 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
             for resource in manifest["resources"]
         }
         release = Release(
-            str(ours["method"]), dict(ours["parameters"]), promise, schema, recodings, {}
-        )
+            str(ours["method"]), dict(ours["parameters"]), promise, schema, recodings, {},
+            {str(r["name"]): str(r["description"]) for r in manifest["resources"]},
+        )  # fmt: skip
     except StoreError:
         raise
     except DiscreetError as error:

@@ -85,6 +85,12 @@ class Microdata:
             {name: self.domains[name].series().gather(codes) for name, codes in self.codes.items()}
         )
 
+    def sorted(self) -> Microdata:
+        """Give the same people in the order of their values, whatever order they came in."""
+        order = np.lexsort(list(self.codes.values()))
+        codes = {name: column[order] for name, column in self.codes.items()}
+        return replace(self, codes=codes, rows=order if self.rows is None else self.rows[order])
+
     def head(self, n: int) -> Microdata:
         """Give the first ``n`` people as a table of their own."""
         return read(self.to_polars().head(n), self.schema.published)

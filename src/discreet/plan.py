@@ -208,7 +208,9 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
 
 def _explain(error: Any) -> str:
     """Say what is wrong with a setting in words, counting entries from 1."""
-    steps = [f"entry {step + 1}" if isinstance(step, int) else step for step in error["loc"]]
+    # the name of the chosen method or principle is not a place in the file
+    chosen = [step for step in error["loc"] if step not in METHODS and step not in PRINCIPLES]
+    steps = [f"entry {step + 1}" if isinstance(step, int) else step for step in chosen]
     place, last, given = ".".join(steps[:-1]), steps[-1] if steps else "", error.get("input")
     match error["type"]:
         case "extra_forbidden":

@@ -27,6 +27,8 @@ class Transformation(StrEnum):
     """Published as it is."""
     INTERVAL = "interval"
     """A range: the label, and its ends beside it as ``<name>_low`` and ``<name>_high``."""
+    PERMUTED = "permuted"
+    """Exact values, shuffled among the people of each group."""
     SET = "set"
     """A set of values under a label; which values, the label's entry in the manifest says."""
 
@@ -74,6 +76,8 @@ class Release:
     schema: Schema
     recodings: dict[str, Recoding]
     tables: dict[str, pl.DataFrame]
+    about: dict[str, str]
+    """What one row of each table is, in a sentence."""
 
     def write(
         self, folder: str | Path, *, format: Format = "parquet", overwrite: bool = False

@@ -234,7 +234,7 @@ def _explain(release: Release, format: Format) -> str:
         lines.append(f"- {', '.join(kept)}: published unchanged, protected by nothing.")
     lines += ["", "## Tables"]
     for name, table in release.tables.items():
-        lines += [f"`{name}.{format}`: {table.height} rows, one per person.", ""]
+        lines += [f"`{name}.{format}`, {table.height} rows. {release.about.get(name, '')}", ""]
     lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
     for attribute in release.schema:
         recoding = release.recodings[attribute.name]
@@ -244,8 +244,7 @@ def _explain(release: Release, format: Format) -> str:
         )
     lines += [
         "",
-        "Rows with the same `class` show the same values on all quasi-identifiers. `*` means any "
-        "value. An empty cell was missing in the source; nothing was suppressed.",
+        "An empty cell was missing in the source; nothing was suppressed.",
         "",
         f"`{MANIFEST}` says all this for programs (Frictionless data package). In Python: "
         '`import discreet as dc; dc.load("this folder").tables`.',
@@ -257,6 +256,7 @@ def _explain(release: Release, format: Format) -> str:
 def _explain_recoding(name: str, transformation: Transformation) -> str:
     return {
         Transformation.EXACT: "exactly",
+        Transformation.PERMUTED: "exactly, but shuffled among the people of each group",
         Transformation.INTERVAL: f"as an interval; its ends are in `{name}_low` and `{name}_high`",
         Transformation.SET: f"as a set of values; `{MANIFEST}` lists what each label stands for",
     }[transformation]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet.domain import MISSING, reduce_column
 from discreet.errors import PromiseError, StoreError
 from discreet.groups import Groups
+from discreet.help_table import build_help
 from discreet.principles.base import demands
 from discreet.release import Release
 from discreet.schema import Attribute
@@ -22,18 +23,19 @@ from discreet.schema import Attribute
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The groups of a generalized table, as everyone outside sees them."""
+    """The groups of a release, as everyone outside sees them."""
 
     table: pl.DataFrame
+    """One row per record."""
     labels: NDArray[np.int64]
     """Per record its group."""
-    boxes: pl.DataFrame
-    """Per group one of its records."""
+    boxes: pl.DataFrame | None
+    """Per group one of its records, where a group shows one box; else each record shows itself."""
 
     @property
     def count(self) -> int:
         """Number of groups."""
-        return self.boxes.height
+        return int(self.labels.max()) + 1
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -59,14 +61,51 @@ def verify(release: Release) -> None:
 
 
 def read_classes(release: Release) -> Classes:
+    """Read the groups of a release of any form this verifier knows."""
+    readers = {"generalization": _read_generalized, "permutation": _read_permuted}
+    if release.method not in readers:
+        raise StoreError(
+            f"There is no way to examine a release by {release.method!r}.",
+            hint="Install the version of discreet that wrote it.",
+        )
+    return readers[release.method](release)
+
+
+def _take_table(release: Release, names: set[str], name: str, columns: set[str]) -> pl.DataFrame:
+    """Give one table of a release, refusing tables and columns that nobody declared."""
+    if set(release.tables) != names:
+        raise StoreError(
+            f"A release by {release.method} has the tables {sorted(names)}, "
+            f"not {sorted(release.tables)}."
+        )
+    table = release.tables[name]
+    for column in columns ^ set(table.columns):
+        what = "has no column" if column in columns else "has an undeclared column"
+        raise StoreError(f"The table {name!r} {what} {column!r}.")
+    return table
+
+
+def _read_permuted(release: Release) -> Classes:
+    """Take groups as numbered, and hold the help table against the permuted one."""
+    columns = {"group", *release.schema.names}
+    names = {"permuted", "help"}
+    table = _take_table(release, names, "permuted", columns)
+    if len(release.schema.sensitive) != 1 or table["group"].null_count():
+        raise StoreError("A permuted release has one sensitive attribute and a group for everyone.")
+    sensitive = release.schema.sensitive[0]
+    helped = release.tables["help"]
+    if not helped.equals(build_help(table["group"], table[sensitive], release.schema[sensitive])):
+        raise StoreError("The help table is not the one that follows from the permuted table.")
+    labels = table["group"].rank("dense").to_numpy().astype(np.int64) - 1
+    return Classes(table, labels, None)
+
+
+def _read_generalized(release: Release) -> Classes:
     """Number the groups by the boxes people see, not by the class column the publisher wrote.
 
     Rows of one class must show one box; two classes that show the same box are one group to
     everyone outside.
     """
-    if set(release.tables) != {"generalized"}:
-        raise StoreError(f"A generalized release has one table, not {sorted(release.tables)}.")
-    table = release.tables["generalized"]
     columns = [
         column
         for name in release.schema.quasi_identifiers
@@ -74,9 +113,7 @@ def read_classes(release: Release) -> Classes:
     ]
     exact = [n for n in release.schema.names if n not in release.schema.quasi_identifiers]
     declared = {"class", *columns, *exact}
-    for column in declared ^ set(table.columns):
-        what = "has no column" if column in declared else "has an undeclared column"
-        raise StoreError(f"The table 'generalized' {what} {column!r}.")
+    table = _take_table(release, {"generalized"}, "generalized", declared)
     classes = table["class"].to_numpy()
     is_first = np.append(True, classes[1:] != classes[:-1])
     starts = np.flatnonzero(is_first)

@@ -206,7 +206,7 @@ class TestMetadata:
             }  # fmt: skip
         for resource in manifest["resources"]:
             assert set(resource) == {
-                "name", "type", "path", "format", "scheme", "encoding", "schema",
+                "name", "description", "type", "path", "format", "scheme", "encoding", "schema",
             }  # fmt: skip
 
     def test_the_folder_holds_nothing_else(self, written: tuple[Path, str]) -> None:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.domain import Domain
-from discreet.errors import SchemaError, StoreError, name_closest
+from discreet.errors import SchemaError, name_closest
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.principles.base import Principle, demands
+from discreet.principles.proximity import Proximity
 from discreet.release import Promise, Release
 from discreet.verify import bags_of
 
@@ -60,6 +61,9 @@ class AuditReport:
     worst: Fraction | None
     """The largest belief in any value of anyone, exactly."""
     loss: Loss
+    proximity: dict[str, list[tuple[str, float]]]
+    """Per numeric sensitive attribute: within which distance, and the worst chance of being so
+    near to somebody's number."""
     rows: NDArray[np.int64]
     findings: list[str]
     """What is wrong with the release itself, whoever is in it."""
@@ -165,17 +169,17 @@ def audit(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
         )
-    members = found.believe(None)
-    candidates = np.where(seen, members.sizes[found.of], 0)
+    members = Groups.of_people(found.records)
+    candidates = np.where(seen, found.records[found.of], 0)
     bags = {name: found.believe(name) for name in release.schema.sensitive}
     checks, breached = [], np.zeros(data.n, dtype=bool)
-    group_of = found.group_of
     for part, name in demands(principle or release.promise.principle, release.schema.sensitive):
         good = part.admits(members if name is None else bags[name])
         failing = seen & ~good[found.of]
-        # who knows everybody's quasi-identifiers may tell which of several groups it is
-        alone = part.admits(bags_of(release, found.classes, name))
-        failing |= seen & ~alone[group_of]
+        if name is not None or found.classes.boxes is not None:
+            # who knows everybody's quasi-identifiers may tell which of several groups it is
+            alone = found.admits_each(part.admits(bags_of(release, found.classes, name)))
+            failing |= seen & ~alone[found.of]
         checks.append(Check(part, name, int(failing.sum())))
         breached |= failing
     identity = measure_identity(candidates[seen], population)
@@ -195,6 +199,7 @@ def audit(
         breached=breached,
         worst=worst,
         loss=measure_loss(release, data),
+        proximity={name: _near(bag) for name, bag in bags.items() if _is_numeric(bag)},
         findings=[*findings, *_compare(found, data)],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )
@@ -217,12 +222,12 @@ def _refuse_other_table(release: Release, data: Microdata) -> None:
                 hint="Read the microdata under the release's own schema: "
                 "dc.read(file, release.schema).",
             )
-    if release.method != "generalization":
-        raise StoreError(f"There is no audit for releases by {release.method!r}.")
 
 
 def _compare(found: Candidates, data: Microdata) -> list[str]:
-    """Find where the release is not what it says: a strict recoding of this very table."""
+    """Find where the release is not what it says it made of this very table."""
+    if found.classes.boxes is None:
+        return _compare_exact(found, data)
     several = int(found.several.sum())
     if several:
         return [f"boxes overlap: {several} people are covered by more than one group"]
@@ -246,6 +251,21 @@ def _compare(found: Candidates, data: Microdata) -> list[str]:
     return findings
 
 
+def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
+    """Hold the published people and values, as two multisets, against those of the microdata."""
+    findings = []
+    people = np.bincount(found.of[found.of >= 0], minlength=len(found.sets))
+    if int(found.records.sum()) != found.classes.table.height or (people != found.records).any():
+        findings.append("the published quasi-identifiers are not those of the people")
+    for name in found.release.schema.sensitive:
+        whole = bags_of(found.release, found.classes, name).union()
+        own = _translate(data, name, whole.domain)
+        counts = np.bincount(own[own >= 0], minlength=whole.domain.size)
+        if (own < 0).any() or not np.array_equal(counts, whole.whole):
+            findings.append(f"the published values of {name} are not those of the people")
+    return findings
+
+
 def _find_preset(name: str) -> Preset:
     if name not in PRESETS:
         raise SchemaError(f"There is no preset {name!r}.", hint=name_closest(name, list(PRESETS)))
@@ -260,6 +280,22 @@ def _worst(bags: Groups) -> Fraction:
     shares = bags.largest / bags.sizes
     near = np.flatnonzero(shares >= shares.max() - 1e-12)
     return max(Fraction(int(bags.largest[g]), int(bags.sizes[g])) for g in near)
+
+
+def _is_numeric(bags: Groups) -> bool:
+    return bags.domain.attribute.type.numeric and not bags.domain.missing
+
+
+def _near(bags: Groups) -> list[tuple[str, float]]:
+    """Measure how likely somebody's number is told to within some shares of the whole range."""
+    numbers = bags.domain.numbers
+    reach = Fraction(int(numbers[-1] - numbers[0]), 10**bags.domain.decimals)
+    found = []
+    for percent in (0, 1, 5, 10):
+        epsilon = reach * percent / 100
+        risk = Proximity(epsilon, m=1).neighbours(bags) / np.repeat(bags.sizes, bags.distinct)
+        found.append((f"{float(epsilon):g} ({percent} % of the range)", float(risk.max())))
+    return found
 
 
 def _translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:

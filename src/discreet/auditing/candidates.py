@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from discreet.domain import reduce_column
 from discreet.extents import read_extents
 from discreet.groups import Groups
 from discreet.microdata import Microdata
@@ -26,33 +27,45 @@ class Candidates:
     of: NDArray[np.int64]
     sets: list[tuple[int, ...]]
     """Per candidate set its groups."""
+    records: NDArray[np.int64]
+    """Per candidate set how many records may be a person's."""
     classes: Classes
     release: Release
 
-    def believe(self, name: str | None) -> Groups:
+    def believe(self, name: str) -> Groups:
         """What is believed about the people of each candidate set on one sensitive attribute.
 
-        Without a name, a bag of people only: its size is the number of candidate records.
+        Boxes that fit are poured together. Where records show exact values and a person's are in
+        several groups, the belief is a mixture; the worst of the groups bounds it.
         """
-        return self._pour(bags_of(self.release, self.classes, name))
+        bags = bags_of(self.release, self.classes, name)
+        if self.classes.boxes is None:
+            shares = bags.largest / bags.sizes
+            worst = [max(groups, key=shares.__getitem__) for groups in self.sets]
+            return self._pour(bags, [(group,) for group in worst])
+        return self._pour(bags, self.sets)
+
+    def admits_each(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Per candidate set whether every one of its groups is good."""
+        return np.array([bool(good[list(groups)].all()) for groups in self.sets], dtype=bool)
 
     @property
     def several(self) -> NDArray[np.bool_]:
-        """Per person whether more than one group covers them."""
+        """Per person whether more than one group may be theirs."""
         many = np.array([len(groups) > 1 for groups in self.sets] + [False])
         return many[self.of]
 
     @property
     def group_of(self) -> NDArray[np.int64]:
-        """Per person the first group that covers them; -1 if none does."""
+        """Per person the first group that may be theirs; -1 if none."""
         first = np.array([groups[0] for groups in self.sets] + [-1], dtype=np.int64)
         return first[self.of]
 
-    def _pour(self, bags: Groups) -> Groups:
-        """Unite the bags of the groups in each candidate set."""
-        group = np.array([g for s in self.sets for g in s], dtype=np.int64)
+    def _pour(self, bags: Groups, sets: list[tuple[int, ...]]) -> Groups:
+        """Unite the bags of the groups in each set."""
+        group = np.array([g for s in sets for g in s], dtype=np.int64)
         lengths = bags.distinct[group]
-        owner = np.repeat(np.arange(len(self.sets)), [len(s) for s in self.sets])
+        owner = np.repeat(np.arange(len(sets)), [len(s) for s in sets])
         owners = np.repeat(owner, lengths)
         # entries of all groups one after the other: where each group starts, plus a running count
         shift = np.repeat(bags.offsets[group] - np.cumsum(lengths) + lengths, lengths)
@@ -61,18 +74,50 @@ class Candidates:
         keys, inverse = np.unique(owners * size + bags.codes[picked], return_inverse=True)
         weights = np.zeros(len(keys), dtype=np.int64)
         np.add.at(weights, inverse, bags.weights[picked])
-        offsets = np.searchsorted(keys // size, np.arange(len(self.sets) + 1))
+        offsets = np.searchsorted(keys // size, np.arange(len(sets) + 1))
         codes = (keys % size).astype(np.int32)
         return Groups(offsets, codes, weights, bags.domain, bags.whole)
 
 
 def find_candidates(release: Release, data: Microdata) -> Candidates:
-    """Match every person of the microdata with the boxes of a generalized release."""
+    """Match every person of the microdata with the groups of a release."""
     classes = read_classes(release)
+    if classes.boxes is None:
+        return _find_exact(release, data, classes)
     people, person_of = _distinct_people(data, release.schema.quasi_identifiers)
     pairs = _match(release, data, classes.boxes, people)
     sets, set_of = _gather_sets(pairs, len(people))
-    return Candidates(set_of[person_of], sets, classes, release)
+    records = np.array([int(classes.sizes[list(groups)].sum()) for groups in sets], dtype=np.int64)
+    return Candidates(set_of[person_of], sets, records, classes, release)
+
+
+def _find_exact(release: Release, data: Microdata, classes: Classes) -> Candidates:
+    """Match people with the records that show exactly their quasi-identifiers."""
+    names = release.schema.quasi_identifiers
+    shown = {}
+    for name in names:
+        codes, domain = reduce_column(classes.table[name], release.schema[name]).encode(None)
+        code_of = {text: code for code, text in enumerate(data.domains[name].texts)}
+        translate = [code_of.get(text, -1) for text in domain.texts]
+        shown[name] = np.array(translate, dtype=np.int32)[codes]
+    both = pl.concat([pl.DataFrame({n: data.codes[n] for n in names}), pl.DataFrame(shown)])
+    number = both.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
+    people, records = number[: data.n] - 1, number[data.n :] - 1
+    pairs, counts = np.unique(np.stack([records, classes.labels], 1), axis=0, return_counts=True)
+    sets, set_of = _gather_sets(pairs, int(number.max()))
+    found = np.zeros(int(number.max()), dtype=np.int64)
+    np.add.at(found, pairs[:, 0], counts)
+    # one candidate set per combination of quasi-identifiers that some record shows
+    shown_somewhere = np.unique(people[set_of[people] >= 0])
+    place = np.full(int(number.max()), -1, dtype=np.int64)
+    place[shown_somewhere] = np.arange(len(shown_somewhere))
+    return Candidates(
+        place[people],
+        [sets[s] for s in set_of[shown_somewhere]],
+        found[shown_somewhere],
+        classes,
+        release,
+    )
 
 
 def _distinct_people(

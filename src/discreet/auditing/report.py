@@ -45,6 +45,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "journalist": None if identity.journalist is None else float(identity.journalist),
         },
         "presets": report.presets,
+        "proximity": {name: dict(rows) for name, rows in report.proximity.items()},
         "loss": {
             "ncp": report.loss.ncp,
             "per_attribute": report.loss.per_attribute,

@@ -6,10 +6,13 @@ import numpy as np
 
 from discreet.errors import SchemaError
 from discreet.methods.generalization import Generalization
+from discreet.methods.permutation import Permutation
 from discreet.microdata import Microdata
 from discreet.release import Method, Release
 
-REGISTRY: dict[str, type[Method]] = {method.title: method for method in (Generalization,)}
+REGISTRY: dict[str, type[Method]] = {
+    method.title: method for method in (Generalization, Permutation)
+}
 
 
 def publish(data: Microdata, method: Method, *, seed: int | None = None) -> Release:
@@ -23,4 +26,4 @@ def publish(data: Microdata, method: Method, *, seed: int | None = None) -> Rele
     return method.publish(data, np.random.default_rng(seed))
 
 
-__all__ = ["REGISTRY", "Generalization", "publish"]
+__all__ = ["REGISTRY", "Generalization", "Permutation", "publish"]

@@ -19,6 +19,10 @@ from discreet.release import Method, Promise, Recoding, Release, Transformation
 
 TABLE, CLASS = "generalized", "class"
 
+ABOUT = (
+    "One row per person. Rows with the same `class` show the same values on all "
+    "quasi-identifiers; `*` means any value."
+)
 OPEN = (
     "Whether a person is in the table: a box that covers few people of the population tells.",
     "What someone learns who already knows the sensitive values of other people in the group.",
@@ -86,6 +90,7 @@ class Generalization(Method):
             schema=data.public_schema,
             recodings=recodings,
             tables={TABLE: table},
+            about={TABLE: ABOUT},
         )
 
 

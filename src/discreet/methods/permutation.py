@@ -1,0 +1,140 @@
+"""Permutation: exact quasi-identifiers, and the sensitive numbers shuffled within groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+from discreet.help_table import build_help
+from discreet.microdata import Microdata
+from discreet.partition import Partition
+from discreet.partitioners.sorted_runs import Objective, partition_runs
+from discreet.principles.spread import KE
+from discreet.release import Method, Promise, Recoding, Release, Transformation
+from discreet.schema import Type
+
+PERMUTED, HELP, GROUP = "permuted", "help", "group"
+ABOUT = {
+    PERMUTED: (
+        "One row per person, with exact quasi-identifiers. The sensitive value in a row is that "
+        "of some person of the same `group`, drawn at random."
+    ),
+    HELP: (
+        "One row per `group` and number of `hits`: bounds of the sum, the smallest and the largest "
+        "value of so many people of the group, and the mean and variance of their sum. It follows "
+        "from the permuted table alone."
+    ),
+}
+OPEN = (
+    "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
+    "How likely a value is. The groups bound which values are possible; one of them may be far "
+    "likelier than the rest. The audit measures it.",
+    "What someone learns who already knows the sensitive values of other people in the group.",
+    "What follows from joining this release with others about the same people.",
+)
+
+
+@dataclass(frozen=True)
+class Permutation(Method):
+    """Group people by sensitive value, then shuffle the values within each group.
+
+    Zhang, Koudas, Srivastava, Yu, ICDE 2007, section 4. The groups are optimal for the chosen
+    ``objective`` (see :func:`discreet.partitioners.sorted_runs.partition_runs`).
+
+    >>> import discreet as dc
+    >>> frame = pl.DataFrame({"age": [40, 38, 35, 41, 43, 47], "pay": [56, 54, 55, 65, 75, 70]})
+    >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
+    >>> release = dc.publish(data, dc.Permutation(dc.KE(k=3, e=2)), seed=1)
+    >>> sorted(release.tables["permuted"].group_by("group").agg("pay").row(0)[1]) in (
+    ...     [54, 55, 56], [65, 70, 75])
+    True
+
+    **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
+    values possible, spread over at least e. It does not bound how likely each is, and does not
+    hide who is in the table. The shuffles come from the operating system's generator unless a
+    seed is given; whoever learns the seed can undo them.
+    """
+
+    title: ClassVar[str] = "permutation"
+    paper: ClassVar[str] = "Zhang, Koudas, Srivastava, Yu: Aggregate Query Answering, ICDE 2007"
+
+    objective: Objective = "sum"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.principle, KE):
+            raise SchemaError(
+                f"Permutation promises (k,e), not {self.principle}.",
+                hint="Give KE(k, e), or use generalization for other principles.",
+            )
+        if self.objective not in ("sum", "max", "groups", "random"):
+            raise SchemaError(
+                f"objective = {self.objective!r}: give 'sum', 'max', 'groups' or 'random'."
+            )
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+        """Group, number the groups at random, shuffle, and tabulate the bounds."""
+        name = _find_sensitive(data)
+        data = data.sorted()  # a seed then gives one release, whatever the order of the input
+        assert isinstance(self.principle, KE)
+        partition = partition_runs(data, name, self.principle, self.objective, rng)
+        group = rng.permutation(partition.count)[partition.labels]
+        shuffled = _shuffle(data.codes[name], partition, rng)
+        others = [a.name for a in data.schema.published if a.name != name]
+        # rows in the order of what they show, so that nothing of the input's order is left
+        keys = [data.codes[other] for other in reversed(others)]
+        order = np.lexsort([*keys, group.astype(np.int32)])
+        columns = {
+            other: data.domains[other].series().gather(data.codes[other]) for other in others
+        }
+        columns[name] = data.domains[name].series().gather(shuffled)
+        clash = {GROUP} & set(columns)
+        if clash:
+            raise SchemaError(
+                f"Column {GROUP!r} has a name that the release needs for itself.",
+                hint="Rename the column.",
+            )
+        table = pl.DataFrame({GROUP: group.astype(np.int32), **columns})[order]
+        recodings = {
+            other: Recoding(Transformation.EXACT, missing=data.domains[other].missing)
+            for other in others
+        }
+        recodings[name] = Recoding(Transformation.PERMUTED)
+        return Release(
+            method=self.title,
+            parameters=self.parameters(),
+            promise=Promise(self.principle, self.principle.promise, OPEN),
+            schema=data.public_schema,
+            recodings=recodings,
+            tables={
+                PERMUTED: table,
+                HELP: build_help(table[GROUP], table[name], data.schema[name]),
+            },
+            about=ABOUT,
+        )
+
+
+def _find_sensitive(data: Microdata) -> str:
+    names = data.sensitive
+    if len(names) != 1 or data.schema[names[0]].type not in (Type.INTEGER, Type.DECIMAL):
+        raise SchemaError(
+            "Permutation needs exactly one sensitive attribute, and a number: "
+            f"{', '.join(map(repr, names)) or 'none'} given.",
+            hint='Set role = "sensitive" for one integer or decimal column, "other" for the rest.',
+        )
+    return names[0]
+
+
+def _shuffle(
+    codes: NDArray[np.int32], partition: Partition, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Give each person the value of somebody of the same group, all assignments equally likely."""
+    random = rng.random(len(codes))
+    mixed = partition.order[np.lexsort((random, partition.sorted_labels))]
+    shuffled = np.empty_like(codes)
+    shuffled[partition.order] = codes[mixed]
+    return shuffled
