@@ -179,7 +179,7 @@ def test_what_the_manifest_does_not_declare_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(dc.DiscreetError, match="undeclared column 'ssn'"):
         extra.write(tmp_path / "s")
     more = replace(release, tables={"generalized": table, "raw": table})
-    with pytest.raises(dc.DiscreetError, match="has one table"):
+    with pytest.raises(dc.DiscreetError, match="has the tables"):
         more.write(tmp_path / "s")
     finer = replace(
         release, tables={"generalized": table.with_columns(age=pl.Series(map(str, range(8))))}
