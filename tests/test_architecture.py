@@ -22,7 +22,7 @@ ROOMS = [
     {"principles", "kernels"},
     {"release", "partitioners"},
     {"methods", "verify", "extents", "manifest"},
-    {"store"},
+    {"store", "sql"},
     {"evaluate"},
     {"auditing", "datasets"},
     {"plan"},
@@ -32,6 +32,7 @@ ROOMS = [
 """From left to right; a room may import its neighbours and what lies left of it."""
 FACE = {
     ("release", "store"),  # release.write
+    ("release", "sql"),  # release.query
     ("schema", "inference"),  # Schema.infer
     ("schema", "microdata"),  # a type only
     ("microdata", "plan"),  # read(..., schema="plan.toml")
@@ -103,7 +104,7 @@ def test_help_imports_nothing_heavy(command: list[str]) -> None:
         "from discreet.cli import main\n"
         "try:\n    main()\n"
         "except SystemExit:\n    pass\n"
-        "heavy = {'numpy', 'polars', 'numba', 'pyarrow', 'jinja2', 'pandas'}\n"
+        "heavy = {'duckdb', 'sqlglot', 'numpy', 'polars', 'numba', 'pyarrow', 'jinja2', 'pandas'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     done = subprocess.run(

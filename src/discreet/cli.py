@@ -316,6 +316,53 @@ def _print_findings(found: Any) -> None:
 
 
 @app.command()
+def query(
+    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    sql: Annotated[str, typer.Argument(help="SELECT aggregates FROM release WHERE … GROUP BY …")],
+    engine: Annotated[
+        str | None, typer.Option(help="A database to run it on: postgresql://user@host/name.")
+    ] = None,
+    show_sql: Annotated[
+        str | None,
+        typer.Option(help="Print the rewritten statement for duckdb, postgres or spark instead."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Ask a release in SQL: the estimate, hard bounds, and the standard error."""
+    from discreet.sql import show_sql as write_sql
+    from discreet.store import load
+
+    published = load(release)
+    if show_sql is not None:
+        print(write_sql(published, sql, show_sql))
+        return
+    with _working("Asking"):
+        answer = published.query(sql, engine=engine)
+    if json:
+        _print_json({"rows": answer.frame.to_dicts(), "sql": answer.sql})
+        return
+    table = _table(*answer.query.group_by, "what", "estimate", "at least", "at most", "std. error")
+    for row in answer.frame.iter_rows(named=True):
+        for aggregate in answer.query.aggregates:
+            ends = ("", "_low", "_high", "_stderr")
+            cells = [_show_number(row[f"{aggregate.alias}{end}"]) for end in ends]
+            table.add_row(*(str(row[g]) for g in answer.query.group_by), aggregate.alias, *cells)
+    _print(table)
+
+
+def _show_number(cell: Any) -> str:
+    if cell is None:
+        return "–"
+    return (
+        f"{cell:,.2f}"
+        if isinstance(cell, float)
+        else f"{cell:,}"
+        if isinstance(cell, int)
+        else str(cell)
+    )
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="Where to leave the results.")] = Path("demo"),
 ) -> None:

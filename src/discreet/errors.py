@@ -43,6 +43,10 @@ class StoreError(DiscreetError):
     """A release cannot be written to, or read from, a folder."""
 
 
+class QueryError(DiscreetError):
+    """A question cannot be answered from a release."""
+
+
 class PromiseError(DiscreetError):
     """The data cannot keep the promise, or the release on disk does not."""
 

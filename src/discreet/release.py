@@ -16,6 +16,7 @@ from discreet.schema import Schema
 
 if TYPE_CHECKING:
     from discreet.microdata import Microdata
+    from discreet.sql import Answer
 
 Format = Literal["parquet", "csv"]
 
@@ -78,6 +79,15 @@ class Release:
     tables: dict[str, pl.DataFrame]
     about: dict[str, str]
     """What one row of each table is, in a sentence."""
+
+    def query(self, sql: str, *, engine: str | None = None) -> Answer:
+        """Answer a question in SQL about the table ``release``, with bounds.
+
+        Runs on the embedded DuckDB, or on the database at ``engine`` (``postgresql://…``).
+        """
+        from discreet.sql import ask
+
+        return ask(self, sql, engine)
 
     def write(
         self, folder: str | Path, *, format: Format = "parquet", overwrite: bool = False

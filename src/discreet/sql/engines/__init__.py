@@ -1,0 +1,1 @@
+"""Engines: load tables, run a tree, give back a frame. Nothing else."""

@@ -1,0 +1,122 @@
+"""How a permuted release answers: count hits per group, look their bounds up (section 5).
+
+One tree for every engine. AVG is SUM over all hits, never an average of averages; no hits give
+COUNT 0 and nothing else.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp, select
+
+from discreet.schema import Role, Schema
+from discreet.sql.parse import Aggregate, Query
+
+HIT, HELP, PERMUTED = "hit", "help", "permuted"
+
+
+def rewrite_permuted(query: Query, schema: Schema) -> exp.Select:
+    """Rewrite a question into one over the permuted and the help table."""
+    grouping = [_column(name) for name in query.group_by]
+    inner = select(_column("group"), *grouping, exp.Count(this=exp.Star()).as_("hits", quoted=True))
+    exact = {a.column for a in query.aggregates if _is_exact(a, schema)}
+    for name in sorted(filter(None, exact)):
+        inner = inner.select(*_tally(name, schema))
+    inner = inner.from_(exp.to_table(PERMUTED)).group_by(_column("group"), *grouping)
+    if query.where is not None:
+        inner = inner.where(query.where.copy())
+    outer = select(*(_column(name, HIT) for name in query.group_by))
+    for aggregate in query.aggregates:
+        outer = outer.select(*_answer(aggregate, schema))
+    on = exp.and_(
+        _column("group", HIT).eq(_column("group", HELP)),
+        _column("hits", HIT).eq(_column("hits", HELP)),
+    )
+    outer = outer.from_(exp.to_table(HIT)).join(exp.to_table(HELP), on=on).with_(HIT, as_=inner)
+    if grouping:
+        keys = [_column(name, HIT) for name in query.group_by]
+        outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
+    return outer
+
+
+def _column(name: str, table: str | None = None) -> exp.Column:
+    return exp.column(name, table=table, quoted=True)
+
+
+def _is_exact(aggregate: Aggregate, schema: Schema) -> bool:
+    """Whether a column is published as it is, so that its aggregates are, too."""
+    return aggregate.column is not None and schema[aggregate.column].role is not Role.SENSITIVE
+
+
+def _tally(name: str, schema: Schema) -> list[exp.Expr]:
+    """Aggregate an exact column within each group; the groups are put together outside."""
+    made: list[exp.Expr] = [
+        exp.Count(this=_column(name)).as_(f"{name} count", quoted=True),
+        exp.Min(this=_column(name)).as_(f"{name} min", quoted=True),
+        exp.Max(this=_column(name)).as_(f"{name} max", quoted=True),
+    ]
+    if schema[name].type in ("integer", "decimal"):
+        made.append(exp.Sum(this=_column(name)).as_(f"{name} sum", quoted=True))
+    return made
+
+
+def _double(expression: exp.Expr) -> exp.Expr:
+    return exp.cast(expression, "DOUBLE")
+
+
+def _sum(name: str, table: str = HELP) -> exp.Expr:
+    return exp.Sum(this=_column(name, table))
+
+
+def _answer(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
+    """Give estimate, bounds and standard error of one aggregate, each under its name."""
+    if _is_exact(aggregate, schema):
+        value = _combine_exact(aggregate)
+        parts = [value, value, value, _zero(value)]
+    else:
+        parts = _bound(aggregate)
+    names = (aggregate.alias, *(f"{aggregate.alias}_{end}" for end in ("low", "high", "stderr")))
+    return [part.copy().as_(name, quoted=True) for part, name in zip(parts, names, strict=True)]
+
+
+def _zero(value: exp.Expr) -> exp.Expr:
+    """No error where there is a value, nothing where there is none."""
+    return exp.case().when(value.copy().is_(exp.null()), exp.null()).else_(exp.Literal.number(0))
+
+
+def _combine_exact(aggregate: Aggregate) -> exp.Expr:
+    name = aggregate.column
+    count, total = _sum(f"{name} count", HIT), _sum(f"{name} sum", HIT)
+    match aggregate.function:
+        case "COUNT":
+            return exp.Coalesce(this=count, expressions=[exp.Literal.number(0)])
+        case "SUM":
+            return total
+        case "AVG":
+            some = exp.Nullif(this=count, expression=exp.Literal.number(0))
+            return exp.Div(this=_double(total), expression=_double(some))
+        case "MIN":
+            return exp.Min(this=_column(f"{name} min", HIT))
+    return exp.Max(this=_column(f"{name} max", HIT))
+
+
+def _bound(aggregate: Aggregate) -> list[exp.Expr]:
+    hits = _sum("hits", HIT)
+    match aggregate.function:
+        case "COUNT":
+            count = exp.Coalesce(this=hits, expressions=[exp.Literal.number(0)])
+            return [count, count, count, exp.Literal.number(0)]
+        case "SUM":
+            error = exp.Sqrt(this=_sum("sum_variance"))
+            return [_sum("sum_mean"), _sum("sum_low"), _sum("sum_high"), error]
+        case "AVG":
+            parts = [*(_sum(n) for n in ("sum_mean", "sum_low", "sum_high")),
+                     exp.Sqrt(this=_sum("sum_variance"))]  # fmt: skip
+            return [exp.Div(this=_double(p), expression=_double(hits.copy())) for p in parts]
+    kind = exp.Min if aggregate.function == "MIN" else exp.Max
+    ends = [f"{aggregate.function.lower()}_{end}" for end in ("low", "high")]
+    low, high = (kind(this=_column(end, HELP)) for end in ends)
+    middle = exp.Div(
+        this=exp.Paren(this=exp.Add(this=_double(low.copy()), expression=_double(high.copy()))),
+        expression=exp.Literal.number(2),
+    )
+    return [middle, low, high, exp.null()]
