@@ -70,9 +70,10 @@ def test_the_picture_in_the_readme_is_what_discreet_computes() -> None:
     assert done.stdout == (ROOT / "docs" / "risk.svg").read_text(encoding="utf-8")
 
 
-def test_the_benchmark_runs(tmp_path: Path) -> None:
-    """Its figures are not judged here: a test must not depend on how busy a machine is."""
-    script = ROOT / "benchmarks" / "ground.py"
+@pytest.mark.parametrize("name", ["ground", "permutation"])
+def test_the_benchmarks_run(tmp_path: Path, name: str) -> None:
+    """Their figures are not judged here: a test must not depend on how busy a machine is."""
+    script = ROOT / "benchmarks" / f"{name}.py"
     target = tmp_path / "figures.json"
     done = subprocess.run(
         [sys.executable, str(script), "--quick", "--json", str(target)],

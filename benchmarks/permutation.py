@@ -1,0 +1,91 @@
+"""Permutation, measured: every figure a ratio of two things timed in the same run.
+
+python benchmarks/permutation.py [--quick] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+
+import discreet as dc
+from discreet.datasets import census_frame, census_schema
+from discreet.partitioners.sorted_runs import cut_runs
+from discreet.sql.answer import rewrite
+
+QUESTION = "SELECT SUM(income) FROM release WHERE age BETWEEN 35 AND 55 AND sex = 'female'"
+
+
+def clock(work: Callable[[], Any], times: int) -> float:
+    spans = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        spans.append(time.perf_counter() - start)
+    return float(np.median(spans))
+
+
+def measure_runs(n: int, times: int) -> list[dict[str, Any]]:
+    """Sorting the values and cutting them optimally, against sorting them."""
+    values = np.random.default_rng(0).lognormal(10, 1, n).astype(np.int64)
+    plain = clock(lambda: np.sort(values), times)
+    rows = []
+    for objective in ("sum", "max", "groups"):
+
+        def work(objective: str = objective) -> None:
+            xs = np.sort(values)
+            ranks = np.cumsum(np.append(0, xs[1:] != xs[:-1]))
+            cut_runs(xs, ranks, 10, 100, objective)  # type: ignore[arg-type]
+
+        work()
+        span = clock(work, times)
+        rows.append({"what": f"(k,e) partition, {objective}, with sorting", "n": n,
+                     "seconds": span, "against": "np.sort", "ratio": span / plain})  # fmt: skip
+    return rows
+
+
+def measure_query(n: int, times: int) -> list[dict[str, Any]]:
+    """The rewritten statement against the plain one on the original, both in DuckDB."""
+    # distinct incomes, so that groups of ten distinct values are groups of ten people
+    frame = census_frame(n).with_columns(income=pl.int_range(n).shuffle(1))
+    data = dc.read(frame, census_schema(frame, ["income"]))
+    release = dc.publish(data, dc.Permutation(dc.KE(10, 0), objective="groups"), seed=1)
+    rewritten = rewrite(release, QUESTION)[1].sql(dialect="duckdb", identify=True)
+    with duckdb.connect() as connection:
+        connection.register("source", data.to_polars().to_arrow())
+        connection.execute("CREATE TABLE release AS SELECT * FROM source")
+        for name, table in release.tables.items():
+            connection.register("source", table.to_arrow())
+            connection.execute(f'CREATE TABLE "{name}" AS SELECT * FROM source')
+        plain = clock(lambda: connection.execute(QUESTION).fetchall(), times)
+        span = clock(lambda: connection.execute(rewritten).fetchall(), times)
+    groups = release.tables["permuted"]["group"].n_unique()
+    return [{"what": f"rewritten SUM, groups of {n / groups:.0f}", "n": n, "seconds": span,
+             "against": "the plain query", "ratio": span / plain}]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    chosen = parser.parse_args()
+    times = 3 if chosen.quick else 7
+    rows = measure_runs(100_000 if chosen.quick else 10_000_000, times)
+    rows += measure_query(20_000 if chosen.quick else 1_000_000, times)
+    for row in rows:
+        print(f"{row['what']:<44}  n = {row['n']:>10,}  {row['seconds']:9.4f} s  "
+              f"{row['ratio']:6.2f} × {row['against']}")  # fmt: skip
+    if chosen.json:
+        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
