@@ -6,26 +6,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
-from sqlglot import exp
+from sqlglot import exp, select
 
 from discreet.errors import QueryError
+from discreet.sql.generalized import rewrite_generalized
 from discreet.sql.parse import Query, parse
 from discreet.sql.permuted import rewrite_permuted
 
 if TYPE_CHECKING:
     from discreet.release import Release
 
+MOST_WRITTEN = 20_000
 DIALECTS = ("duckdb", "postgres", "spark")
-REWRITERS = {"permutation": rewrite_permuted}
+REWRITERS = {"generalization": rewrite_generalized, "permutation": rewrite_permuted}
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
     """One row per group asked for; per aggregate its estimate, hard bounds and standard error.
 
-    The true value lies between low and high, whatever the shuffle. The estimate is the mean over
-    all shuffles and the standard error their spread; for MIN and MAX, whose mean has no closed
-    form, the estimate is the middle of the bounds and there is no standard error.
+    The true value lies between low and high. The estimate is the mean, and the standard error the
+    spread, over all shuffles of a permuted release, or over records spread evenly in the boxes of
+    a generalized one. MIN and MAX, whose means have no closed form, have the middle of their
+    bounds and no standard error; nor has AVG over boxes, whose number of hits is itself random.
     """
 
     query: Query
@@ -61,15 +64,15 @@ class Answer:
         return self._single("_stderr")
 
 
-def rewrite(release: Release, text: str) -> tuple[Query, exp.Select]:
-    """Read a question and rewrite it for the tables of a release."""
+def rewrite(release: Release, text: str) -> tuple[Query, exp.Select, dict[str, pl.DataFrame]]:
+    """Read a question; give the statement over a release's tables, and other tables it needs."""
     if release.method not in REWRITERS:
         raise QueryError(
             f"Questions in SQL cannot be put to a release by {release.method} yet.",
             hint="Read its tables directly: release.tables.",
         )
     query = parse(text, release.schema)
-    return query, REWRITERS[release.method](query, release.schema)
+    return query, *REWRITERS[release.method](query, release)
 
 
 def show_sql(release: Release, text: str, dialect: str) -> str:
@@ -78,12 +81,29 @@ def show_sql(release: Release, text: str, dialect: str) -> str:
         raise QueryError(
             f"There is no dialect {dialect!r}.", hint=f"Give one of {', '.join(DIALECTS)}."
         )
-    return rewrite(release, text)[1].sql(dialect=dialect, identify=True, pretty=True)
+    _, tree, needed = rewrite(release, text)
+    for name, table in needed.items():
+        tree = tree.with_(exp.to_identifier(name, quoted=True), as_=_write_out(name, table))
+    # what others build on comes first
+    clauses = tree.args["with_"].expressions
+    clauses.sort(key=lambda clause: clause.alias not in needed)
+    return tree.sql(dialect=dialect, identify=True, pretty=True)
+
+
+def _write_out(name: str, table: pl.DataFrame) -> exp.Select:
+    """Write a small table into the statement itself, so that it can be pasted anywhere."""
+    if table.height > MOST_WRITTEN:
+        raise QueryError(
+            f"The statement would carry {table.height:,} {name}.",
+            hint="Let discreet run it: leave out --show-sql, or give --engine.",
+        )
+    rows = [tuple(exp.convert(cell) for cell in row) for row in table.rows()]
+    return select("*").from_(exp.values(rows, alias="v", columns=table.columns))
 
 
 def ask(release: Release, text: str, engine: str | None = None) -> Answer:
     """Put a question to a release, on DuckDB or on the database at ``engine``."""
-    query, tree = rewrite(release, text)
+    query, tree, needed = rewrite(release, text)
     if engine is None:
         from discreet.sql.engines.duckdb import run
     elif engine.startswith(("postgresql://", "postgres://")):
@@ -96,5 +116,5 @@ def ask(release: Release, text: str, engine: str | None = None) -> Answer:
         raise QueryError(
             f"There is no engine for {engine!r}.", hint="Give postgresql://user@host/database."
         )
-    sql, frame = run(tree, release.tables)
+    sql, frame = run(tree, release.tables, needed)
     return Answer(query, frame, sql)

@@ -6,16 +6,26 @@ COUNT 0 and nothing else.
 
 from __future__ import annotations
 
+import polars as pl
 from sqlglot import exp, select
 
+from discreet.errors import QueryError
+from discreet.release import Release
 from discreet.schema import Role, Schema
 from discreet.sql.parse import Aggregate, Query
 
 HIT, HELP, PERMUTED = "hit", "help", "permuted"
 
 
-def rewrite_permuted(query: Query, schema: Schema) -> exp.Select:
+def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
     """Rewrite a question into one over the permuted and the help table."""
+    schema = release.schema
+    for name in query.columns:
+        if schema[name].role is Role.SENSITIVE:
+            raise QueryError(
+                f"{name!r} is sensitive: which person has which value is not published.",
+                hint="Select and group people by quasi-identifiers only.",
+            )
     grouping = [_column(name) for name in query.group_by]
     inner = select(_column("group"), *grouping, exp.Count(this=exp.Star()).as_("hits", quoted=True))
     exact = {a.column for a in query.aggregates if _is_exact(a, schema)}
@@ -35,7 +45,7 @@ def rewrite_permuted(query: Query, schema: Schema) -> exp.Select:
     if grouping:
         keys = [_column(name, HIT) for name in query.group_by]
         outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
-    return outer
+    return outer, {}
 
 
 def _column(name: str, table: str | None = None) -> exp.Column:

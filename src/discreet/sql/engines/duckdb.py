@@ -8,13 +8,15 @@ from sqlglot import exp
 from discreet.errors import QueryError
 
 
-def run(tree: exp.Expr, tables: dict[str, pl.DataFrame]) -> tuple[str, pl.DataFrame]:
-    """Run a tree over in-memory tables."""
+def run(
+    tree: exp.Expr, tables: dict[str, pl.DataFrame], needed: dict[str, pl.DataFrame]
+) -> tuple[str, pl.DataFrame]:
+    """Run a tree over a release's tables and those the question needs besides."""
     import duckdb
 
     sql = tree.sql(dialect="duckdb", identify=True)
     with duckdb.connect() as connection:
-        for name, table in tables.items():
+        for name, table in {**tables, **needed}.items():
             connection.register(name, table.to_arrow())
         try:
             result = connection.sql(sql).to_arrow_table()

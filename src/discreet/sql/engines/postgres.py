@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+from decimal import Decimal
+from typing import Any
 
 import polars as pl
 from sqlglot import exp
@@ -13,8 +15,16 @@ from discreet.errors import QueryError
 TYPES = {pl.Boolean: "BOOLEAN", pl.Date: "DATE", pl.Int32: "INTEGER", pl.Int64: "BIGINT"}
 
 
-def run_at(url: str, tree: exp.Expr, tables: dict[str, pl.DataFrame]) -> tuple[str, pl.DataFrame]:
-    """Load the tables unless they are there already, and run the tree."""
+def run_at(
+    url: str,
+    tree: exp.Expr,
+    tables: dict[str, pl.DataFrame],
+    needed: dict[str, pl.DataFrame],
+) -> tuple[str, pl.DataFrame]:
+    """Load the tables unless they are there already, and run the tree.
+
+    Tables that only this question needs are temporary.
+    """
     try:
         import psycopg
     except ImportError as error:
@@ -25,6 +35,8 @@ def run_at(url: str, tree: exp.Expr, tables: dict[str, pl.DataFrame]) -> tuple[s
     try:
         with psycopg.connect(url) as connection, connection.cursor() as cursor:
             schema = _load(cursor, tables)
+            for name, table in needed.items():
+                _copy(cursor, "TEMPORARY TABLE", f'"{name}"', table, table.write_csv().encode())
             cursor.execute(f'SET LOCAL search_path TO "{schema}"'.encode())
             cursor.execute(sql.encode())
             names = [column.name for column in cursor.description or []]
@@ -35,48 +47,42 @@ def run_at(url: str, tree: exp.Expr, tables: dict[str, pl.DataFrame]) -> tuple[s
             hint="Check the address, your rights, and that numbers are compared with numbers.",
         ) from error
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return sql, pl.DataFrame(
-        {
-            name: [_plain(cell) for cell in column]
-            for name, column in zip(names, columns, strict=True)
-        }
-    )
+    cells = [[_plain(cell) for cell in column] for column in columns]
+    return sql, pl.DataFrame(dict(zip(names, cells, strict=True)))
 
 
 def _plain(cell: object) -> object:
-    from decimal import Decimal
-
     if isinstance(cell, Decimal):
         return int(cell) if cell == cell.to_integral_value() else float(cell)
     return cell
 
 
-def _load(cursor: object, tables: dict[str, pl.DataFrame]) -> str:
+def _load(cursor: Any, tables: dict[str, pl.DataFrame]) -> str:
     """Create the schema and copy the tables into it, in the caller's transaction."""
-    from typing import Any
-
-    at: Any = cursor
     digest = hashlib.sha256()
     contents = {name: table.write_csv().encode() for name, table in tables.items()}
     for name, content in sorted(contents.items()):
         digest.update(name.encode() + b"\0" + content)
     schema = f"discreet_{digest.hexdigest()[:16]}"
-    at.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (schema,))
-    at.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,))
-    if at.fetchone():
-        return schema
-    at.execute(f'CREATE SCHEMA "{schema}"'.encode())
-    for name, table in tables.items():
-        columns = ", ".join(
-            f'"{column}" {TYPES.get(dtype.base_type(), _other(dtype))}'
-            for column, dtype in table.schema.items()
-        )
-        at.execute(f'CREATE TABLE "{schema}"."{name}" ({columns})'.encode())
-        with at.copy(f'COPY "{schema}"."{name}" FROM STDIN (FORMAT csv, HEADER)'.encode()) as copy:
-            stream = io.BytesIO(contents[name])
-            while chunk := stream.read(1 << 16):
-                copy.write(chunk)
+    cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (schema,))
+    cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,))
+    if not cursor.fetchone():
+        cursor.execute(f'CREATE SCHEMA "{schema}"'.encode())
+        for name, table in tables.items():
+            _copy(cursor, "TABLE", f'"{schema}"."{name}"', table, contents[name])
     return schema
+
+
+def _copy(cursor: Any, kind: str, name: str, table: pl.DataFrame, content: bytes) -> None:
+    columns = ", ".join(
+        f'"{column}" {TYPES.get(dtype.base_type(), _other(dtype))}'
+        for column, dtype in table.schema.items()
+    )
+    cursor.execute(f"CREATE {kind} {name} ({columns})".encode())
+    with cursor.copy(f"COPY {name} FROM STDIN (FORMAT csv, HEADER)".encode()) as copy:
+        stream = io.BytesIO(content)
+        while chunk := stream.read(1 << 16):
+            copy.write(chunk)
 
 
 def _other(dtype: pl.DataType) -> str:
