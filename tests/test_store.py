@@ -203,6 +203,21 @@ def test_a_manifest_cannot_point_outside_its_folder(release: Release, tmp_path: 
         dc.load(folder)
 
 
+def test_names_that_could_carry_sql_are_refused(release: Release, tmp_path: Path) -> None:
+    folder = release.write(tmp_path / "r")
+    table = pl.read_parquet(folder / "generalized.parquet")
+    table.rename({"disease": 'x" int); DROP TABLE y; --'}).write_parquet(
+        folder / "generalized.parquet"
+    )
+    with pytest.raises(dc.errors.StoreError, match="not the name of a column"):
+        dc.load(folder)
+    manifest = json.loads((folder / "datapackage.json").read_text())
+    manifest["resources"][0]["name"] = 'generalized"; DROP TABLE y; --'
+    (folder / "datapackage.json").write_text(json.dumps(manifest))
+    with pytest.raises(dc.errors.StoreError, match="not the name of a table"):
+        dc.load(folder)
+
+
 def test_a_real_full_disk_leaves_nothing(release: Release, tmp_path: Path) -> None:
     """A process that may write only a kilobyte per file stands for a disk that is full."""
     script = (

@@ -5,6 +5,7 @@ Nothing gets into a manifest by being part of an object: every key is written he
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -160,6 +161,9 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
             )
             for resource in manifest["resources"]
         }
+        unusable = [name for name in stored if not re.fullmatch(r"[a-z_]+", name)]
+        if unusable:
+            raise StoreError(f"{unusable[0]!r} is not the name of a table.", hint=DAMAGED)
         release = Release(
             str(ours["method"]), dict(ours["parameters"]), promise, schema, recodings, {},
             {str(r["name"]): str(r["description"]) for r in manifest["resources"]},

@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from discreet.errors import StoreError
 from discreet.manifest import Stored, describe, type_of, understand
 from discreet.release import Format, Release, Transformation
-from discreet.schema import Role
+from discreet.schema import UNUSABLE_NAME, Role
 from discreet.verify import verify
 
 MANIFEST = "datapackage.json"
@@ -194,6 +194,9 @@ def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
         ) from error
     if not table.height:
         raise StoreError(f"{path.name}: the table has no rows.")
+    for name in table.columns:  # names go into statements that databases run
+        if UNUSABLE_NAME.search(name):
+            raise StoreError(f"{path.name}: {name!r} is not the name of a column.")
     for name, kind in stored.types.items():
         if name in table.columns and type_of(table.schema[name]) != kind:
             raise StoreError(f"{path.name}: column {name!r} is not of type {kind}.")
