@@ -183,3 +183,85 @@ def test_a_plan_can_ask_for_it(tmp_path: Path) -> None:
     assert plan.method == dc.Permutation(dc.KE(3, 2), objective="max")
     release = dc.publish(dc.read(plan.source, plan.schema), plan.method)
     assert set(release.tables) == {"permuted", "help"}
+
+
+class TestTampering:
+    """What the auditor must notice in a permuted release."""
+
+    frame = pl.DataFrame(
+        {"age": range(40), "o": ["x", "y"] * 20, "pay": [*range(20), *range(500, 520)]}
+    )
+
+    def made(self) -> tuple[dc.Microdata, dc.Release]:
+        from dataclasses import replace
+
+        schema = dc.Schema.infer(self.frame, quasi_identifiers=["age"], sensitive=["pay"])
+        schema = schema.changed(replace(schema["o"], role=dc.Role.OTHER, keep=True))
+        data = dc.read(self.frame, schema)
+        return data, dc.publish(data, dc.Permutation(dc.KE(5, 3)), seed=1)
+
+    def with_table(self, release: dc.Release, table: pl.DataFrame) -> dc.Release:
+        from dataclasses import replace
+
+        helped = build_help(table["group"], table["pay"], release.schema["pay"])
+        return replace(release, tables={"permuted": table, "help": helped})
+
+    def test_an_honest_release_passes(self) -> None:
+        data, release = self.made()
+        assert dc.audit(release, data).problems == []
+
+    def test_values_moved_between_groups(self) -> None:
+        data, release = self.made()
+        table = release.tables["permuted"]
+        moved = self.with_table(release, table.with_columns(pl.col("pay").reverse()))
+        assert "do not belong" in " ".join(dc.audit(moved, data).findings)
+
+    def test_values_that_were_not_shuffled(self) -> None:
+        data, release = self.made()
+        table = release.tables["permuted"]
+        own = table.drop("pay").join(
+            self.frame.select("age", "pay"), on="age", maintain_order="left"
+        )
+        plain = self.with_table(release, own)
+        assert "beside their own pay" in " ".join(dc.audit(plain, data).findings)
+
+    def test_kept_columns_that_carry_something_else(self) -> None:
+        data, release = self.made()
+        table = release.tables["permuted"].with_columns(o=pl.format("pay={}", "pay"))
+        carried = self.with_table(release, table)
+        assert any("values of o" in finding for finding in dc.audit(carried, data).findings)
+
+    def test_groups_that_are_not_whole_numbers(self) -> None:
+        data, release = self.made()
+        from dataclasses import replace
+
+        table = release.tables["permuted"].with_columns(pl.col("group") + 0.5)
+        with pytest.raises(dc.errors.StoreError, match="a group for everyone"):
+            dc.audit(replace(release, tables={**release.tables, "permuted": table}), data)
+
+
+def test_proximity_and_truth_look_at_every_group_that_may_be_somebodys() -> None:
+    frame = pl.DataFrame({"a": [1] * 8, "pay": [1, 1, 500, 1000, 2, 3, 4, 999]})
+    data = microdata(frame, ["a"], ["pay"])
+    release = dc.publish(data, dc.Permutation(dc.KE(2, 1)), seed=2)
+    from dataclasses import replace
+
+    table = pl.DataFrame(
+        {
+            "group": pl.Series([0, 0, 0, 0, 1, 1, 1, 1], dtype=pl.Int32),
+            "a": [1] * 8,
+            "pay": frame["pay"],
+        }
+    )
+    helped = build_help(table["group"], table["pay"], data.schema["pay"])
+    report = dc.audit(replace(release, tables={"permuted": table, "help": helped}), data)
+    assert report.proximity["pay"][1][1] == 0.75
+    assert (report.truths["pay"] > 0).all()
+
+
+def test_a_promise_about_another_attribute_is_refused() -> None:
+    with pytest.raises(dc.DiscreetError, match="which is not sensitive"):
+        dc.publish(figure_1(), dc.Permutation(dc.KE(3, 1, on="age")))
+    data = microdata(FRAME, [], ["salary"])
+    with pytest.raises(dc.DiscreetError, match="no quasi-identifier"):
+        dc.publish(data, dc.Permutation(dc.KE(3, 1)))

@@ -127,6 +127,51 @@ def test_group_by_gives_one_row_each(losses: dc.Microdata, release: dc.Release) 
         _ = answer.estimate
 
 
+@pytest.mark.parametrize(
+    "method", [dc.Permutation(dc.KE(2, 1)), dc.Generalization(dc.KAnonymity(3))]
+)
+def test_columns_may_have_any_name(method: dc.Generalization, postgres: str) -> None:
+    """Names that a rewriter might have used for itself, reserved words, very long ones."""
+    rng = np.random.default_rng(4)
+    names = ["hits", "p", "c", "a sum", "select", "x_low", "label", "value", "Hit", "n" * 50]
+    frame = pl.DataFrame({name: rng.integers(1, 4, 60) for name in names})
+    frame = frame.with_columns(pay=pl.Series(rng.integers(1, 40, 60)))
+    data = microdata(frame, names, ["pay"])
+    made = dc.publish(data, method, seed=1)
+    for name in names:
+        question = f'SELECT "{name}", COUNT(*) AS k, SUM(pay) AS s FROM release GROUP BY "{name}"'
+        truth = frame.group_by(name).agg(pl.len(), pl.col("pay").sum()).sort(name)
+        for engine in (None, postgres):
+            found = made.query(question, engine=engine).frame
+            assert found.columns[0] == name and found[name].to_list() == truth[name].to_list()
+            for row, (_, count, total) in zip(found.rows(), truth.rows(), strict=True):
+                assert row[2] <= count <= row[3] and row[6] <= total <= row[7]
+    with pytest.raises(dc.DiscreetError, match="upper and lower case"):
+        microdata(frame.select("pay", "hits", HITS=pl.col("p")), ["hits", "HITS"], ["pay"])
+
+
+def test_names_that_are_spelled_alike_must_be_quoted() -> None:
+    frame = pl.DataFrame({"a-b": [1, 2], "a b": [20, 30], "pay": [1, 9]})
+    made = dc.publish(microdata(frame, ["a-b", "a b"], ["pay"]), dc.Permutation(dc.KE(2, 1)))
+    with pytest.raises(dc.errors.QueryError, match="may be any of"):
+        made.query("SELECT AVG(a_b) FROM release")
+    assert made.query('SELECT AVG("a b") FROM release r').estimate == 25
+    assert (
+        made.query('SELECT AVG(r."a-b") FROM release AS r WHERE "a b" / 0 IS NULL').estimate == 1.5
+    )
+
+
+def test_sums_beyond_64_bits_are_refused_or_given_as_floats() -> None:
+    big = 4 * 10**18
+    frame = pl.DataFrame({"age": [1, 2, 3], "pay": [big, big - 1, big - 2]})
+    with pytest.raises(dc.DiscreetError, match="do not fit 64 bits"):
+        dc.publish(microdata(frame, ["age"], ["pay"]), dc.Permutation(dc.KE(3, 1)))
+    pay = [9 * 10**17 + i for i in range(24)]
+    frame = pl.DataFrame({"age": range(24), "pay": pay})
+    made = dc.publish(microdata(frame, ["age"], ["pay"]), dc.Permutation(dc.KE(2, 1)))
+    assert made.query("SELECT SUM(pay) FROM release").low == pytest.approx(sum(pay))
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(1, 3), st.integers(-4, 9)), min_size=2, max_size=6),
@@ -180,6 +225,15 @@ def test_bounds_mean_and_error_by_enumerating_all_worlds(
         ("SELECT SUM(age * 2) FROM release", "takes a plain column"),
         ("SELECT COUNT(DISTINCT age) FROM release", "takes a plain column"),
         ("SELECT COUNT(*) FROM release WHERE capital_loss > 5", "is sensitive"),
+        ("SELECT COUNT(*) FROM release TABLESAMPLE 10 PERCENT", "not 'release'"),
+        ("SELECT MIN(capital_loss, 3) FROM release", "takes one column"),
+        ("SELECT sex AS s, COUNT(*) FROM release GROUP BY sex", "keep their names"),
+        ("SELECT COUNT(*) AS x, SUM(age) AS x_low FROM release", "the same name"),
+        ("SELECT COUNT(*) FROM release WHERE CAST(age AS TEXT) = '1'", "cannot stand in WHERE"),
+        ("SELECT COUNT(*) FROM release WHERE sex LIKE 'a\\_b'", "backslash"),
+        ("SELECT COUNT(*) FROM release WHERE " + "(" * 900 + "age = 1" + ")" * 900, "nested"),
+        ("SELECT COUNT(*) \x00 FROM release", "control characters"),
+        ("SELECT AVG(other.age) FROM release", "no table 'other'"),
         ("SELECT COUNT(*) FROM release GROUP BY capital_loss", "is sensitive"),
         ("SELECT COUNT(*) FROM release WHERE age > (SELECT 1)", "cannot stand in WHERE"),
         ("SELECT COUNT(*) FROM release WHERE pg_sleep(9) IS NULL", "cannot stand in WHERE"),
@@ -377,13 +431,23 @@ def test_postgresql_gives_the_same_answers(
 def test_postgresql_loads_the_tables_once(release: dc.Release, postgres: str) -> None:
     import psycopg
 
-    for _ in range(2):
-        release.query("SELECT COUNT(*) FROM release", engine=postgres)
-    with psycopg.connect(postgres) as connection:
-        found = connection.execute(
-            "SELECT COUNT(*) FROM pg_namespace WHERE nspname LIKE 'discreet_%'"
-        ).fetchone()
-    assert found is not None and found[0] <= 2  # this release, and the generalized one above
+    def schemas() -> int:
+        with psycopg.connect(postgres) as connection:
+            found = connection.execute(
+                "SELECT COUNT(*) FROM pg_namespace WHERE nspname LIKE 'discreet_%'"
+            ).fetchone()
+        assert found is not None
+        return int(found[0])
+
+    release.query("SELECT COUNT(*) FROM release", engine=postgres)
+    before = schemas()
+    release.query("SELECT AVG(age) FROM release", engine=postgres)
+    assert schemas() == before >= 1
+    frame = pl.DataFrame({"n" * 64: [1, 2], "pay": [1, 9]})
+    long = dc.publish(microdata(frame, ["n" * 64], ["pay"]), dc.Permutation(dc.KE(2, 1)))
+    assert long.query("SELECT COUNT(*) FROM release").estimate == 2
+    with pytest.raises(dc.errors.QueryError, match="cuts names after 63 bytes"):
+        long.query("SELECT COUNT(*) FROM release", engine=postgres)
     with pytest.raises(dc.errors.QueryError, match="PostgreSQL refuses"):
         release.query("SELECT COUNT(*) FROM release WHERE age > 'x'", engine=postgres)
     with pytest.raises(dc.errors.QueryError, match="no engine"):

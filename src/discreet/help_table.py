@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.domain import reduce_column
+from discreet.errors import SchemaError
 from discreet.schema import Attribute, Type
 
 
@@ -37,12 +38,19 @@ def build_help(group: pl.Series, values: pl.Series, attribute: Attribute) -> pl.
     sizes = np.diff(np.append(starts, n))
     begin, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
     hits, last = np.arange(n) - begin + 1, begin + size - 1
-    total = np.concatenate([[0], np.cumsum(units)])
+    if int(np.abs(units).max()) * int(sizes.max()) >= 2**62:
+        raise SchemaError(
+            f"Sums of {attribute.name!r} in groups of {int(sizes.max())} do not fit 64 bits.",
+            hint="Publish it in a larger unit.",
+        )
+    total = np.concatenate([[0], np.cumsum(units)])  # may wrap around; differences do not
     scale = 10 ** (attribute.decimals or 0)
 
     def amount(whole: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
         return whole / scale if attribute.type is Type.DECIMAL else whole
 
+    low, high = total[begin + hits] - total[begin], total[last + 1] - total[last + 1 - hits]
+    sums = total[last + 1] - total[begin]
     # deviations from the group's own minimum keep the squares small and the variance accurate
     own = (units - units[begin]) / scale
     mean = np.repeat(np.add.reduceat(own, starts) / sizes, sizes)
@@ -52,13 +60,13 @@ def build_help(group: pl.Series, values: pl.Series, attribute: Attribute) -> pl.
         {
             "group": owners.astype(np.int32),
             "hits": hits,
-            "sum_low": amount(total[begin + hits] - total[begin]),
-            "sum_high": amount(total[last + 1] - total[last + 1 - hits]),
+            "sum_low": amount(low),
+            "sum_high": amount(high),
             "min_low": amount(units[begin]),
             "min_high": amount(units[last + 1 - hits]),
             "max_low": amount(units[begin + hits - 1]),
             "max_high": amount(units[last]),
-            "sum_mean": hits * (units[begin] / scale + mean),
+            "sum_mean": np.clip(hits * (sums / scale / size), low / scale, high / scale),
             "sum_variance": hits * (1 - hits / size) * spread,
         }
     )

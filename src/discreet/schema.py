@@ -131,6 +131,15 @@ class Schema:
 
     def __post_init__(self) -> None:
         names = self.names
+        folded = [name.casefold() for name in names]
+        alike = [name for name in names if folded.count(name.casefold()) > names.count(name)]
+        if alike:
+            raise SchemaError(
+                f"Columns {', '.join(map(repr, alike))} differ only in upper and lower case, which "
+                "databases do not tell apart.",
+                hint="Rename one of them.",
+                subject=self,
+            )
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise SchemaError(

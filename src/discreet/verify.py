@@ -90,7 +90,8 @@ def _read_permuted(release: Release) -> Classes:
     columns = {"group", *release.schema.names}
     names = {"permuted", "help"}
     table = _take_table(release, names, "permuted", columns)
-    if len(release.schema.sensitive) != 1 or table["group"].null_count():
+    whole = table["group"].dtype.is_integer() and not table["group"].null_count()
+    if len(release.schema.sensitive) != 1 or not whole:
         raise StoreError("A permuted release has one sensitive attribute and a group for everyone.")
     sensitive = release.schema.sensitive[0]
     helped = release.tables["help"]

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
-from discreet.domain import Domain
+from discreet.domain import Domain, reduce_column
 from discreet.errors import SchemaError, name_closest
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.principles.base import Principle, demands
 from discreet.principles.proximity import Proximity
 from discreet.release import Promise, Release
+from discreet.schema import Role
 from discreet.verify import bags_of
 
 if TYPE_CHECKING:
@@ -199,8 +200,8 @@ def audit(
         breached=breached,
         worst=worst,
         loss=measure_loss(release, data),
-        proximity={name: _near(bag) for name, bag in bags.items() if _is_numeric(bag)},
-        findings=[*findings, *_compare(found, data)],
+        proximity=_measure_proximity(found),
+        findings=[*findings, *_compare(found, data), *_compare_kept(found, data)],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )
 
@@ -263,6 +264,47 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
         counts = np.bincount(own[own >= 0], minlength=whole.domain.size)
         if (own < 0).any() or not np.array_equal(counts, whole.whole):
             findings.append(f"the published values of {name} are not those of the people")
+            continue
+        findings += _compare_groups(found, name, own)
+    return findings
+
+
+def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> list[str]:
+    """Whoever can be in one group only must find their value there; and not in their own row."""
+    bags = bags_of(found.release, found.classes, name)
+    size = bags.domain.size
+    alone = (found.of >= 0) & ~found.several
+    keys, theirs = np.unique(found.group_of[alone] * size + own[alone], return_counts=True)
+    there = bags.owners * size + bags.codes
+    at = np.minimum(np.searchsorted(there, keys), len(there) - 1)
+    if ((there[at] != keys) | (bags.weights[at] < theirs)).any():
+        return [f"values of {name} are in groups to which the people who have them do not belong"]
+    unique = alone & (found.records[found.of] == 1)
+    shown = found.shown_to(unique)
+    codes, domain = reduce_column(found.classes.table[name], found.release.schema[name]).encode(
+        None
+    )
+    code_of = {text: code for code, text in enumerate(bags.domain.texts)}
+    published = np.array([code_of[text] for text in domain.texts])[codes][shown]
+    share = bags.weights[np.searchsorted(there, found.group_of[unique] * size + own[unique])]
+    chance = share / bags.sizes[found.group_of[unique]]
+    hits, expected = int((published == own[unique]).sum()), float(chance.sum())
+    if hits > expected + 6 * np.sqrt(float((chance * (1 - chance)).sum())) + 1e-9:
+        return [f"{hits} people stand beside their own {name}; chance would give {expected:.0f}"]
+    return []
+
+
+def _compare_kept(found: Candidates, data: Microdata) -> list[str]:
+    """Columns published unchanged must hold what the microdata holds, and nothing else."""
+    findings = []
+    for attribute in found.release.schema.having(Role.OTHER):
+        name = attribute.name
+        codes, domain = reduce_column(found.classes.table[name], attribute).encode(None)
+        whole = Groups.from_labels(np.zeros(len(codes), np.int8), codes, domain, count=1)
+        own = _translate(data, name, domain)
+        counts = np.bincount(own[own >= 0], minlength=domain.size)
+        if (own < 0).any() or not np.array_equal(counts, whole.whole):
+            findings.append(f"the published values of {name} are not those of the people")
     return findings
 
 
@@ -282,8 +324,14 @@ def _worst(bags: Groups) -> Fraction:
     return max(Fraction(int(bags.largest[g]), int(bags.sizes[g])) for g in near)
 
 
-def _is_numeric(bags: Groups) -> bool:
-    return bags.domain.attribute.type.numeric and not bags.domain.missing
+def _measure_proximity(found: Candidates) -> dict[str, list[tuple[str, float]]]:
+    """Measure over all groups, as somebody may know which one a person is in."""
+    bags = {n: bags_of(found.release, found.classes, n) for n in found.release.schema.sensitive}
+    return {
+        name: _near(bag)
+        for name, bag in bags.items()
+        if bag.domain.attribute.type.numeric and not bag.domain.missing
+    }
 
 
 def _near(bags: Groups) -> list[tuple[str, float]]:
@@ -308,14 +356,30 @@ def _translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:
 def _believe_truth(
     found: Candidates, bags: Groups, data: Microdata, name: str
 ) -> NDArray[np.float64]:
-    """Look up, for each person, the weight of the person's own value in the person's bag."""
+    """Look up, for each person, the weight of the person's own value in the person's bag.
+
+    Where records are exact and several groups may be a person's, the most telling of them counts.
+    """
     own = _translate(data, name, bags.domain)
+    if found.classes.boxes is not None:
+        return _look_up(bags, found.of, own)
+    groups = bags_of(found.release, found.classes, name)
+    truth = np.zeros(data.n)
+    for rank in range(max(len(candidates) for candidates in found.sets)):
+        chosen = [c[rank] if rank < len(c) else -1 for c in found.sets]
+        place = np.array([*chosen, -1], dtype=np.int64)[found.of]
+        truth = np.maximum(truth, _look_up(groups, place, own))
+    return truth
+
+
+def _look_up(bags: Groups, place: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The share of each person's own code in the bag at their place; 0 where there is none."""
     size = bags.domain.size
     keys = bags.owners * size + bags.codes
-    wanted = found.of * size + own
+    wanted = place * size + own
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    hit = (keys[at] == wanted) & (found.of >= 0) & (own >= 0)
-    return np.where(hit, bags.weights[at] / bags.sizes[found.of], 0.0)
+    hit = (keys[at] == wanted) & (place >= 0) & (own >= 0)
+    return np.where(hit, bags.weights[at] / bags.sizes[place], 0.0)
 
 
 __all__ = ["PRESETS", "AuditReport", "Check", "IdentityRisk", "Preset", "audit"]

@@ -31,6 +31,13 @@ class Candidates:
     """Per candidate set how many records may be a person's."""
     classes: Classes
     release: Release
+    first: NDArray[np.int64] | None = None
+    """Where records are exact, per candidate set the first row of the table that shows it."""
+
+    def shown_to(self, people: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Give the row of the table that shows each of these people."""
+        assert self.first is not None
+        return self.first[self.of[people]]
 
     def believe(self, name: str) -> Groups:
         """What is believed about the people of each candidate set on one sensitive attribute.
@@ -111,12 +118,15 @@ def _find_exact(release: Release, data: Microdata, classes: Classes) -> Candidat
     shown_somewhere = np.unique(people[set_of[people] >= 0])
     place = np.full(int(number.max()), -1, dtype=np.int64)
     place[shown_somewhere] = np.arange(len(shown_somewhere))
+    first = np.full(int(number.max()), -1, dtype=np.int64)
+    first[records[::-1]] = np.arange(len(records))[::-1]
     return Candidates(
         place[people],
         [sets[s] for s in set_of[shown_somewhere]],
         found[shown_somewhere],
         classes,
         release,
+        first[shown_somewhere],
     )
 
 

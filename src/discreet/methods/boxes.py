@@ -36,7 +36,8 @@ def blur(
         else:
             made, recodings[name] = _blur_to_set(domain, codes, partition)
         for column, series in zip(recodings[name].columns(name), made, strict=True):
-            if column in columns or (column != name and column in data.codes):
+            taken = {other.casefold() for other in (*data.codes, *columns) if other != name}
+            if column.casefold() in taken:
                 raise SchemaError(
                     f"Column {column!r} has a name that the release needs for {name!r}.",
                     hint="Rename the column.",

@@ -104,7 +104,9 @@ def _assemble(
     domains = [data.domains[name] for name in exact]
     columns = [data.codes[name][partition.order] for name in exact]
     classes, codes = _sort_rows(partition, columns, domains)
-    clash = (set(exact) & set(boxes.columns)) | ({CLASS} & {*exact, *boxes.columns})
+    made = [column.casefold() for column in boxes.columns]
+    clash = {name for name in exact if name.casefold() in made}
+    clash |= {name for name in (*exact, *boxes.columns) if name.casefold() == CLASS}
     if clash:
         raise SchemaError(
             f"Column {sorted(clash)[0]!r} has a name that the release needs for itself.",

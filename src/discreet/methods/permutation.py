@@ -14,6 +14,7 @@ from discreet.help_table import build_help
 from discreet.microdata import Microdata
 from discreet.partition import Partition
 from discreet.partitioners.sorted_runs import Objective, partition_runs
+from discreet.principles.base import demands
 from discreet.principles.spread import KE
 from discreet.release import Method, Promise, Recoding, Release, Transformation
 from discreet.schema import Type
@@ -79,6 +80,12 @@ class Permutation(Method):
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Group, number the groups at random, shuffle, and tabulate the bounds."""
         name = _find_sensitive(data)
+        list(demands(self.principle, data.sensitive))  # refuses to be about another attribute
+        if not data.quasi_identifiers:
+            raise SchemaError(
+                "There is no quasi-identifier to publish.",
+                hint='Set role = "quasi-identifier" for the columns others may know.',
+            )
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
         assert isinstance(self.principle, KE)
         partition = partition_runs(data, name, self.principle, self.objective, rng)
@@ -92,10 +99,10 @@ class Permutation(Method):
             other: data.domains[other].series().gather(data.codes[other]) for other in others
         }
         columns[name] = data.domains[name].series().gather(shuffled)
-        clash = {GROUP} & set(columns)
+        clash = [column for column in columns if column.casefold() == GROUP]
         if clash:
             raise SchemaError(
-                f"Column {GROUP!r} has a name that the release needs for itself.",
+                f"Column {clash[0]!r} has a name that the release needs for itself.",
                 hint="Rename the column.",
             )
         table = pl.DataFrame({GROUP: group.astype(np.int32), **columns})[order]

@@ -117,4 +117,5 @@ def ask(release: Release, text: str, engine: str | None = None) -> Answer:
             f"There is no engine for {engine!r}.", hint="Give postgresql://user@host/database."
         )
     sql, frame = run(tree, release.tables, needed)
-    return Answer(query, frame, sql)
+    names = [*query.group_by, *(name for a in query.aggregates for name in a.names)]
+    return Answer(query, frame.rename(dict(zip(frame.columns, names, strict=True))), sql)

@@ -209,13 +209,9 @@ def _share(names: list[str], parts: list[exp.Expr], grouping: list[str]) -> exp.
     )
     made = select(
         *(label.as_(name, quoted=True) for label, name in zip(labels, names, strict=True)),
-        *(
-            _column("value", f"c {n}").as_(f"{n} value", quoted=True)
-            for n in names
-            if n in grouping
-        ),
-        _sum(_case(condition, _number(1), _number(0))).as_("hits", quoted=True),
-        total.as_("total", quoted=True),
+        *(_column("value", f"c {n}").as_(f"#v {n}", quoted=True) for n in names if n in grouping),
+        _sum(_case(condition, _number(1), _number(0))).as_("#hits", quoted=True),
+        total.as_("#total", quoted=True),
     )
     for i, name in enumerate(names):
         table = _table(f"cells {name}", f"c {name}")
@@ -234,24 +230,22 @@ def _base(
     sure: list[exp.Expr] = []
     columns: list[exp.Expr] = []
     for table, names, _ in shares:
-        hits, total = _column("hits", table), _column("total", table)
+        hits, total = _column("#hits", table), _column("#total", table)
         share = exp.Mul(
             this=share, expression=exp.Div(this=_double(hits), expression=_double(total))
         )
         sure.append(hits.copy().eq(total.copy()))
-        columns += [
-            _column(f"{n} value", table).as_(n, quoted=True) for n in names if n in grouping
-        ]
+        columns += [_column(f"#v {n}", table).as_(n, quoted=True) for n in names if n in grouping]
     columns += [_column(name, TABLE) for name in query.group_by if name not in grouping]
     wanted = sorted({a.column for a in query.aggregates if a.column is not None})
-    columns += [_column(name, TABLE).as_(f"x {name}", quoted=True) for name in wanted]
+    columns += [_column(name, TABLE).as_(f"#x {name}", quoted=True) for name in wanted]
     certain = _case(exp.and_(*sure), _number(1), _number(0)) if sure else _number(1)
-    made = select(*columns, share.as_("p", quoted=True), certain.as_("c", quoted=True)).from_(
+    made = select(*columns, share.as_("#p", quoted=True), certain.as_("#c", quoted=True)).from_(
         exp.to_table(TABLE)
     )
     for table, names, _ in shares:
         same = [_column(name, TABLE).eq(_column(name, table)) for name in names]
-        possible = exp.GT(this=_column("hits", table), expression=_number(0))
+        possible = exp.GT(this=_column("#hits", table), expression=_number(0))
         made = made.join(_table(table), on=exp.and_(*same, possible))
     for part in exact:
         made = made.where(part.copy())
@@ -266,7 +260,7 @@ def _rank(query: Query, averages: list[str]) -> exp.Select:
     """
     made = select(exp.Star()).from_(exp.to_table(BASE))
     for name in averages:
-        value = _column(f"x {name}")
+        value = _column(f"#x {name}")
         there = _case(value.copy().is_(exp.null()), _number(0), _number(1))
         for direction, descending in (("up", False), ("down", True)):
             sums = []
@@ -274,15 +268,15 @@ def _rank(query: Query, averages: list[str]) -> exp.Select:
                 kept = exp.Mul(this=there.copy(), expression=amount.copy())
                 extra = exp.Mul(
                     this=kept.copy(),
-                    expression=exp.paren(exp.Sub(this=_number(1), expression=_column("c"))),
+                    expression=exp.paren(exp.Sub(this=_number(1), expression=_column("#c"))),
                 )
-                sure = _over(exp.Mul(this=kept, expression=_column("c")), query)
+                sure = _over(exp.Mul(this=kept, expression=_column("#c")), query)
                 running = _over(extra, query, exp.Ordered(this=value.copy(), desc=descending))
                 parts = [exp.func("COALESCE", part, _number(0)) for part in (sure, running)]
                 sums.append(exp.Add(this=parts[0], expression=parts[1]))
             nobody = exp.Nullif(this=sums[1], expression=_number(0))
             ratio = exp.Div(this=_double(sums[0]), expression=_double(nobody))
-            made = made.select(ratio.as_(f"{direction} {name}", quoted=True))
+            made = made.select(ratio.as_(f"#{direction} {name}", quoted=True))
     return made
 
 
@@ -300,15 +294,14 @@ def _over(amount: exp.Expr, query: Query, order: exp.Expr | None = None) -> exp.
 
 def _answer(aggregate: Aggregate) -> list[exp.Expr]:
     """Give estimate, bounds and standard error of one aggregate, each under its name."""
-    names = (aggregate.alias, *(f"{aggregate.alias}_{end}" for end in ("low", "high", "stderr")))
     parts = _bound(aggregate)
-    return [part.as_(name, quoted=True) for part, name in zip(parts, names, strict=True)]
+    return [part.as_(name, quoted=True) for part, name in zip(parts, aggregate.names, strict=True)]
 
 
 def _bound(aggregate: Aggregate) -> list[exp.Expr]:
-    p, c = _column("p"), _column("c")
+    p, c = _column("#p"), _column("#c")
     doubt = exp.Mul(this=p, expression=exp.paren(exp.Sub(this=_number(1), expression=p.copy())))
-    x = None if aggregate.column is None else _column(f"x {aggregate.column}")
+    x = None if aggregate.column is None else _column(f"#x {aggregate.column}")
     if aggregate.function == "COUNT":
         there = _number(1) if x is None else _case(x.is_(exp.null()), _number(0), _number(1))
         sums = [_sum(exp.Mul(this=w.copy(), expression=there.copy())) for w in (p, c, _number(1))]
@@ -331,8 +324,8 @@ def _bound(aggregate: Aggregate) -> list[exp.Expr]:
         people = _sum(_case(x.copy().is_(exp.null()), exp.null(), p.copy()))
         return [
             exp.Div(this=_double(weighted), expression=people),
-            exp.Min(this=_column(f"up {aggregate.column}")),
-            exp.Max(this=_column(f"down {aggregate.column}")),
+            exp.Min(this=_column(f"#up {aggregate.column}")),
+            exp.Max(this=_column(f"#down {aggregate.column}")),
             exp.null(),
         ]
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)

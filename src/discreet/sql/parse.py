@@ -23,9 +23,9 @@ ALLOWED = (
     exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren,
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE,
     exp.Between, exp.In, exp.Like, exp.ILike, exp.Is, exp.Escape,
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg,
-    exp.Case, exp.If, exp.Coalesce, exp.Lower, exp.Upper, exp.Abs, exp.Length, exp.Substring,
-    exp.Extract, exp.Var, exp.Cast, exp.DataType,
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg,
+    exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Lower, exp.Upper, exp.Abs, exp.Length,
+    exp.Extract, exp.Var,
 )  # fmt: skip
 """What a predicate may be made of. An unknown function would pass through to the engine."""
 
@@ -37,6 +37,11 @@ class Aggregate:
     function: str
     column: str | None
     alias: str
+
+    @property
+    def names(self) -> list[str]:
+        """The columns it fills: estimate, bounds, standard error."""
+        return [self.alias, *(f"{self.alias}_{end}" for end in ("low", "high", "stderr"))]
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,15 @@ def parse(text: str, schema: Schema) -> Query:
     >>> parse("SELECT AVG(pay) FROM release WHERE age > 30", schema).aggregates
     (Aggregate(function='AVG', column='pay', alias='avg_pay'),)
     """
-    select = _read_select(text)
+    try:
+        return _understand(_read_select(text), schema)
+    except RecursionError as error:
+        raise QueryError(
+            "The question is nested too deeply.", hint="Write it with fewer parentheses."
+        ) from error
+
+
+def _understand(select: exp.Select, schema: Schema) -> Query:
     _refuse_clauses(select)
     _rename_columns(select, schema)
     group = select.args.get("group")
@@ -74,20 +87,27 @@ def parse(text: str, schema: Schema) -> Query:
         if isinstance(inner, exp.Column):
             if inner.name not in group_by:
                 raise _refuse(inner, f"{inner.name!r} is not in GROUP BY")
+            if expression.alias and expression.alias != inner.name:
+                raise _refuse(inner, "columns of GROUP BY keep their names")
             continue
         aggregates.append(_read_aggregate(expression, inner, schema))
     if not aggregates:
         raise QueryError("The question has no aggregate.", hint="Ask for COUNT(*), SUM, AVG, …")
-    aliases = [a.alias for a in aggregates] + group_by
-    if len(set(aliases)) < len(aliases):
+    aliases = [name for a in aggregates for name in a.names] + group_by
+    if len({alias.casefold() for alias in aliases}) < len(aliases):
         raise QueryError("Two columns of the answer have the same name.", hint="Use AS.")
     where = select.args.get("where")
     if where is not None:
         _check_predicate(where.this)
+        for division in list(where.find_all(exp.Div)):  # by zero: nothing, on every engine
+            divisor = exp.Nullif(this=division.expression, expression=exp.Literal.number(0))
+            division.set("expression", divisor)
     return Query(tuple(aggregates), where.this if where else None, tuple(group_by))
 
 
 def _read_select(text: str) -> exp.Select:
+    if any(ord(character) < 32 and character not in "\t\r\n" for character in text):
+        raise QueryError("The question holds control characters.")
     try:
         statements = [s for s in sqlglot.parse(text, read="duckdb") if s is not None]
     except sqlglot.errors.ParseError as error:
@@ -118,8 +138,7 @@ def _refuse_clauses(select: exp.Select) -> None:
         table is None
         or not isinstance(table.this, exp.Table)
         or table.this.name.lower() != "release"
-        or table.this.args.get("db")
-        or table.this.args.get("joins")
+        or any(part for name, part in table.this.args.items() if name not in ("this", "alias"))
     ):
         raise QueryError("The table asked is not 'release'.", hint="Write FROM release.")
     group = select.args.get("group")
@@ -133,11 +152,16 @@ def _spell(name: str) -> str:
 
 def _rename_columns(select: exp.Select, schema: Schema) -> None:
     """Resolve columns as people write them: any case, ``_`` for what SQL would need to quote."""
-    spelled = {_spell(name): name for name in schema.names}
+    known = {"", "release", select.args["from_"].this.alias.lower()}
     for column in select.find_all(exp.Column):
         written = column.name
-        name = written if written in schema.names else spelled.get(_spell(written))
-        if name is None or column.table.lower() not in ("", "release"):
+        alike = [name for name in schema.names if _spell(name) == _spell(written)]
+        name = written if written in schema.names else alike[0] if len(alike) == 1 else None
+        if column.table.lower() not in known:
+            raise _refuse(column, f"there is no table {column.table!r}", "Leave it out.")
+        if name is None and alike:
+            raise _refuse(column, f"{written!r} may be any of {alike}", "Quote the name.")
+        if name is None:
             raise _refuse(
                 column, f"there is no column {written!r}", name_closest(written, schema.names)
             )
@@ -158,6 +182,8 @@ def _read_aggregate(expression: exp.Expr, inner: exp.Expr, schema: Schema) -> Ag
             f"{inner.sql()} is not an aggregate discreet knows",
             "Use COUNT, SUM, AVG, MIN, MAX.",
         )
+    if any(part for name, part in inner.args.items() if name not in ("this", "big_int")):
+        raise _refuse(inner, f"{function} takes one column")
     argument = inner.this
     if isinstance(argument, exp.Star) and function == "COUNT":
         return Aggregate("COUNT", None, expression.alias or "count")
@@ -166,14 +192,26 @@ def _read_aggregate(expression: exp.Expr, inner: exp.Expr, schema: Schema) -> Ag
     kind = schema[argument.name].type
     if function in ("SUM", "AVG") and kind not in ("integer", "decimal"):
         raise _refuse(inner, f"{argument.name!r} is a {kind}, not a number")
+    if function in ("MIN", "MAX") and kind == "boolean":
+        raise _refuse(inner, f"{argument.name!r} is true or false: it has no {function}")
     alias = expression.alias or f"{function.lower()}_{_spell(argument.name)}"
     return Aggregate(function, argument.name, alias)
 
 
 def _check_predicate(where: exp.Expr) -> None:
+    dates: set[int] = set()
     for node in where.walk():
-        if not isinstance(node, ALLOWED):
+        if isinstance(node, exp.Cast) and _is_date(node):
+            dates |= {id(node), id(node.args["to"])}
+        if not isinstance(node, ALLOWED) and id(node) not in dates:
             raise _refuse(node, f"{node.sql()!r} cannot stand in WHERE")
+        if isinstance(node, exp.Like | exp.ILike) and "\\" in node.expression.sql():
+            raise _refuse(node, "databases read a backslash in LIKE differently")
+
+
+def _is_date(node: exp.Cast) -> bool:
+    """Whether a cast is how a date is written: DATE '2020-01-31'."""
+    return type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.is_type("DATE")
 
 
 def _refuse(node: exp.Expr, what: str, hint: str | None = None) -> QueryError:

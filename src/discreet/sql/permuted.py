@@ -15,6 +15,8 @@ from discreet.schema import Role, Schema
 from discreet.sql.parse import Aggregate, Query
 
 HIT, HELP, PERMUTED = "hit", "help", "permuted"
+HITS = "#hits"
+"""Names of our own start with #, which no published column does."""
 
 
 def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
@@ -27,10 +29,10 @@ def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[s
                 hint="Select and group people by quasi-identifiers only.",
             )
     grouping = [_column(name) for name in query.group_by]
-    inner = select(_column("group"), *grouping, exp.Count(this=exp.Star()).as_("hits", quoted=True))
-    exact = {a.column for a in query.aggregates if _is_exact(a, schema)}
-    for name in sorted(filter(None, exact)):
-        inner = inner.select(*_tally(name, schema))
+    inner = select(_column("group"), *grouping, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
+    for aggregate in query.aggregates:
+        if _is_exact(aggregate, schema):
+            inner = inner.select(*_tally(aggregate))
     inner = inner.from_(exp.to_table(PERMUTED)).group_by(_column("group"), *grouping)
     if query.where is not None:
         inner = inner.where(query.where.copy())
@@ -39,7 +41,7 @@ def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[s
         outer = outer.select(*_answer(aggregate, schema))
     on = exp.and_(
         _column("group", HIT).eq(_column("group", HELP)),
-        _column("hits", HIT).eq(_column("hits", HELP)),
+        _column(HITS, HIT).eq(_column("hits", HELP)),
     )
     outer = outer.from_(exp.to_table(HIT)).join(exp.to_table(HELP), on=on).with_(HIT, as_=inner)
     if grouping:
@@ -57,16 +59,17 @@ def _is_exact(aggregate: Aggregate, schema: Schema) -> bool:
     return aggregate.column is not None and schema[aggregate.column].role is not Role.SENSITIVE
 
 
-def _tally(name: str, schema: Schema) -> list[exp.Expr]:
+def _tally(aggregate: Aggregate) -> list[exp.Expr]:
     """Aggregate an exact column within each group; the groups are put together outside."""
-    made: list[exp.Expr] = [
-        exp.Count(this=_column(name)).as_(f"{name} count", quoted=True),
-        exp.Min(this=_column(name)).as_(f"{name} min", quoted=True),
-        exp.Max(this=_column(name)).as_(f"{name} max", quoted=True),
+    column = _column(str(aggregate.column))
+    needed: dict[str, type[exp.Expr]] = {
+        "COUNT": exp.Count, "SUM": exp.Sum, "MIN": exp.Min, "MAX": exp.Max,
+    }  # fmt: skip
+    functions = ("SUM", "COUNT") if aggregate.function == "AVG" else (aggregate.function,)
+    return [
+        needed[function](this=column.copy()).as_(f"#{function} {aggregate.alias}", quoted=True)
+        for function in functions
     ]
-    if schema[name].type in ("integer", "decimal"):
-        made.append(exp.Sum(this=_column(name)).as_(f"{name} sum", quoted=True))
-    return made
 
 
 def _double(expression: exp.Expr) -> exp.Expr:
@@ -84,8 +87,10 @@ def _answer(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
         parts = [value, value, value, _zero(value)]
     else:
         parts = _bound(aggregate)
-    names = (aggregate.alias, *(f"{aggregate.alias}_{end}" for end in ("low", "high", "stderr")))
-    return [part.copy().as_(name, quoted=True) for part, name in zip(parts, names, strict=True)]
+    return [
+        part.copy().as_(name, quoted=True)
+        for part, name in zip(parts, aggregate.names, strict=True)
+    ]
 
 
 def _zero(value: exp.Expr) -> exp.Expr:
@@ -94,8 +99,8 @@ def _zero(value: exp.Expr) -> exp.Expr:
 
 
 def _combine_exact(aggregate: Aggregate) -> exp.Expr:
-    name = aggregate.column
-    count, total = _sum(f"{name} count", HIT), _sum(f"{name} sum", HIT)
+    alias = aggregate.alias
+    count, total = _sum(f"#COUNT {alias}", HIT), _sum(f"#SUM {alias}", HIT)
     match aggregate.function:
         case "COUNT":
             return exp.Coalesce(this=count, expressions=[exp.Literal.number(0)])
@@ -105,12 +110,12 @@ def _combine_exact(aggregate: Aggregate) -> exp.Expr:
             some = exp.Nullif(this=count, expression=exp.Literal.number(0))
             return exp.Div(this=_double(total), expression=_double(some))
         case "MIN":
-            return exp.Min(this=_column(f"{name} min", HIT))
-    return exp.Max(this=_column(f"{name} max", HIT))
+            return exp.Min(this=_column(f"#MIN {alias}", HIT))
+    return exp.Max(this=_column(f"#MAX {alias}", HIT))
 
 
 def _bound(aggregate: Aggregate) -> list[exp.Expr]:
-    hits = _sum("hits", HIT)
+    hits = _sum(HITS, HIT)
     match aggregate.function:
         case "COUNT":
             count = exp.Coalesce(this=hits, expressions=[exp.Literal.number(0)])

@@ -34,8 +34,8 @@ def plain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Give sums, which databases widen, as 64-bit numbers."""
     narrow = []
     for name, dtype in frame.schema.items():
-        if dtype == pl.Int128 or (isinstance(dtype, pl.Decimal) and dtype.scale == 0):
-            narrow.append(pl.col(name).cast(pl.Int64))
-        elif isinstance(dtype, pl.Decimal):
-            narrow.append(pl.col(name).cast(pl.Float64))
+        if dtype == pl.Int128 or isinstance(dtype, pl.Decimal):
+            whole = dtype == pl.Int128 or dtype.scale == 0  # type: ignore[attr-defined]
+            small = bool((frame[name].abs() < 2**62).all())
+            narrow.append(pl.col(name).cast(pl.Int64 if whole and small else pl.Float64))
     return frame.with_columns(narrow)

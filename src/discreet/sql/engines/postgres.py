@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 
+LONGEST_NAME = 63
 TYPES = {pl.Boolean: "BOOLEAN", pl.Date: "DATE", pl.Int32: "INTEGER", pl.Int64: "BIGINT"}
 
 
@@ -39,16 +40,17 @@ def run_at(
                 _copy(cursor, "TEMPORARY TABLE", f'"{name}"', table, table.write_csv().encode())
             cursor.execute(f'SET LOCAL search_path TO "{schema}"'.encode())
             cursor.execute(sql.encode())
-            names = [column.name for column in cursor.description or []]
+            width = len(cursor.description or [])
             rows = cursor.fetchall()
     except psycopg.Error as error:
         raise QueryError(
             f"PostgreSQL refuses: {str(error).splitlines()[0]}",
             hint="Check the address, your rights, and that numbers are compared with numbers.",
         ) from error
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    cells = [[_plain(cell) for cell in column] for column in columns]
-    return sql, pl.DataFrame(dict(zip(names, cells, strict=True)))
+    # by position: PostgreSQL cuts long names, so that several columns may share one
+    columns = list(zip(*rows, strict=True)) if rows else [()] * width
+    series = [pl.Series(str(i), [_plain(c) for c in cells]) for i, cells in enumerate(columns)]
+    return sql, pl.DataFrame(series)
 
 
 def _plain(cell: object) -> object:
@@ -62,7 +64,7 @@ def _load(cursor: Any, tables: dict[str, pl.DataFrame]) -> str:
     digest = hashlib.sha256()
     contents = {name: table.write_csv().encode() for name, table in tables.items()}
     for name, content in sorted(contents.items()):
-        digest.update(name.encode() + b"\0" + content)
+        digest.update(f"{name}\0{tables[name].schema}\0".encode() + content)
     schema = f"discreet_{digest.hexdigest()[:16]}"
     cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (schema,))
     cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,))
@@ -74,6 +76,12 @@ def _load(cursor: Any, tables: dict[str, pl.DataFrame]) -> str:
 
 
 def _copy(cursor: Any, kind: str, name: str, table: pl.DataFrame, content: bytes) -> None:
+    long = [column for column in table.columns if len(column.encode()) > LONGEST_NAME]
+    if long:
+        raise QueryError(
+            f"PostgreSQL cuts names after {LONGEST_NAME} bytes: {long[0]!r}.",
+            hint="Ask the embedded engine: leave out --engine.",
+        )
     columns = ", ".join(
         f'"{column}" {TYPES.get(dtype.base_type(), _other(dtype))}'
         for column, dtype in table.schema.items()
