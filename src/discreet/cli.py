@@ -47,7 +47,10 @@ def main() -> None:
     except OSError as error:
         _say_error(f"{error.filename or 'standard output'}: {error.strerror or error}.")
         code = 2
-    except Exception as error:
+    except BaseException as error:
+        if "KeyboardInterrupt" in str(error):  # caught inside polars, which panics about it
+            _say_error("Interrupted. Nothing half-written was left behind.")
+            sys.exit(INTERRUPTED)
         if not hasattr(error, "exit_code"):  # a bug: show where
             raise
         show: Callable[[], None] = getattr(error, "show", lambda: None)

@@ -45,7 +45,10 @@ def describe(release: Release, format: str) -> dict[str, Any]:
                 "scheme": "file",
                 "encoding": "utf-8",
                 "schema": {
-                    "fields": [_describe_column(release, table, c) for c in table.columns],
+                    "fields": [
+                        _describe_column(release, column, dtype)
+                        for column, dtype in table.schema.items()
+                    ],
                     "missingValues": [""],
                 },
             }
@@ -81,8 +84,8 @@ def type_of(dtype: pl.DataType) -> str:
     return {pl.Boolean: "boolean", pl.Date: "date"}.get(dtype.base_type(), "string")
 
 
-def _describe_column(release: Release, table: pl.DataFrame, column: str) -> dict[str, str]:
-    described = {"name": column, "type": type_of(table.schema[column])}
+def _describe_column(release: Release, column: str, dtype: pl.DataType) -> dict[str, str]:
+    described = {"name": column, "type": type_of(dtype)}
     for attribute in release.schema:
         recoding = release.recodings[attribute.name]
         if column in recoding.columns(attribute.name):

@@ -197,8 +197,9 @@ def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
     for name in table.columns:  # names go into statements that databases run
         if UNUSABLE_NAME.search(name):
             raise StoreError(f"{path.name}: {name!r} is not the name of a column.")
+    types = table.schema
     for name, kind in stored.types.items():
-        if name in table.columns and type_of(table.schema[name]) != kind:
+        if name in types and type_of(types[name]) != kind:
             raise StoreError(f"{path.name}: column {name!r} is not of type {kind}.")
     return table
 
