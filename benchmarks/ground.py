@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +20,11 @@ import numpy as np
 import polars as pl
 
 import discreet as dc
+from clock import clock
 from discreet.datasets import adult_frame, adult_taxonomies, census, census_frame
 from discreet.partitioners.mondrian import mondrian
 
 K = 10
-
-
-def clock(work: Callable[[], Any], times: int) -> float:
-    spans = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        spans.append(time.perf_counter() - start)
-    return float(np.median(spans))
 
 
 def measure_mondrian(sizes: list[int], times: int) -> list[dict[str, Any]]:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +15,12 @@ import numpy as np
 import polars as pl
 
 import discreet as dc
+from clock import clock
 from discreet.datasets import census_frame, census_schema
 from discreet.partitioners.sorted_runs import cut_runs
 from discreet.sql.answer import rewrite
 
 QUESTION = "SELECT SUM(income) FROM release WHERE age BETWEEN 35 AND 55 AND sex = 'female'"
-
-
-def clock(work: Callable[[], Any], times: int) -> float:
-    spans = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        spans.append(time.perf_counter() - start)
-    return float(np.median(spans))
 
 
 def measure_runs(n: int, times: int) -> list[dict[str, Any]]:

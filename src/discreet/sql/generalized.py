@@ -21,6 +21,7 @@ from discreet.errors import QueryError
 from discreet.release import Release, Transformation
 from discreet.schema import Type
 from discreet.sql.parse import Aggregate, Query
+from discreet.sql.trees import column, double, number
 
 TABLE, BASE, RANKED = "generalized", "base", "ranked"
 MOST_CELLS = 5_000_000
@@ -138,10 +139,6 @@ def _between(
     return list(units) if kind is Type.INTEGER else [unit / scale for unit in units]
 
 
-def _column(name: str, table: str | None = None) -> exp.Column:
-    return exp.column(name, table=table, quoted=True)
-
-
 def _table(name: str, alias: str | None = None) -> exp.Table:
     table = exp.Table(this=exp.to_identifier(name, quoted=True))
     if alias is not None:
@@ -149,16 +146,8 @@ def _table(name: str, alias: str | None = None) -> exp.Table:
     return table
 
 
-def _number(value: int) -> exp.Expr:
-    return exp.Literal.number(value)
-
-
 def _case(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Expr:
     return exp.case().when(condition, yes).else_(no)
-
-
-def _double(expression: exp.Expr) -> exp.Expr:
-    return exp.cast(expression, "DOUBLE")
 
 
 def _sum(expression: exp.Expr) -> exp.Expr:
@@ -178,12 +167,12 @@ def _tabulate(
     ]
     base = _base(query, exact, shares, grouping)
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
-    outer = select(*(_column(name) for name in query.group_by))
+    outer = select(*(column(name) for name in query.group_by))
     for aggregate in query.aggregates:
         outer = outer.select(*_answer(aggregate))
     outer = outer.from_(exp.to_table(RANKED))
     if query.group_by:
-        keys = [_column(name) for name in query.group_by]
+        keys = [column(name) for name in query.group_by]
         outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
     for name, _, share in shares:
         outer = outer.with_(exp.to_identifier(name, quoted=True), as_=share)
@@ -196,21 +185,19 @@ def _share(names: list[str], parts: list[exp.Expr], grouping: list[str]) -> exp.
 
     def at_cell(part: exp.Expr) -> exp.Expr:
         return part.transform(
-            lambda node: (
-                _column("value", f"c {node.name}") if isinstance(node, exp.Column) else node
-            )
+            lambda node: column("value", f"c {node.name}") if isinstance(node, exp.Column) else node
         )
 
     condition = exp.and_(*(exp.paren(at_cell(part)) for part in parts)) if parts else exp.true()
-    labels = [_column("label", f"c {name}") for name in names]
-    values = [_column("value", f"c {name}") for name in names if name in grouping]
+    labels = [column("label", f"c {name}") for name in names]
+    values = [column("value", f"c {name}") for name in names if name in grouping]
     total = exp.Window(
         this=_sum(exp.Count(this=exp.Star())), partition_by=[label.copy() for label in labels]
     )
     made = select(
         *(label.as_(name, quoted=True) for label, name in zip(labels, names, strict=True)),
-        *(_column("value", f"c {n}").as_(f"#v {n}", quoted=True) for n in names if n in grouping),
-        _sum(_case(condition, _number(1), _number(0))).as_("#hits", quoted=True),
+        *(column("value", f"c {n}").as_(f"#v {n}", quoted=True) for n in names if n in grouping),
+        _sum(_case(condition, number(1), number(0))).as_("#hits", quoted=True),
         total.as_("#total", quoted=True),
     )
     for i, name in enumerate(names):
@@ -226,26 +213,24 @@ def _base(
     grouping: list[str],
 ) -> exp.Select:
     """One row per record (and group it may fall into): its probability, and whether it is sure."""
-    share: exp.Expr = _double(_number(1))
+    share: exp.Expr = double(number(1))
     sure: list[exp.Expr] = []
     columns: list[exp.Expr] = []
     for table, names, _ in shares:
-        hits, total = _column("#hits", table), _column("#total", table)
-        share = exp.Mul(
-            this=share, expression=exp.Div(this=_double(hits), expression=_double(total))
-        )
+        hits, total = column("#hits", table), column("#total", table)
+        share = exp.Mul(this=share, expression=exp.Div(this=double(hits), expression=double(total)))
         sure.append(hits.copy().eq(total.copy()))
-        columns += [_column(f"#v {n}", table).as_(n, quoted=True) for n in names if n in grouping]
-    columns += [_column(name, TABLE) for name in query.group_by if name not in grouping]
+        columns += [column(f"#v {n}", table).as_(n, quoted=True) for n in names if n in grouping]
+    columns += [column(name, TABLE) for name in query.group_by if name not in grouping]
     wanted = sorted({a.column for a in query.aggregates if a.column is not None})
-    columns += [_column(name, TABLE).as_(f"#x {name}", quoted=True) for name in wanted]
-    certain = _case(exp.and_(*sure), _number(1), _number(0)) if sure else _number(1)
+    columns += [column(name, TABLE).as_(f"#x {name}", quoted=True) for name in wanted]
+    certain = _case(exp.and_(*sure), number(1), number(0)) if sure else number(1)
     made = select(*columns, share.as_("#p", quoted=True), certain.as_("#c", quoted=True)).from_(
         exp.to_table(TABLE)
     )
     for table, names, _ in shares:
-        same = [_column(name, TABLE).eq(_column(name, table)) for name in names]
-        possible = exp.GT(this=_column("#hits", table), expression=_number(0))
+        same = [column(name, TABLE).eq(column(name, table)) for name in names]
+        possible = exp.GT(this=column("#hits", table), expression=number(0))
         made = made.join(_table(table), on=exp.and_(*same, possible))
     for part in exact:
         made = made.where(part.copy())
@@ -260,28 +245,28 @@ def _rank(query: Query, averages: list[str]) -> exp.Select:
     """
     made = select(exp.Star()).from_(exp.to_table(BASE))
     for name in averages:
-        value = _column(f"#x {name}")
-        there = _case(value.copy().is_(exp.null()), _number(0), _number(1))
+        value = column(f"#x {name}")
+        there = _case(value.copy().is_(exp.null()), number(0), number(1))
         for direction, descending in (("up", False), ("down", True)):
             sums = []
-            for amount in (value, _number(1)):
+            for amount in (value, number(1)):
                 kept = exp.Mul(this=there.copy(), expression=amount.copy())
                 extra = exp.Mul(
                     this=kept.copy(),
-                    expression=exp.paren(exp.Sub(this=_number(1), expression=_column("#c"))),
+                    expression=exp.paren(exp.Sub(this=number(1), expression=column("#c"))),
                 )
-                sure = _over(exp.Mul(this=kept, expression=_column("#c")), query)
+                sure = _over(exp.Mul(this=kept, expression=column("#c")), query)
                 running = _over(extra, query, exp.Ordered(this=value.copy(), desc=descending))
-                parts = [exp.func("COALESCE", part, _number(0)) for part in (sure, running)]
+                parts = [exp.func("COALESCE", part, number(0)) for part in (sure, running)]
                 sums.append(exp.Add(this=parts[0], expression=parts[1]))
-            nobody = exp.Nullif(this=sums[1], expression=_number(0))
-            ratio = exp.Div(this=_double(sums[0]), expression=_double(nobody))
+            nobody = exp.Nullif(this=sums[1], expression=number(0))
+            ratio = exp.Div(this=double(sums[0]), expression=double(nobody))
             made = made.select(ratio.as_(f"#{direction} {name}", quoted=True))
     return made
 
 
 def _over(amount: exp.Expr, query: Query, order: exp.Expr | None = None) -> exp.Expr:
-    window = exp.Window(this=_sum(amount), partition_by=[_column(name) for name in query.group_by])
+    window = exp.Window(this=_sum(amount), partition_by=[column(name) for name in query.group_by])
     if order is not None:
         window.set("order", exp.Order(expressions=[order]))
         window.set(
@@ -299,45 +284,45 @@ def _answer(aggregate: Aggregate) -> list[exp.Expr]:
 
 
 def _bound(aggregate: Aggregate) -> list[exp.Expr]:
-    p, c = _column("#p"), _column("#c")
-    doubt = exp.Mul(this=p, expression=exp.paren(exp.Sub(this=_number(1), expression=p.copy())))
-    x = None if aggregate.column is None else _column(f"#x {aggregate.column}")
+    p, c = column("#p"), column("#c")
+    doubt = exp.Mul(this=p, expression=exp.paren(exp.Sub(this=number(1), expression=p.copy())))
+    x = None if aggregate.column is None else column(f"#x {aggregate.column}")
     if aggregate.function == "COUNT":
-        there = _number(1) if x is None else _case(x.is_(exp.null()), _number(0), _number(1))
-        sums = [_sum(exp.Mul(this=w.copy(), expression=there.copy())) for w in (p, c, _number(1))]
+        there = number(1) if x is None else _case(x.is_(exp.null()), number(0), number(1))
+        sums = [_sum(exp.Mul(this=w.copy(), expression=there.copy())) for w in (p, c, number(1))]
         sums.append(exp.Sqrt(this=_sum(exp.Mul(this=doubt.copy(), expression=there.copy()))))
-        return [exp.func("COALESCE", total, _number(0)) for total in sums]
+        return [exp.func("COALESCE", total, number(0)) for total in sums]
     assert x is not None
     weighted = _sum(exp.Mul(this=p.copy(), expression=x.copy()))
     if aggregate.function == "SUM":
-        least = exp.Least(this=x.copy(), expressions=[_number(0)])
-        most = exp.Greatest(this=x.copy(), expressions=[_number(0)])
-        sure = c.copy().eq(_number(1))
+        least = exp.Least(this=x.copy(), expressions=[number(0)])
+        most = exp.Greatest(this=x.copy(), expressions=[number(0)])
+        sure = c.copy().eq(number(1))
         square = exp.Mul(this=x.copy(), expression=x.copy())
         return [
             weighted,
             _sum(_case(x.copy().is_(exp.null()), exp.null(), _case(sure.copy(), x.copy(), least))),
             _sum(_case(x.copy().is_(exp.null()), exp.null(), _case(sure, x.copy(), most))),
-            exp.Sqrt(this=_sum(exp.Mul(this=doubt.copy(), expression=_double(square)))),
+            exp.Sqrt(this=_sum(exp.Mul(this=doubt.copy(), expression=double(square)))),
         ]
     if aggregate.function == "AVG":
         people = _sum(_case(x.copy().is_(exp.null()), exp.null(), p.copy()))
         return [
-            exp.Div(this=_double(weighted), expression=people),
-            exp.Min(this=_column(f"#up {aggregate.column}")),
-            exp.Max(this=_column(f"#down {aggregate.column}")),
+            exp.Div(this=double(weighted), expression=people),
+            exp.Min(this=column(f"#up {aggregate.column}")),
+            exp.Max(this=column(f"#down {aggregate.column}")),
             exp.null(),
         ]
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)
     ends = [kind(this=x.copy()), _outermost(kind, other, x, c)]
     low, high = ends if aggregate.function == "MIN" else ends[::-1]
-    numbers = [_double(end.copy()) for end in (low, high)]
+    numbers = [double(end.copy()) for end in (low, high)]
     middle = exp.Div(this=exp.paren(exp.Add(this=numbers[0], expression=numbers[1])),
-                     expression=_number(2))  # fmt: skip
+                     expression=number(2))  # fmt: skip
     return [middle, low, high, exp.null()]
 
 
 def _outermost(kind: type[exp.Expr], other: type[exp.Expr], x: exp.Expr, c: exp.Expr) -> exp.Expr:
     """The sure records bound it; if there are none, only the farthest possible one does."""
-    sure = kind(this=_case(c.copy().eq(_number(1)), x.copy(), exp.null()))
+    sure = kind(this=_case(c.copy().eq(number(1)), x.copy(), exp.null()))
     return exp.func("COALESCE", sure, other(this=x.copy()))

@@ -13,6 +13,7 @@ from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.schema import Role, Schema
 from discreet.sql.parse import Aggregate, Query
+from discreet.sql.trees import column, double, number
 
 HIT, HELP, PERMUTED = "hit", "help", "permuted"
 HITS = "#hits"
@@ -28,30 +29,26 @@ def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[s
                 f"{name!r} is sensitive: which person has which value is not published.",
                 hint="Select and group people by quasi-identifiers only.",
             )
-    grouping = [_column(name) for name in query.group_by]
-    inner = select(_column("group"), *grouping, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
+    grouping = [column(name) for name in query.group_by]
+    inner = select(column("group"), *grouping, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
     for aggregate in query.aggregates:
         if _is_exact(aggregate, schema):
             inner = inner.select(*_tally(aggregate))
-    inner = inner.from_(exp.to_table(PERMUTED)).group_by(_column("group"), *grouping)
+    inner = inner.from_(exp.to_table(PERMUTED)).group_by(column("group"), *grouping)
     if query.where is not None:
         inner = inner.where(query.where.copy())
-    outer = select(*(_column(name, HIT) for name in query.group_by))
+    outer = select(*(column(name, HIT) for name in query.group_by))
     for aggregate in query.aggregates:
         outer = outer.select(*_answer(aggregate, schema))
     on = exp.and_(
-        _column("group", HIT).eq(_column("group", HELP)),
-        _column(HITS, HIT).eq(_column("hits", HELP)),
+        column("group", HIT).eq(column("group", HELP)),
+        column(HITS, HIT).eq(column("hits", HELP)),
     )
     outer = outer.from_(exp.to_table(HIT)).join(exp.to_table(HELP), on=on).with_(HIT, as_=inner)
     if grouping:
-        keys = [_column(name, HIT) for name in query.group_by]
+        keys = [column(name, HIT) for name in query.group_by]
         outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
     return outer, {}
-
-
-def _column(name: str, table: str | None = None) -> exp.Column:
-    return exp.column(name, table=table, quoted=True)
 
 
 def _is_exact(aggregate: Aggregate, schema: Schema) -> bool:
@@ -61,23 +58,19 @@ def _is_exact(aggregate: Aggregate, schema: Schema) -> bool:
 
 def _tally(aggregate: Aggregate) -> list[exp.Expr]:
     """Aggregate an exact column within each group; the groups are put together outside."""
-    column = _column(str(aggregate.column))
+    asked = column(str(aggregate.column))
     needed: dict[str, type[exp.Expr]] = {
         "COUNT": exp.Count, "SUM": exp.Sum, "MIN": exp.Min, "MAX": exp.Max,
     }  # fmt: skip
     functions = ("SUM", "COUNT") if aggregate.function == "AVG" else (aggregate.function,)
     return [
-        needed[function](this=column.copy()).as_(f"#{function} {aggregate.alias}", quoted=True)
+        needed[function](this=asked.copy()).as_(f"#{function} {aggregate.alias}", quoted=True)
         for function in functions
     ]
 
 
-def _double(expression: exp.Expr) -> exp.Expr:
-    return exp.cast(expression, "DOUBLE")
-
-
 def _sum(name: str, table: str = HELP) -> exp.Expr:
-    return exp.Sum(this=_column(name, table))
+    return exp.Sum(this=column(name, table))
 
 
 def _answer(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
@@ -95,7 +88,7 @@ def _answer(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
 
 def _zero(value: exp.Expr) -> exp.Expr:
     """No error where there is a value, nothing where there is none."""
-    return exp.case().when(value.copy().is_(exp.null()), exp.null()).else_(exp.Literal.number(0))
+    return exp.case().when(value.copy().is_(exp.null()), exp.null()).else_(number(0))
 
 
 def _combine_exact(aggregate: Aggregate) -> exp.Expr:
@@ -103,35 +96,35 @@ def _combine_exact(aggregate: Aggregate) -> exp.Expr:
     count, total = _sum(f"#COUNT {alias}", HIT), _sum(f"#SUM {alias}", HIT)
     match aggregate.function:
         case "COUNT":
-            return exp.Coalesce(this=count, expressions=[exp.Literal.number(0)])
+            return exp.Coalesce(this=count, expressions=[number(0)])
         case "SUM":
             return total
         case "AVG":
-            some = exp.Nullif(this=count, expression=exp.Literal.number(0))
-            return exp.Div(this=_double(total), expression=_double(some))
+            some = exp.Nullif(this=count, expression=number(0))
+            return exp.Div(this=double(total), expression=double(some))
         case "MIN":
-            return exp.Min(this=_column(f"#MIN {alias}", HIT))
-    return exp.Max(this=_column(f"#MAX {alias}", HIT))
+            return exp.Min(this=column(f"#MIN {alias}", HIT))
+    return exp.Max(this=column(f"#MAX {alias}", HIT))
 
 
 def _bound(aggregate: Aggregate) -> list[exp.Expr]:
     hits = _sum(HITS, HIT)
     match aggregate.function:
         case "COUNT":
-            count = exp.Coalesce(this=hits, expressions=[exp.Literal.number(0)])
-            return [count, count, count, exp.Literal.number(0)]
+            count = exp.Coalesce(this=hits, expressions=[number(0)])
+            return [count, count, count, number(0)]
         case "SUM":
             error = exp.Sqrt(this=_sum("sum_variance"))
             return [_sum("sum_mean"), _sum("sum_low"), _sum("sum_high"), error]
         case "AVG":
             parts = [*(_sum(n) for n in ("sum_mean", "sum_low", "sum_high")),
                      exp.Sqrt(this=_sum("sum_variance"))]  # fmt: skip
-            return [exp.Div(this=_double(p), expression=_double(hits.copy())) for p in parts]
+            return [exp.Div(this=double(p), expression=double(hits.copy())) for p in parts]
     kind = exp.Min if aggregate.function == "MIN" else exp.Max
     ends = [f"{aggregate.function.lower()}_{end}" for end in ("low", "high")]
-    low, high = (kind(this=_column(end, HELP)) for end in ends)
+    low, high = (kind(this=column(end, HELP)) for end in ends)
     middle = exp.Div(
-        this=exp.Paren(this=exp.Add(this=_double(low.copy()), expression=_double(high.copy()))),
-        expression=exp.Literal.number(2),
+        this=exp.Paren(this=exp.Add(this=double(low.copy()), expression=double(high.copy()))),
+        expression=number(2),
     )
     return [middle, low, high, exp.null()]
