@@ -289,9 +289,11 @@ def _print_findings(found: Any) -> None:
         table.add_row(str(check.principle), check.attribute or "everyone", f"{check.breaches:,}")
     _print(table)
     identity = found.identity
+    alone = "some people look like nobody else"
+    others = f"everyone looks like at least {identity.smallest - 1} others"
     lines = [
-        f"{found.people:,} people in {found.groups:,} groups; everyone looks like at least "
-        f"{identity.smallest - 1} others.",
+        f"{found.people:,} people in {found.groups:,} groups; "
+        f"{others if identity.smallest > 1 else alone}."
     ]
     if found.max_belief is not None:
         lines.append(
@@ -308,10 +310,14 @@ def _print_findings(found: Any) -> None:
             f"{float(identity.journalist):.4%} for one person."
         )
     lines += [f"{name}: {'kept' if good else 'NOT KEPT'}" for name, good in found.presets.items()]
-    lines.append(
-        f"Precision lost: {found.loss.ncp:.1%} (NCP: share of other values covered), most on "
-        f"{max(found.loss.per_attribute, key=found.loss.per_attribute.get)}."
-    )
+    if found.loss.ncp:
+        most = max(found.loss.per_attribute, key=found.loss.per_attribute.get)
+        lines.append(
+            f"Precision lost: {found.loss.ncp:.1%} (NCP: share of other values covered), "
+            f"most on {most}."
+        )
+    else:
+        lines.append("No precision lost: quasi-identifiers are exact.")
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
     if found.problems:
         lines.append("BREACH: do not publish this release.")
