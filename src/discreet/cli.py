@@ -223,7 +223,7 @@ def audit(
     """Check a release independently, from the bytes on disk; exit 1 on a breach."""
     from discreet.auditing import audit as examine
     from discreet.microdata import read
-    from discreet.store import load, write_file
+    from discreet.store import load_schema, write_file
 
     inputs = [microdata, *([plan] if plan else [])]
     _refuse_outputs([report, per_person], inputs=inputs, release=release, overwrite=overwrite)
@@ -232,7 +232,7 @@ def audit(
         from discreet.plan import Plan
 
         principle = Plan.read(plan).method.principle
-    schema = load(release).schema
+    schema = load_schema(release)
     with _working(f"Reading {microdata.name}"):
         try:
             data = read(microdata, schema)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -79,6 +80,11 @@ class Domain:
                 return text.rstrip("0").rstrip(".") if "." in text else text
             case Type.INTEGER:
                 return str(value)
+
+    def find(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Give the code of each text; -1 where it is not a value of this domain."""
+        code_of = {text: code for code, text in enumerate(self.texts)}
+        return np.array([code_of.get(text, -1) for text in texts], dtype=np.int64)
 
     @property
     def numbers(self) -> NDArray[np.int64]:

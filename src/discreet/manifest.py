@@ -19,14 +19,6 @@ from discreet.taxonomy import Taxonomy
 
 VERSION = 1
 DAMAGED = "Give the folder that discreet wrote, unchanged, or get it again from its publisher."
-FRICTIONLESS_TYPE = {
-    Type.INTEGER: "integer",
-    Type.DECIMAL: "number",
-    Type.DATE: "date",
-    Type.ORDINAL: "string",
-    Type.CATEGORY: "string",
-    Type.BOOLEAN: "boolean",
-}
 
 
 def describe(release: Release, format: str) -> dict[str, Any]:

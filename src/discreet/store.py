@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from discreet.errors import StoreError
 from discreet.manifest import Stored, describe, type_of, understand
 from discreet.release import Format, Release, Transformation
-from discreet.schema import UNUSABLE_NAME, Role
+from discreet.schema import UNUSABLE_NAME, Role, Schema
 from discreet.verify import verify
 
 MANIFEST = "datapackage.json"
@@ -150,6 +150,11 @@ def load(folder: str | Path) -> Release:
     release, stored = understand(_read_manifest(folder))
     tables = {name: _read_table(folder, table) for name, table in stored.items()}
     return replace(release, tables=tables)
+
+
+def load_schema(folder: str | Path) -> Schema:
+    """Read only what the columns of a release are, not its tables."""
+    return understand(_read_manifest(Path(folder)))[0].schema
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

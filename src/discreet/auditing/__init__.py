@@ -26,7 +26,6 @@ from discreet.principles.base import Principle, demands
 from discreet.principles.proximity import Proximity
 from discreet.release import Promise, Release
 from discreet.schema import Role
-from discreet.verify import bags_of
 
 if TYPE_CHECKING:
     from discreet.evaluate.loss import Loss
@@ -150,7 +149,7 @@ def audit(
     >>> dc.audit(original, data).max_belief
     1.0
     """
-    from discreet.evaluate.loss import measure_loss
+    from discreet.evaluate.loss import weigh_loss
 
     findings = []
     if not isinstance(release, Release):
@@ -179,7 +178,7 @@ def audit(
         failing = seen & ~good[found.of]
         if name is not None or found.classes.boxes is not None:
             # who knows everybody's quasi-identifiers may tell which of several groups it is
-            alone = found.admits_each(part.admits(bags_of(release, found.classes, name)))
+            alone = found.admits_each(part.admits(found.bags[name]))
             failing |= seen & ~alone[found.of]
         checks.append(Check(part, name, int(failing.sum())))
         breached |= failing
@@ -199,7 +198,7 @@ def audit(
         candidates=candidates,
         breached=breached,
         worst=worst,
-        loss=measure_loss(release, data),
+        loss=weigh_loss(release, data, found.classes),
         proximity=_measure_proximity(found),
         findings=[*findings, *_compare(found, data), *_compare_kept(found, data)],
         rows=np.arange(data.n) if data.rows is None else data.rows,
@@ -238,7 +237,7 @@ def _compare(found: Candidates, data: Microdata) -> list[str]:
     if wrong:
         findings.append(f"{wrong} groups have not as many records as people they cover")
     for name in found.release.schema.sensitive if not wrong else []:
-        published = bags_of(found.release, found.classes, name)
+        published = found.bags[name]
         own = _translate(data, name, published.domain)
         theirs = Groups.from_labels(
             found.group_of[own >= 0], own[own >= 0], published.domain, count=found.classes.count
@@ -259,10 +258,9 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
     if int(found.records.sum()) != found.classes.table.height or (people != found.records).any():
         findings.append("the published quasi-identifiers are not those of the people")
     for name in found.release.schema.sensitive:
-        whole = bags_of(found.release, found.classes, name).union()
-        own = _translate(data, name, whole.domain)
-        counts = np.bincount(own[own >= 0], minlength=whole.domain.size)
-        if (own < 0).any() or not np.array_equal(counts, whole.whole):
+        bags = found.bags[name]
+        own = _translate(data, name, bags.domain)
+        if not _has_counts(own, bags.whole):
             findings.append(f"the published values of {name} are not those of the people")
             continue
         findings += _compare_groups(found, name, own)
@@ -271,7 +269,7 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
 
 def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> list[str]:
     """Whoever can be in one group only must find their value there; and not in their own row."""
-    bags = bags_of(found.release, found.classes, name)
+    bags = found.bags[name]
     size = bags.domain.size
     alone = (found.of >= 0) & ~found.several
     keys, theirs = np.unique(found.group_of[alone] * size + own[alone], return_counts=True)
@@ -281,11 +279,8 @@ def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> lis
         return [f"values of {name} are in groups to which the people who have them do not belong"]
     unique = alone & (found.records[found.of] == 1)
     shown = found.shown_to(unique)
-    codes, domain = reduce_column(found.classes.table[name], found.release.schema[name]).encode(
-        None
-    )
-    code_of = {text: code for code, text in enumerate(bags.domain.texts)}
-    published = np.array([code_of[text] for text in domain.texts])[codes][shown]
+    column = reduce_column(found.classes.table[name], found.release.schema[name])
+    published = column.encode(None)[0][shown]
     share = bags.weights[np.searchsorted(there, found.group_of[unique] * size + own[unique])]
     chance = share / bags.sizes[found.group_of[unique]]
     hits, expected = int((published == own[unique]).sum()), float(chance.sum())
@@ -300,10 +295,8 @@ def _compare_kept(found: Candidates, data: Microdata) -> list[str]:
     for attribute in found.release.schema.having(Role.OTHER):
         name = attribute.name
         codes, domain = reduce_column(found.classes.table[name], attribute).encode(None)
-        whole = Groups.from_labels(np.zeros(len(codes), np.int8), codes, domain, count=1)
-        own = _translate(data, name, domain)
-        counts = np.bincount(own[own >= 0], minlength=domain.size)
-        if (own < 0).any() or not np.array_equal(counts, whole.whole):
+        counts = np.bincount(codes, minlength=domain.size)
+        if not _has_counts(_translate(data, name, domain), counts):
             findings.append(f"the published values of {name} are not those of the people")
     return findings
 
@@ -326,7 +319,7 @@ def _worst(bags: Groups) -> Fraction:
 
 def _measure_proximity(found: Candidates) -> dict[str, list[tuple[str, float]]]:
     """Measure over all groups, as somebody may know which one a person is in."""
-    bags = {n: bags_of(found.release, found.classes, n) for n in found.release.schema.sensitive}
+    bags = {n: found.bags[n] for n in found.release.schema.sensitive}
     return {
         name: _near(bag)
         for name, bag in bags.items()
@@ -348,9 +341,14 @@ def _near(bags: Groups) -> list[tuple[str, float]]:
 
 def _translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:
     """Give everyone's own value as a code of the published domain; -1 if it is not published."""
-    code_of = {text: code for code, text in enumerate(domain.texts)}
-    codes = [code_of.get(text, -1) for text in data.domains[name].texts]
-    return np.array(codes, dtype=np.int64)[data.codes[name]]
+    return domain.find(data.domains[name].texts)[data.codes[name]]
+
+
+def _has_counts(own: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
+    """Whether people's own codes are, as a multiset, what was published."""
+    return bool((own >= 0).all()) and np.array_equal(
+        np.bincount(own, minlength=len(counts)), counts
+    )
 
 
 def _believe_truth(
@@ -363,7 +361,7 @@ def _believe_truth(
     own = _translate(data, name, bags.domain)
     if found.classes.boxes is not None:
         return _look_up(bags, found.of, own)
-    groups = bags_of(found.release, found.classes, name)
+    groups = found.bags[name]
     truth = np.zeros(data.n)
     for rank in range(max(len(candidates) for candidates in found.sets)):
         chosen = [c[rank] if rank < len(c) else -1 for c in found.sets]

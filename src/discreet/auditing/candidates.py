@@ -7,6 +7,7 @@ person's record is then one of those whose box covers the person.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -34,6 +35,12 @@ class Candidates:
     first: NDArray[np.int64] | None = None
     """Where records are exact, per candidate set the first row of the table that shows it."""
 
+    @cached_property
+    def bags(self) -> dict[str | None, Groups]:
+        """Per sensitive attribute the bag of each group; under ``None``, of people only."""
+        names = [*self.release.schema.sensitive, None]
+        return {name: bags_of(self.release, self.classes, name) for name in names}
+
     def shown_to(self, people: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Give the row of the table that shows each of these people."""
         assert self.first is not None
@@ -45,7 +52,7 @@ class Candidates:
         Boxes that fit are poured together. Where records show exact values and a person's are in
         several groups, the belief is a mixture; the worst of the groups bounds it.
         """
-        bags = bags_of(self.release, self.classes, name)
+        bags = self.bags[name]
         if self.classes.boxes is None:
             shares = bags.largest / bags.sizes
             worst = [max(groups, key=shares.__getitem__) for groups in self.sets]
@@ -104,9 +111,7 @@ def _find_exact(release: Release, data: Microdata, classes: Classes) -> Candidat
     shown = {}
     for name in names:
         codes, domain = reduce_column(classes.table[name], release.schema[name]).encode(None)
-        code_of = {text: code for code, text in enumerate(data.domains[name].texts)}
-        translate = [code_of.get(text, -1) for text in domain.texts]
-        shown[name] = np.array(translate, dtype=np.int32)[codes]
+        shown[name] = data.domains[name].find(domain.texts).astype(np.int32)[codes]
     both = pl.concat([pl.DataFrame({n: data.codes[n] for n in names}), pl.DataFrame(shown)])
     number = both.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
     people, records = number[: data.n] - 1, number[data.n :] - 1

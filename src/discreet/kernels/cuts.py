@@ -23,6 +23,15 @@ UNSEEN, HOPELESS = -2.0, -1.0
 
 
 @compiled
+def log_bin_width(low, high):
+    """Base-2 logarithm of the width that bins need so that BINS of them span an extent."""
+    log_width = 0
+    while ((high - low) >> log_width) >= BINS:
+        log_width += 1
+    return log_width
+
+
+@compiled
 def _scan(buffers, node, plane, shift, mask, low, log_width, bins, hist):
     """Count rows per bin of one attribute."""
     start, end, here = node[0], node[1], node[2]
@@ -159,7 +168,7 @@ def _cut_tree(attrs, a, hist, bins, low, n, least, trees):
 
 @compiled
 def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
-    """Find the attribute whose cut has most merit, -1 for none; write its cut into ``cuts[a, 1]``.
+    """Find the attribute whose cut has most merit, -1 for none; write its cut into ``cuts[a]``.
 
     Tightens the node's bounds on the way. Unless ``every``, stops as soon as no other attribute
     can beat the best cut found.
@@ -179,8 +188,7 @@ def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
         while True:
             low, high, log_width = node[3 + a], node[3 + d + a], 0
             if attrs[a, 4] != TREE:
-                while ((high - low) >> log_width) >= BINS:
-                    log_width += 1
+                log_width = log_bin_width(low, high)
             bins = ((high - low) >> log_width) + 1
             _scan(buffers, node, plane, shift, mask, low, log_width, bins, hist)
             if attrs[a, 4] == TREE:
@@ -213,7 +221,7 @@ def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
             merit[a] = width / span
         else:
             merit[a] = gain / n / span
-        cuts[a, 1], cuts[a, 2] = best, middle
+        cuts[a] = best
         if winner < 0 or merit[a] > merit[winner] or (merit[a] == merit[winner] and a < winner):
             winner = a
     return winner

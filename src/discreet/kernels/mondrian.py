@@ -151,7 +151,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
     hist, merit = np.zeros(max(BINS, widest) + 2, np.int64), np.empty(d)
     counts, others = np.zeros(codes, np.int64), np.zeros(codes, np.int64)
     touched, rows = np.empty(codes, np.int64), np.empty(1, np.int64)
-    cuts = np.empty((d, 3), np.int64)
+    cuts = np.empty(d, np.int64)
     ends = np.empty(max(2, widest), np.int64)
     stack = np.empty((256, 3 + 3 * d), np.int64)
     paused = np.empty((256, 3 + 3 * d), np.int64)
@@ -172,7 +172,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
         cut, sides = -1, 0
         a = choose_cuts(buffers, node, attrs, least, trees, hist, merit, False, cuts)
         if a >= 0:
-            cut = cuts[a, 1]
+            cut = cuts[a]
             sides = split(buffers, node, attrs, a, cut, trees, ends)
             if fields.shape[0] and not _judge_sides(
                 buffers, node, ends, sides, fields, rules, tables, counts, touched
@@ -186,11 +186,11 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
                 )  # fmt: skip
                 sides = 0
                 for t in rank_trees(attrs, merit, best):
-                    sides = split(buffers, node, attrs, t, cuts[t, 1], trees, ends)
+                    sides = split(buffers, node, attrs, t, cuts[t], trees, ends)
                     if _judge_sides(
                         buffers, node, ends, sides, fields, rules, tables, counts, touched
                     ):
-                        a, cut = t, cuts[t, 1]
+                        a, cut = t, cuts[t]
                         break
                     sides = 0
                 if sides == 0 and a >= 0:

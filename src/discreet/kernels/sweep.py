@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.kernels import compiled
-from discreet.kernels.cuts import BINS, SET, TREE
+from discreet.kernels.cuts import SET, TREE, log_bin_width
 from discreet.kernels.rules import obeys
 
 
@@ -58,9 +58,8 @@ def sweep(buffers, node, attrs, least, fields, rules, tables, hist, left, right,
         span, low, high = attrs[a, 3], node[3 + a], node[3 + d + a]
         if attrs[a, 4] == TREE or span == 0 or node[3 + 2 * d + a] / span <= merit:
             continue
-        plane, shift, mask, log_width = attrs[a, 0], attrs[a, 1], attrs[a, 2], 0
-        while ((high - low) >> log_width) >= BINS:
-            log_width += 1
+        plane, shift, mask = attrs[a, 0], attrs[a, 1], attrs[a, 2]
+        log_width = log_bin_width(low, high)
         bins = ((high - low) >> log_width) + 1
         for b in range(bins + 1):
             hist[b] = 0

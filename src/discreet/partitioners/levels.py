@@ -96,7 +96,7 @@ class Knife:
         self.cells, self.least, self.judge = cells, least, judge
         self.hist = np.zeros(max(BINS, widest) + 2, dtype=np.int64)
         self.merit = np.empty(d)
-        self.cuts = np.empty((d, 3), dtype=np.int64)
+        self.cuts = np.empty(d, dtype=np.int64)
         self.ends = np.empty(max(2, widest), dtype=np.int64)
 
     def cut_level(self, level: list[Ints]) -> list[Split | None]:
@@ -112,7 +112,7 @@ class Knife:
     def _cut_best(self, node: Ints) -> Split | None:
         """Cut where it gains most; ``None`` if no side would be large enough."""
         a = self._choose(node, every=False)
-        return None if a < 0 else self._split(node, a, int(self.cuts[a, 1]))
+        return None if a < 0 else self._split(node, a, int(self.cuts[a]))
 
     def _cut_otherwise(self, node: Ints) -> Split | None:
         """Cut where it gains most among all cuts that the principles admit."""
@@ -121,13 +121,13 @@ class Knife:
         self._choose(node, every=True)
         best, attribute, cut = self._sweep(node)
         for a in rank_trees(self.cells.attrs, self.merit, best).tolist():
-            split = self._split(node, a, int(self.cuts[a, 1]))
+            split = self._split(node, a, int(self.cuts[a]))
             if self.judge.admits_splits([(node, split)])[0]:
                 return split
         return None if attribute < 0 else self._split(node, attribute, cut)
 
     def _sweep(self, node: Ints) -> tuple[float, int, int]:
-        from discreet.kernels.cuts import BINS, SET, TREE
+        from discreet.kernels.cuts import SET, TREE, log_bin_width
 
         d, n = len(self.cells.attrs), int(node[1] - node[0])
         found = (-1.0, -1, -1)
@@ -135,9 +135,7 @@ class Knife:
             if kind == TREE or span == 0 or node[3 + 2 * d + a] / span <= found[0]:
                 continue
             low, high = int(node[3 + a]), int(node[3 + d + a])
-            log_width = 0
-            while (high - low) >> log_width >= BINS:
-                log_width += 1
+            log_width = int(log_bin_width(low, high))
             codes = self.cells.read(Field(plane, shift, mask), int(node[2]), *map(int, node[:2]))
             bins = (codes - low) >> log_width
             counts = np.bincount(bins)

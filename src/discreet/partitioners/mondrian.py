@@ -24,6 +24,7 @@ from discreet.microdata import Microdata
 from discreet.partition import Partition
 from discreet.partitioners.levels import Cells, Judge, Knife
 from discreet.partitioners.packing import pack_rows, rank_by_frequency
+from discreet.partitioners.wholes import whole_of
 from discreet.principles.base import Principle, demands
 
 Categories = Literal["set", "ancestor"]
@@ -72,16 +73,6 @@ def mondrian(
 
     order = unpack(cells.buffers, leaves, cells.row.plane, cells.row.shift, cells.row.mask)
     return Partition(order, np.append(np.flatnonzero(leaves >= 0), data.n))
-
-
-def whole_of(data: Microdata, name: str | None) -> Groups:
-    """The table as one bag of a sensitive attribute; without a name, of people only."""
-    from discreet.kernels.packing import tally
-
-    if name is None:
-        return Groups.of_people(np.array([data.n]))
-    domain = data.domains[name]
-    return Groups.from_counts(tally(data.codes[name], domain.size), domain)
 
 
 def _prepare(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.microdata import Microdata
 from discreet.partition import Partition
-from discreet.partitioners.mondrian import whole_of
+from discreet.partitioners.wholes import whole_of
 from discreet.principles.spread import KE, units
 
 Objective = Literal["sum", "max", "groups", "random"]
