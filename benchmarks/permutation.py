@@ -17,7 +17,7 @@ import polars as pl
 import discreet as dc
 from clock import clock
 from discreet.datasets import census_frame, census_schema
-from discreet.partitioners.sorted_runs import cut_runs
+from discreet.partitioners.sorted_runs import cut_runs, interlock_runs
 from discreet.sql.answer import rewrite
 
 QUESTION = "SELECT SUM(income) FROM release WHERE age BETWEEN 35 AND 55 AND sex = 'female'"
@@ -39,6 +39,28 @@ def measure_runs(n: int, times: int) -> list[dict[str, Any]]:
         span = clock(work, times)
         rows.append({"what": f"(k,e) partition, {objective}, with sorting", "n": n,
                      "seconds": span, "against": "np.sort", "ratio": span / plain})  # fmt: skip
+    return rows
+
+
+def measure_overlapping(n: int, times: int) -> list[dict[str, Any]]:
+    """The exact overlapping optimum on the columns found hardest for it, against sorting them."""
+    rng = np.random.default_rng(1)
+    hard = {"even, e = 0.4 n, k = 10": (np.arange(n), 10, 2 * n // 5)}
+    for k in (4, 10, 50, 100):
+        # pieces of a few groups each, far apart, every one with another optimum
+        pieces = n // (3 * k)
+        inside = rng.integers(0, 1000 * k, (pieces, 3 * k))
+        column = (np.arange(pieces)[:, None] * 10**5 * k + inside).ravel()
+        hard[f"pieces of 3k, k = {k}"] = (column, k, 500)
+    rows = []
+    for what, (values, k, e) in hard.items():
+        xs = np.sort(values)
+        ranks = np.cumsum(np.append(0, xs[1:] != xs[:-1]))
+        interlock_runs(xs, ranks, k, e)
+        span = clock(lambda: interlock_runs(xs, ranks, k, e), times)  # noqa: B023
+        plain = clock(lambda: np.sort(values), times)  # noqa: B023
+        rows.append({"what": f"max-overlapping, {what}", "n": len(xs), "seconds": span,
+                     "against": "np.sort", "ratio": span / plain})  # fmt: skip
     return rows
 
 
@@ -69,6 +91,7 @@ def main() -> None:
     chosen = parser.parse_args()
     times = 3 if chosen.quick else 7
     rows = measure_runs(100_000 if chosen.quick else 10_000_000, times)
+    rows += measure_overlapping(20_000 if chosen.quick else 1_000_000, 3)
     rows += measure_query(20_000 if chosen.quick else 1_000_000, times)
     for row in rows:
         print(f"{row['what']:<44}  n = {row['n']:>10,}  {row['seconds']:9.4f} s  "

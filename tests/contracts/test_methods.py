@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ from discreet.groups import Groups
 from discreet.methods import REGISTRY
 from discreet.partitioners import mondrian as mondrian_module
 from discreet.partitioners.mondrian import mondrian
+from discreet.partitioners.sorted_runs import Objective
 from discreet.release import Method
 from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.verify import read_classes
@@ -57,7 +59,7 @@ GENERALIZATIONS = [
 ]
 PERMUTATIONS = [
     dc.Permutation(dc.KE(2, 2), objective=objective)
-    for objective in ("sum", "max", "groups", "random")
+    for objective in get_args(Objective)
 ]
 METHODS = [*GENERALIZATIONS, *PERMUTATIONS]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.partitioners.sorted_runs import cut_runs
+from discreet.partitioners.sorted_runs import cut_runs, interlock_runs
 
 
 def ranges(values: list[int], k: int, e: int, objective: str) -> list[int]:
@@ -79,3 +81,101 @@ def test_optima_equal_brute_force(values: list[int], k: int, e: int) -> None:
     assert sum(ranges(values, k, e, "sum")) == min(map(sum, spans))
     assert max(ranges(values, k, e, "max")) == min(map(max, spans))
     assert len(ranges(values, k, e, "groups")) == max(map(len, spans))
+
+
+def interlocked(values: list[int], k: int, e: int) -> list[list[int]]:
+    """The groups of the exact partition for the largest range."""
+    xs = np.sort(np.array(values, dtype=np.int64))
+    ranks = np.unique(xs, return_inverse=True)[1].astype(np.int64)
+    labels = interlock_runs(xs, ranks, k, e)
+    return [xs[labels == group].tolist() for group in range(labels.max() + 1)]
+
+
+def set_partitions(values: list[int]) -> Iterator[list[list[int]]]:
+    """All ways of dividing a list into groups."""
+    if not values:
+        yield []
+        return
+    for groups in set_partitions(values[:-1]):
+        yield [*groups, values[-1:]]
+        for j in range(len(groups)):
+            yield [*groups[:j], [*groups[j], values[-1]], *groups[j + 1 :]]
+
+
+def algorithm_2(xs: list[int], k: int, e: int) -> float:
+    """The printed Algorithm 2 with its corrections; xs ascend.
+
+    The first group's range is tested (with what it brought along, r), it counts in the base case
+    too, the first group ends with the last of equal values, and the second takes as many values
+    from the overlap as leave the first its k - d.
+    """
+    n = len(xs)
+
+    @cache
+    def g(i: int, d: int, r: int) -> float:
+        if len(set(xs[i:])) < k - d or xs[-1] - xs[i] < e - r:
+            return float("inf")
+        best: float = xs[-1] - xs[i] + r
+        for last in range(i, n - 1):
+            held = len(set(xs[i : last + 1]))
+            if xs[last] == xs[last + 1] or held < k - d or xs[last] - xs[i] < e - r:
+                continue
+            for start in range(i + 1, last + 2):
+                overlap = xs[start : last + 1]
+                before = set(xs[i:start])
+                shared = {x for x in overlap if overlap.count(x) > 1 or x in before}
+                movable = len(set(overlap) - shared - {xs[last]})
+                taken = len(shared) + min(movable, held - (k - d))
+                if overlap and taken == 0:
+                    continue
+                brought = xs[last + 1] - xs[start] if overlap else 0
+                best = min(best, max(xs[last] - xs[i] + r, g(last + 1, taken, brought)))
+        return best
+
+    return g(0, 0, 0)
+
+
+def test_the_papers_example_has_one_optimum_and_it_overlaps() -> None:
+    assert sorted(interlocked([1, 2, 3, 5, 5, 6, 6, 8], 4, 5)) == [[1, 2, 5, 6], [3, 5, 6, 8]]
+    assert algorithm_2([1, 2, 3, 5, 5, 6, 6, 8], 4, 5) == 5
+    assert max(ranges([1, 2, 3, 5, 5, 6, 6, 8], 4, 5, "max")) == 7
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    values=st.lists(st.integers(0, 12), min_size=1, max_size=8),
+    k=st.integers(1, 4),
+    e=st.integers(0, 6),
+)
+def test_interlocked_groups_reach_the_least_of_all_partitions(
+    values: list[int], k: int, e: int
+) -> None:
+    if len(set(values)) < k or max(values) - min(values) < e:
+        return
+    groups = interlocked(values, k, e)
+    assert sorted(x for group in groups for x in group) == sorted(values)
+    assert all(len(set(group)) >= k and max(group) - min(group) >= e for group in groups)
+    least = min(
+        max(max(group) - min(group) for group in division)
+        for division in set_partitions(values)
+        if all(len(set(group)) >= k and max(group) - min(group) >= e for group in division)
+    )
+    assert max(max(group) - min(group) for group in groups) == least
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    values=st.lists(st.integers(0, 40), min_size=1, max_size=16),
+    k=st.integers(1, 5),
+    e=st.integers(0, 12),
+)
+def test_interlocked_groups_agree_with_the_corrected_algorithm_2(
+    values: list[int], k: int, e: int
+) -> None:
+    if len(set(values)) < k or max(values) - min(values) < e:
+        return
+    groups = interlocked(values, k, e)
+    assert all(len(set(group)) >= k and max(group) - min(group) >= e for group in groups)
+    largest = max(max(group) - min(group) for group in groups)
+    assert largest == algorithm_2(sorted(values), k, e)
+    assert max(ranges(values, k, e, "max")) <= 2 * largest  # theorem 4

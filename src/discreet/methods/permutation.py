@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 import polars as pl
@@ -72,9 +72,9 @@ class Permutation(Method):
                 f"Permutation promises (k,e), not {self.principle}.",
                 hint="Give KE(k, e), or use generalization for other principles.",
             )
-        if self.objective not in ("sum", "max", "groups", "random"):
+        if self.objective not in get_args(Objective):
             raise SchemaError(
-                f"objective = {self.objective!r}: give 'sum', 'max', 'groups' or 'random'."
+                f"objective = {self.objective!r}: give one of {', '.join(get_args(Objective))}."
             )
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
