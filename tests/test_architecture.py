@@ -20,7 +20,7 @@ ROOMS = [
     {"microdata", "inference"},
     {"groups", "partition", "help_table"},
     {"principles", "kernels"},
-    {"release", "partitioners"},
+    {"release", "partitioners", "windows"},
     {"methods", "verify", "extents", "manifest"},
     {"store", "sql"},
     {"evaluate"},

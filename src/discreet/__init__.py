@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.groups import Groups as Groups
     from discreet.methods import Generalization as Generalization
     from discreet.methods import Permutation as Permutation
+    from discreet.methods import RankSwapping as RankSwapping
     from discreet.methods import publish as publish
     from discreet.microdata import Microdata as Microdata
     from discreet.microdata import read as read
@@ -54,7 +55,7 @@ _ROOMS = {
     "auditing": ("AuditReport", "audit"),
     "errors": ("DiscreetError",),
     "groups": ("Groups",),
-    "methods": ("Generalization", "Permutation", "publish"),
+    "methods": ("Generalization", "Permutation", "RankSwapping", "publish"),
     "microdata": ("Microdata", "read"),
     "plan": ("Plan",),
     "principles": (

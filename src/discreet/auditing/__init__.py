@@ -277,6 +277,8 @@ def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> lis
     at = np.minimum(np.searchsorted(there, keys), len(there) - 1)
     if ((there[at] != keys) | (bags.weights[at] < theirs)).any():
         return [f"values of {name} are in groups to which the people who have them do not belong"]
+    if not found.classes.shuffled:
+        return []
     unique = alone & (found.records[found.of] == 1)
     shown = found.shown_to(unique)
     column = reduce_column(found.classes.table[name], found.release.schema[name])

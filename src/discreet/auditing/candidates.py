@@ -18,7 +18,7 @@ from discreet.extents import read_extents
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.release import Release
-from discreet.verify import Classes, bags_of, read_classes
+from discreet.verify import Classes, read_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Candidates:
     def bags(self) -> dict[str | None, Groups]:
         """Per sensitive attribute the bag of each group; under ``None``, of people only."""
         names = [*self.release.schema.sensitive, None]
-        return {name: bags_of(self.release, self.classes, name) for name in names}
+        return {name: self.classes.bags(name) for name in names}
 
     def shown_to(self, people: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Give the row of the table that shows each of these people."""

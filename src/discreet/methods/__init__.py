@@ -7,11 +7,12 @@ import numpy as np
 from discreet.errors import SchemaError
 from discreet.methods.generalization import Generalization
 from discreet.methods.permutation import Permutation
+from discreet.methods.rank_swapping import RankSwapping
 from discreet.microdata import Microdata
 from discreet.release import Method, Release
 
 REGISTRY: dict[str, type[Method]] = {
-    method.title: method for method in (Generalization, Permutation)
+    method.title: method for method in (Generalization, Permutation, RankSwapping)
 }
 
 
@@ -26,4 +27,4 @@ def publish(data: Microdata, method: Method, *, seed: int | None = None) -> Rele
     return method.publish(data, np.random.default_rng(seed))
 
 
-__all__ = ["REGISTRY", "Generalization", "Permutation", "publish"]
+__all__ = ["REGISTRY", "Generalization", "Permutation", "RankSwapping", "publish"]

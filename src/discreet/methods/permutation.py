@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar, get_args
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.help_table import build_help
+from discreet.methods.exact import find_number, lay_out, require_ke
 from discreet.microdata import Microdata
 from discreet.partition import Partition
 from discreet.partitioners.sorted_runs import Objective, partition_runs
-from discreet.principles.base import demands
-from discreet.principles.spread import KE
-from discreet.release import Method, Promise, Recoding, Release, Transformation
-from discreet.schema import Type
+from discreet.release import Method, Promise, Release
 
 PERMUTED, HELP, GROUP = "permuted", "help", "group"
 ABOUT = {
@@ -47,7 +44,7 @@ class Permutation(Method):
     Zhang, Koudas, Srivastava, Yu, ICDE 2007, section 4. The groups are optimal for the chosen
     ``objective`` (see :func:`discreet.partitioners.sorted_runs.partition_runs`).
 
-    >>> import discreet as dc
+    >>> import discreet as dc, polars as pl
     >>> frame = pl.DataFrame({"age": [40, 38, 35, 41, 43, 47], "pay": [56, 54, 55, 65, 75, 70]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
     >>> release = dc.publish(data, dc.Permutation(dc.KE(k=3, e=2)), seed=1)
@@ -67,11 +64,7 @@ class Permutation(Method):
     objective: Objective = "sum"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.principle, KE):
-            raise SchemaError(
-                f"Permutation promises (k,e), not {self.principle}.",
-                hint="Give KE(k, e), or use generalization for other principles.",
-            )
+        require_ke("Permutation", self.principle)
         if self.objective not in get_args(Objective):
             raise SchemaError(
                 f"objective = {self.objective!r}: give one of {', '.join(get_args(Objective))}."
@@ -79,42 +72,17 @@ class Permutation(Method):
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Group, number the groups at random, shuffle, and tabulate the bounds."""
-        name = _find_sensitive(data)
-        list(demands(self.principle, data.sensitive))  # refuses to be about another attribute
-        if not data.quasi_identifiers:
-            raise SchemaError(
-                "There is no quasi-identifier to publish.",
-                hint='Set role = "quasi-identifier" for the columns others may know.',
-            )
+        principle = require_ke("Permutation", self.principle)
+        name = find_number(data, "Permutation", principle)
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
-        assert isinstance(self.principle, KE)
-        partition = partition_runs(data, name, self.principle, self.objective, rng)
-        group = rng.permutation(partition.count)[partition.labels]
+        partition = partition_runs(data, name, principle, self.objective, rng)
+        group = rng.permutation(partition.count)[partition.labels].astype(np.int32)
         shuffled = _shuffle(data.codes[name], partition, rng)
-        others = [a.name for a in data.schema.published if a.name != name]
-        # rows in the order of what they show, so that nothing of the input's order is left
-        keys = [data.codes[other] for other in reversed(others)]
-        order = np.lexsort([*keys, group.astype(np.int32)])
-        columns = {
-            other: data.domains[other].series().gather(data.codes[other]) for other in others
-        }
-        columns[name] = data.domains[name].series().gather(shuffled)
-        clash = [column for column in columns if column.casefold() == GROUP]
-        if clash:
-            raise SchemaError(
-                f"Column {clash[0]!r} has a name that the release needs for itself.",
-                hint="Rename the column.",
-            )
-        table = pl.DataFrame({GROUP: group.astype(np.int32), **columns})[order]
-        recodings = {
-            other: Recoding(Transformation.EXACT, missing=data.domains[other].missing)
-            for other in others
-        }
-        recodings[name] = Recoding(Transformation.PERMUTED)
+        table, recodings = lay_out(data, name, shuffled, {GROUP: group})
         return Release(
             method=self.title,
             parameters=self.parameters(),
-            promise=Promise(self.principle, self.principle.promise, OPEN),
+            promise=Promise(principle, principle.promise, OPEN),
             schema=data.public_schema,
             recodings=recodings,
             tables={
@@ -123,17 +91,6 @@ class Permutation(Method):
             },
             about=ABOUT,
         )
-
-
-def _find_sensitive(data: Microdata) -> str:
-    names = data.sensitive
-    if len(names) != 1 or data.schema[names[0]].type not in (Type.INTEGER, Type.DECIMAL):
-        raise SchemaError(
-            "Permutation needs exactly one sensitive attribute, and a number: "
-            f"{', '.join(map(repr, names)) or 'none'} given.",
-            hint='Set role = "sensitive" for one integer or decimal column, "other" for the rest.',
-        )
-    return names[0]
 
 
 def _shuffle(

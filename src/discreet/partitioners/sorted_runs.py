@@ -30,8 +30,8 @@ def partition_runs(
 
     ``sum`` minimizes the sum of the groups' ranges, ``max`` the largest range (of groups that do
     not overlap; of any groups with ``max-overlapping``), ``groups`` makes as many groups as
-    possible; ``random`` groups people at random and is the baseline. Which of several people with equal values goes where is drawn from
-    ``rng``.
+    possible; ``random`` groups people at random and is the baseline. Which of several people
+    with equal values goes where is drawn from ``rng``.
     """
     whole = whole_of(data, name)
     principle.require(whole)

@@ -12,13 +12,18 @@ from discreet.errors import QueryError
 from discreet.sql.generalized import rewrite_generalized
 from discreet.sql.parse import Query, parse
 from discreet.sql.permuted import rewrite_permuted
+from discreet.sql.swapped import rewrite_swapped
 
 if TYPE_CHECKING:
     from discreet.release import Release
 
 MOST_WRITTEN = 20_000
 DIALECTS = ("duckdb", "postgres", "spark")
-REWRITERS = {"generalization": rewrite_generalized, "permutation": rewrite_permuted}
+REWRITERS = {
+    "generalization": rewrite_generalized,
+    "permutation": rewrite_permuted,
+    "rank-swapping": rewrite_swapped,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +34,7 @@ class Answer:
     spread, over all shuffles of a permuted release, or over records spread evenly in the boxes of
     a generalized one. MIN and MAX, whose means have no closed form, have the middle of their
     bounds and no standard error; nor has AVG over boxes, whose number of hits is itself random.
+    A rank-swapped release is read as if what it shows were true, and has no standard error.
     """
 
     query: Query

@@ -9,9 +9,9 @@ from __future__ import annotations
 import polars as pl
 from sqlglot import exp, select
 
-from discreet.errors import QueryError
 from discreet.release import Release
-from discreet.schema import Role, Schema
+from discreet.schema import Schema
+from discreet.sql.exact import is_exact, name_parts, refuse_sensitive, state_exactly
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import column, double, number
 
@@ -23,16 +23,11 @@ HITS = "#hits"
 def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
     """Rewrite a question into one over the permuted and the help table."""
     schema = release.schema
-    for name in query.columns:
-        if schema[name].role is Role.SENSITIVE:
-            raise QueryError(
-                f"{name!r} is sensitive: which person has which value is not published.",
-                hint="Select and group people by quasi-identifiers only.",
-            )
+    refuse_sensitive(query, schema)
     grouping = [column(name) for name in query.group_by]
     inner = select(column("group"), *grouping, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
     for aggregate in query.aggregates:
-        if _is_exact(aggregate, schema):
+        if is_exact(aggregate, schema):
             inner = inner.select(*_tally(aggregate))
     inner = inner.from_(exp.to_table(PERMUTED)).group_by(column("group"), *grouping)
     if query.where is not None:
@@ -49,11 +44,6 @@ def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[s
         keys = [column(name, HIT) for name in query.group_by]
         outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
     return outer, {}
-
-
-def _is_exact(aggregate: Aggregate, schema: Schema) -> bool:
-    """Whether a column is published as it is, so that its aggregates are, too."""
-    return aggregate.column is not None and schema[aggregate.column].role is not Role.SENSITIVE
 
 
 def _tally(aggregate: Aggregate) -> list[exp.Expr]:
@@ -75,20 +65,9 @@ def _sum(name: str, table: str = HELP) -> exp.Expr:
 
 def _answer(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
     """Give estimate, bounds and standard error of one aggregate, each under its name."""
-    if _is_exact(aggregate, schema):
-        value = _combine_exact(aggregate)
-        parts = [value, value, value, _zero(value)]
-    else:
-        parts = _bound(aggregate)
-    return [
-        part.copy().as_(name, quoted=True)
-        for part, name in zip(parts, aggregate.names, strict=True)
-    ]
-
-
-def _zero(value: exp.Expr) -> exp.Expr:
-    """No error where there is a value, nothing where there is none."""
-    return exp.case().when(value.copy().is_(exp.null()), exp.null()).else_(number(0))
+    if is_exact(aggregate, schema):
+        return name_parts(aggregate, state_exactly(_combine_exact(aggregate)))
+    return name_parts(aggregate, _bound(aggregate))
 
 
 def _combine_exact(aggregate: Aggregate) -> exp.Expr:

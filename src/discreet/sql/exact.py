@@ -1,0 +1,39 @@
+"""What questions share over releases whose quasi-identifiers are exact."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from discreet.errors import QueryError
+from discreet.schema import Role, Schema
+from discreet.sql.parse import Aggregate, Query
+from discreet.sql.trees import number
+
+
+def refuse_sensitive(query: Query, schema: Schema) -> None:
+    """People cannot be selected or grouped by what is not published about them."""
+    for name in query.columns:
+        if schema[name].role is Role.SENSITIVE:
+            raise QueryError(
+                f"{name!r} is sensitive: which person has which value is not published.",
+                hint="Select and group people by quasi-identifiers only.",
+            )
+
+
+def is_exact(aggregate: Aggregate, schema: Schema) -> bool:
+    """Whether a column is published as it is, so that its aggregates are, too."""
+    return aggregate.column is not None and schema[aggregate.column].role is not Role.SENSITIVE
+
+
+def state_exactly(value: exp.Expr) -> list[exp.Expr]:
+    """Give a value as its own estimate and bounds: no error, or nothing where it is nothing."""
+    error = exp.case().when(value.copy().is_(exp.null()), exp.null()).else_(number(0))
+    return [value, value.copy(), value.copy(), error]
+
+
+def name_parts(aggregate: Aggregate, parts: list[exp.Expr]) -> list[exp.Expr]:
+    """Give estimate, bounds and standard error of an aggregate their names."""
+    return [
+        part.copy().as_(name, quoted=True)
+        for part, name in zip(parts, aggregate.names, strict=True)
+    ]

@@ -1,0 +1,62 @@
+"""Classes: the groups of a release, as everyone outside sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.domain import reduce_column
+from discreet.errors import StoreError
+from discreet.groups import Groups
+from discreet.release import Release
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The groups of a release, as everyone outside sees them."""
+
+    release: Release
+    table: pl.DataFrame
+    """One row per record."""
+    labels: NDArray[np.int64]
+    """Per record its group."""
+    boxes: pl.DataFrame | None
+    """Per group one of its records, where a group shows one box; else each record shows itself."""
+
+    shuffled: ClassVar[bool] = True
+    """Whether a record shows each value of its group's bag with the same chance."""
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Records per group."""
+        return np.bincount(self.labels, minlength=self.count)
+
+    def bags(self, name: str | None) -> Groups:
+        """Give what may be a group's values of a sensitive attribute; unnamed, its people only."""
+        if name is None:
+            return Groups.of_people(self.sizes)
+        codes, domain = reduce_column(self.table[name], self.release.schema[name]).encode(None)
+        return Groups.from_labels(self.labels, codes, domain, count=self.count)
+
+
+def take_table(release: Release, names: set[str], name: str, columns: set[str]) -> pl.DataFrame:
+    """Give one table of a release, refusing tables and columns that nobody declared."""
+    if set(release.tables) != names:
+        raise StoreError(
+            f"A release by {release.method} has the tables {sorted(names)}, "
+            f"not {sorted(release.tables)}."
+        )
+    table = release.tables[name]
+    for column in columns ^ set(table.columns):
+        what = "has no column" if column in columns else "has an undeclared column"
+        raise StoreError(f"The table {name!r} {what} {column!r}.")
+    return table

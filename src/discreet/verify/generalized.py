@@ -1,0 +1,78 @@
+"""Reading generalized releases: a group is the people who show one box."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from discreet.domain import MISSING, reduce_column
+from discreet.errors import StoreError
+from discreet.release import Release
+from discreet.schema import Attribute
+from discreet.verify.classes import Classes, take_table
+
+
+def read_generalized(release: Release) -> Classes:
+    """Number the groups by the boxes people see, not by the class column the publisher wrote.
+
+    Rows of one class must show one box; two classes that show the same box are one group to
+    everyone outside.
+    """
+    columns = [
+        column
+        for name in release.schema.quasi_identifiers
+        for column in release.recodings[name].columns(name)
+    ]
+    exact = [n for n in release.schema.names if n not in release.schema.quasi_identifiers]
+    declared = {"class", *columns, *exact}
+    table = take_table(release, {"generalized"}, "generalized", declared)
+    classes = table["class"].to_numpy()
+    is_first = np.append(True, classes[1:] != classes[:-1])
+    starts = np.flatnonzero(is_first)
+    for column in columns:
+        cells = table[column]
+        same = cells.eq_missing(cells.shift(1)).to_numpy() | is_first
+        if not same.all():
+            row = int(np.flatnonzero(~same)[0])
+            raise StoreError(
+                f"The table 'generalized' is not a generalization: row {row + 1} differs from its "
+                f"class {classes[row]} in {column!r}."
+            )
+    runs = table[starts]
+    for name in release.schema.quasi_identifiers:
+        ends = release.recodings[name].columns(name)[1:]
+        if ends:
+            _refuse_finer_labels(release.schema[name], runs.select(name, *ends).unique())
+    number = runs.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
+    number -= 1
+    first = np.empty(int(number.max()) + 1, dtype=np.int64)
+    first[number] = np.arange(len(number))
+    return Classes(release, table, number[np.cumsum(is_first) - 1], runs[first])
+
+
+def _refuse_finer_labels(attribute: Attribute, labels: pl.DataFrame) -> None:
+    """A label that told more than its ends would not have been examined; refuse it."""
+    if not attribute.type.ordered:
+        raise StoreError(f"Column {attribute.name!r} is a {attribute.type} and has no intervals.")
+    low, high = (_write_cells(cells, attribute) for cells in labels.get_columns()[1:3])
+    absent = labels.get_columns()[3].to_list() if labels.width > 3 else [False] * labels.height
+    for label, first, last, missing in zip(
+        labels[attribute.name].cast(pl.String), low, high, absent, strict=True
+    ):
+        text = first if first == last else f"[{first}, {last}]"
+        if text is None:
+            text = MISSING
+        elif missing:
+            text = f"{text} or {MISSING}"
+        if label != "*" and re.sub(r" \(\d+\)$", "", label) != text:
+            raise StoreError(
+                f"The label {label!r} of {attribute.name!r} does not say what its ends say: {text}."
+            )
+
+
+def _write_cells(cells: pl.Series, attribute: Attribute) -> list[str | None]:
+    codes, domain = reduce_column(cells, attribute).encode(None)
+    texts: list[str | None] = [*domain.texts[: len(domain.values)], None]
+    return [texts[code] for code in codes]

@@ -1,0 +1,114 @@
+"""Rank swapping: partners of near rank, windows that hold the truth, bounds that follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.groups import Groups
+from discreet.windows import Windows
+
+
+def release_of(pays: list[int], k: int, e: int, seed: int) -> tuple[dc.Release, pl.DataFrame]:
+    """A release about people who are told apart by their number, and the truth."""
+    frame = pl.DataFrame({"id": range(len(pays)), "pay": pays})
+    schema = dc.Schema.infer(frame, quasi_identifiers=["id"], sensitive=["pay"])
+    return dc.publish(dc.read(frame, schema), dc.RankSwapping(dc.KE(k, e)), seed=seed), frame
+
+
+pays = st.lists(st.integers(-9, 30), min_size=2, max_size=25).filter(lambda p: len(set(p)) > 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pays=pays, k=st.integers(1, 3), e=st.integers(0, 2), seed=st.integers(0, 99))
+def test_everyones_own_number_is_in_the_window_of_the_one_shown(
+    pays: list[int], k: int, e: int, seed: int
+) -> None:
+    release, truth = release_of(pays, k, e, seed)
+    shown = release.tables["swapped"].join(truth, on="id", suffix="_true")
+    windows = shown.join(release.tables["windows"], left_on="pay", right_on="value")
+    assert windows.height == len(pays)
+    assert windows.select(pl.col("pay_true").is_between("low", "high").all()).item()
+    assert sorted(shown["pay"]) == sorted(pays)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pays=pays, k=st.integers(1, 3), e=st.integers(0, 2))
+def test_windows_are_the_fewest_ranks_on_both_sides(pays: list[int], k: int, e: int) -> None:
+    whole = Groups.of([pays])
+    windows = Windows.around(whole, dc.KE(k, e))
+    xs = sorted(pays)
+    values = sorted(set(pays))
+    for code, value in enumerate(values):
+        first, last = xs.index(value), len(xs) - 1 - xs[::-1].index(value)
+        for reach in range(len(xs)):
+            near = xs[max(first - reach, 0) : last + reach + 1]
+            if len(set(near)) >= k and near[-1] - near[0] >= e:
+                break
+        assert values[windows.near_low[code]] == near[0]
+        assert values[windows.near_high[code]] == near[-1]
+    for code in range(len(values)):
+        # whoever seeks here, or is sought from here, may have shown this number
+        others = [
+            other
+            for other in range(len(values))
+            if windows.near_low[other] <= code <= windows.near_high[other]
+            or windows.near_low[code] <= other <= windows.near_high[code]
+        ]
+        assert (windows.low[code], windows.high[code]) == (others[0], others[-1])
+
+
+@settings(max_examples=25, deadline=None)
+@given(pays=pays, seed=st.integers(0, 99), cut=st.integers(0, 20))
+def test_truth_lies_within_bounds(pays: list[int], seed: int, cut: int) -> None:
+    release, truth = release_of(pays, 2, 1, seed)
+    hits = truth.filter(pl.col("id") >= cut)["pay"]
+    for function, value in (
+        ("SUM", hits.sum()), ("AVG", hits.mean()), ("MIN", hits.min()), ("MAX", hits.max()),
+        ("COUNT", len(hits)),
+    ):  # fmt: skip
+        answer = release.query(f"SELECT {function}(pay) FROM release WHERE id >= {cut}")
+        if len(hits) == 0:
+            assert answer.estimate == (0 if function == "COUNT" else None)
+            continue
+        assert answer.low is not None
+        assert answer.high is not None
+        assert answer.low - 1e-9 <= value <= answer.high + 1e-9  # type: ignore[operator]
+
+
+def test_windows_that_promise_more_than_the_table_are_refused(tmp_path: Path) -> None:
+    release, truth = release_of([1, 2, 4, 8, 9, 9, 3], 2, 2, 1)
+    folder = release.write(tmp_path / "out", format="csv")
+    text = (folder / "windows.csv").read_text()
+    (folder / "windows.csv").write_text(text.replace("\n1,1,", "\n1,-5,"))
+    with pytest.raises(dc.DiscreetError, match="windows"):
+        dc.audit(folder, dc.read(truth, release.schema))
+
+
+def test_almost_everyone_shows_somebody_elses_number() -> None:
+    rng = np.random.default_rng(4)
+    pays = np.sort(rng.choice(10**6, 3000, replace=False)).tolist()
+    release, truth = release_of(pays, 5, 10, 3)
+    both = release.tables["swapped"].join(truth, on="id", suffix="_true")
+    assert (both["pay"] == both["pay_true"]).mean() < 0.15
+    report = dc.audit(release, dc.read(truth, release.schema))
+    assert report.kept
+    assert report.max_belief is not None
+    assert report.max_belief <= 1 / 5
+
+
+@pytest.mark.parametrize(
+    ("principle", "message"),
+    [(dc.KAnonymity(2), r"\(k,e\)"), (dc.KE(9, 1), "8 distinct"), (dc.KE(2, 99), "range of 9")],
+)
+def test_what_cannot_be_promised_is_refused(principle: dc.Principle, message: str) -> None:
+    frame = pl.DataFrame({"id": range(8), "pay": [1, 2, 3, 4, 5, 7, 8, 10]})
+    schema = dc.Schema.infer(frame, quasi_identifiers=["id"], sensitive=["pay"])
+    with pytest.raises(dc.DiscreetError, match=message):
+        dc.publish(dc.read(frame, schema), dc.RankSwapping(principle))
