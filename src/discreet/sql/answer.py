@@ -123,5 +123,10 @@ def ask(release: Release, text: str, engine: str | None = None) -> Answer:
             f"There is no engine for {engine!r}.", hint="Give postgresql://user@host/database."
         )
     sql, frame = run(tree, release.tables, needed)
+    return Answer(query, name_columns(query, frame), sql)
+
+
+def name_columns(query: Query, frame: pl.DataFrame) -> pl.DataFrame:
+    """Give an answer's columns their names, which databases may have cut or folded."""
     names = [*query.group_by, *(name for a in query.aggregates for name in a.names)]
-    return Answer(query, frame.rename(dict(zip(frame.columns, names, strict=True))), sql)
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))

@@ -2,32 +2,70 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 from sqlglot import exp
 
 from discreet.errors import QueryError
 
-
-def run(
-    tree: exp.Expr, tables: dict[str, pl.DataFrame], needed: dict[str, pl.DataFrame]
-) -> tuple[str, pl.DataFrame]:
-    """Run a tree over a release's tables and those the question needs besides."""
+if TYPE_CHECKING:
     import duckdb
 
-    sql = tree.sql(dialect="duckdb", identify=True)
-    with duckdb.connect() as connection:
-        for name, table in {**tables, **needed}.items():
-            connection.register(name, table.to_arrow())
+
+class Session:
+    """A connection of its own, with a release's tables loaded."""
+
+    def __init__(self, tables: dict[str, pl.DataFrame]) -> None:
+        import duckdb
+
+        self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        for name, table in tables.items():
+            self.load(name, table)
+
+    def load(self, name: str, table: pl.DataFrame) -> None:
+        """Make a table known."""
+        self._connection.register(name, table.to_arrow())
+
+    def write(self, tree: exp.Expr) -> str:
+        """Write a tree in DuckDB's dialect."""
+        return tree.sql(dialect="duckdb", identify=True)
+
+    def run(self, sql: str, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those the question needs besides."""
+        import duckdb
+
+        for name, table in (needed or {}).items():
+            self.load(name, table)
         try:
-            result = connection.sql(sql).to_arrow_table()
+            result = self._connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             raise QueryError(
                 f"DuckDB refuses the question: {str(error).splitlines()[0]}",
                 hint="Compare numbers with numbers and texts with quoted texts.",
             ) from error
-    frame = pl.from_arrow(result)
-    assert isinstance(frame, pl.DataFrame)
-    return sql, plain_numbers(frame)
+        finally:
+            for name in needed or {}:
+                self._connection.unregister(name)
+        frame = pl.from_arrow(result)
+        assert isinstance(frame, pl.DataFrame)
+        return plain_numbers(frame)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._connection.close()
+
+
+def run(
+    tree: exp.Expr, tables: dict[str, pl.DataFrame], needed: dict[str, pl.DataFrame]
+) -> tuple[str, pl.DataFrame]:
+    """Run one tree over a release's tables and those the question needs besides."""
+    session = Session(tables)
+    try:
+        sql = session.write(tree)
+        return sql, session.run(sql, needed)
+    finally:
+        session.close()
 
 
 def plain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
