@@ -25,7 +25,7 @@ ROOMS = [
     {"store", "sql"},
     {"evaluate"},
     {"auditing", "datasets"},
-    {"plan"},
+    {"plan", "experiments"},
     {"inspection", "demo"},
     {"cli"},
 ]

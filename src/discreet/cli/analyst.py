@@ -1,0 +1,100 @@
+"""The analyst's command: query."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.app import Json, app
+from discreet.cli.screen import make_table, print_json, show, say_error, working
+from discreet.errors import QueryError
+
+
+@app.command()
+def query(
+    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    sql: Annotated[
+        str | None,
+        typer.Argument(
+            help="SELECT aggregates FROM release WHERE … GROUP BY …; "
+            "without it, questions are read line by line."
+        ),
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="A database to run it on: postgresql://user@host/name.")
+    ] = None,
+    show_sql: Annotated[
+        str | None,
+        typer.Option(help="Print the rewritten statement for duckdb, postgres or spark instead."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Ask a release in SQL: the estimate, hard bounds, and the standard error."""
+    from discreet.sql import show_sql as write_sql
+    from discreet.store import load
+
+    if sql is None and (engine or show_sql):
+        raise QueryError("There is no question.", hint="Give it after the release's folder.")
+    published = load(release)
+    if sql is None:
+        with published.prepare() as prepared:
+            for question in _read_questions():
+                try:
+                    _print_answer(prepared.query(question), json)
+                except QueryError as error:
+                    if not sys.stdin.isatty():
+                        raise
+                    say_error(str(error))
+        return
+    if show_sql is not None:
+        print(write_sql(published, sql, show_sql))
+        return
+    with working("Asking"):
+        answer = published.query(sql, engine=engine)
+    _print_answer(answer, json)
+
+
+def _read_questions() -> Iterator[str]:
+    """Read one question per line, asking for it on a terminal, until the end or Ctrl-D."""
+    lines: Iterator[str] = sys.stdin
+    if sys.stdin.isatty():
+        import readline  # noqa: F401  (lines can then be edited and called back)
+
+        def prompt() -> Iterator[str]:
+            with suppress(EOFError):
+                while True:
+                    yield input("discreet> ")
+
+        lines = prompt()
+    yield from (line.strip() for line in lines if line.strip())
+
+
+def _print_answer(answer: Any, json: bool) -> None:
+    if json:
+        print_json({"rows": answer.frame.to_dicts(), "sql": answer.sql})
+        return
+    table = make_table(
+        *answer.query.group_by, "what", "estimate", "at least", "at most", "std. error"
+    )
+    for row in answer.frame.iter_rows(named=True):
+        for aggregate in answer.query.aggregates:
+            cells = [_show_number(row[name]) for name in aggregate.names]
+            table.add_row(*(str(row[g]) for g in answer.query.group_by), aggregate.alias, *cells)
+    show(table)
+
+
+def _show_number(cell: Any) -> str:
+    if cell is None:
+        return "–"
+    return (
+        f"{cell:,.2f}"
+        if isinstance(cell, float)
+        else f"{cell:,}"
+        if isinstance(cell, int)
+        else str(cell)
+    )

@@ -1,0 +1,67 @@
+"""The researcher's command: reproduce."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.app import Json, app
+from discreet.cli.screen import make_table, print_json, show, working
+
+
+def _complete_experiment(incomplete: str) -> list[str]:
+    from discreet.experiments import REGISTRY
+
+    return [name for name in REGISTRY if name.startswith(incomplete)]
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="An experiment, or a paper for all of it; without it, they are listed.",
+            autocompletion=_complete_experiment,
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for JSON and charts.")] = Path("reproduction"),
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller tables, fewer queries.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a paper's experiments again, and hold what is found against what it says."""
+    from discreet.experiments import REGISTRY, Settings, find_experiments
+
+    if name is None:
+        table = make_table("experiment", "shows")
+        for each, run in REGISTRY.items():
+            table.add_row(each, (run.__doc__ or "").splitlines()[0])
+        show(table)
+        return
+    outcomes = []
+    for each in find_experiments(name):
+        with working(each):
+            outcome = REGISTRY[each](Settings(quick=quick))
+        files = outcome.write(out)
+        outcomes.append({**outcome.to_dict(), "files": list(map(str, files))})
+        if not json:
+            _print_outcome(outcome, files)
+    if json:
+        print_json(outcomes)
+
+
+def _print_outcome(outcome: Any, files: list[Path]) -> None:
+    show(f"{outcome.name}\n{outcome.shows}\n{outcome.data}")
+    table = make_table(*outcome.table.columns)
+    for row in outcome.table.iter_rows():
+        table.add_row(*(f"{cell:,.4g}" if isinstance(cell, float) else f"{cell:,}" for cell in row))
+    show(table)
+    claims = make_table("the paper says", "found here", "")
+    for claim in outcome.claims:
+        verdict = "holds" if claim.holds else "does not hold"
+        claims.add_row(claim.paper, claim.here, f"{verdict}. {claim.why}" if claim.why else verdict)
+    show(claims)
+    show(f"Written: {', '.join(map(str, files))}")
+    if not any(file.suffix == ".svg" for file in files):
+        show("No chart was drawn; pip install 'discreet[charts]' adds it.")

@@ -1,0 +1,75 @@
+"""The reviewer's command: audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.app import Json, Overwrite, app
+from discreet.cli.screen import print_findings, print_json, refuse_outputs, working
+from discreet.errors import MicrodataError
+
+
+def _complete_preset(incomplete: str) -> list[str]:
+    from discreet.auditing.identity import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+@app.command()
+def audit(
+    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    microdata: Annotated[Path, typer.Option(help="The table it was made from.")],
+    population: Annotated[
+        int | None, typer.Option(help="People the table is a sample of, for the journalist.")
+    ] = None,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A published rule that must hold too: cell-11, risk-0.09.",
+            autocompletion=_complete_preset,
+        ),
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="Hold the release to this plan's promise, not its own.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page for reviewers here.")] = None,
+    per_person: Annotated[
+        Path | None, typer.Option(help="Write every person's risk to this CSV file.")
+    ] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Check a release independently, from the bytes on disk; exit 1 on a breach."""
+    from discreet.auditing import audit as examine
+    from discreet.microdata import read
+    from discreet.store import load_schema, write_file
+
+    inputs = [microdata, *([plan] if plan else [])]
+    refuse_outputs([report, per_person], inputs=inputs, release=release, overwrite=overwrite)
+    principle = None
+    if plan is not None:
+        from discreet.plan import Plan
+
+        principle = Plan.read(plan).method.principle
+    schema = load_schema(release)
+    with working(f"Reading {microdata.name}"):
+        try:
+            data = read(microdata, schema)
+        except MicrodataError as error:
+            error.hint = "Is this the table the release was made from?"
+            raise
+    with working("Auditing"):
+        found = examine(release, data, principle=principle, population=population, presets=preset)
+    if report is not None:
+        found.to_html(report)
+    if per_person is not None:
+        write_file(per_person, found.per_person.write_csv)
+    if json:
+        print_json(found.to_dict())
+    else:
+        print_findings(found)
+    if not found.kept:
+        raise typer.Exit(1)

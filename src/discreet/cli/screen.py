@@ -1,0 +1,129 @@
+"""What is shown: progress, tables, findings, errors; and the check of where files go."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import StoreError
+
+
+def say_error(message: str) -> None:
+    """Say what went wrong, apart from what was asked for."""
+    print(f"Error: {message}", file=sys.stderr)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that work goes on; stay silent in pipes."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task(what)
+        yield
+
+
+def print_json(value: Any) -> None:
+    """Print plain values for other programs."""
+    import json
+
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def make_table(*columns: str) -> Any:
+    """Start a table for the screen."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def show(thing: Any = "") -> None:
+    """Print a text or a table as it is."""
+    from rich.console import Console
+
+    Console(highlight=False, soft_wrap=isinstance(thing, str)).print(thing, markup=False)
+
+
+def print_findings(found: Any) -> None:
+    """Print what an audit found, for people."""
+    table = make_table("promise", "about", "people for whom it fails")
+    for check in found.checks:
+        table.add_row(str(check.principle), check.attribute or "everyone", f"{check.breaches:,}")
+    show(table)
+    identity = found.identity
+    alone = "some people look like nobody else"
+    others = f"everyone looks like at least {identity.smallest - 1} others"
+    lines = [
+        f"{found.people:,} people in {found.groups:,} groups; "
+        f"{others if identity.smallest > 1 else alone}."
+    ]
+    if found.max_belief is not None:
+        lines.append(
+            f"Largest belief in a sensitive value of anyone: {found.worst} "
+            f"= {found.max_belief:.1%}."
+        )
+    lines.append(
+        f"Identity: at most {float(identity.prosecutor):.2%} for one person, "
+        f"{float(identity.marketer):.2%} of people expected to be named rightly."
+    )
+    if identity.journalist is not None:
+        lines.append(
+            f"Seen from a population of {identity.population:,}: at most "
+            f"{float(identity.journalist):.4%} for one person."
+        )
+    lines += [f"{name}: {'kept' if good else 'NOT KEPT'}" for name, good in found.presets.items()]
+    if found.loss.ncp:
+        most = max(found.loss.per_attribute, key=found.loss.per_attribute.get)
+        lines.append(
+            f"Precision lost: {found.loss.ncp:.1%} (NCP: share of other values covered), "
+            f"most on {most}."
+        )
+    else:
+        lines.append("No precision lost: quasi-identifiers are exact.")
+    lines += [f"PROBLEM: {problem}" for problem in found.problems]
+    if found.problems:
+        lines.append("BREACH: do not publish this release.")
+    show("\n".join(lines))
+
+
+def refuse_outputs(
+    outputs: Sequence[Path | None],
+    *,
+    inputs: Sequence[Path],
+    release: Path | None = None,
+    overwrite: bool,
+) -> None:
+    """Check where files will go before any work: not over what was given, not into a release."""
+    for path in outputs:
+        if path is None:
+            continue
+        place = path.resolve()
+        if place in [given.resolve() for given in inputs]:
+            raise StoreError(
+                f"{path}: is what the command reads; it will not be written over.",
+                hint="Choose another name.",
+            )
+        if release is not None and place.is_relative_to(release.resolve()):
+            raise StoreError(
+                f"{path}: lies inside the release, but is not for the public.",
+                hint="Write it elsewhere.",
+            )
+        if path.is_dir():
+            raise StoreError(f"{path}: is a folder.", hint="Give the name of a file.")
+        if path.exists() and not overwrite:
+            raise StoreError(
+                f"{path}: exists already.", hint="Choose another name, or add --overwrite."
+            )

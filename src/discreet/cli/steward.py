@@ -1,0 +1,118 @@
+"""The steward's commands: inspect, publish, demo, plan-schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.app import Json, Overwrite, app
+from discreet.cli.screen import (
+    make_table,
+    print_findings,
+    print_json,
+    show,
+    refuse_outputs,
+    say_error,
+    working,
+)
+from discreet.errors import StoreError
+
+
+@app.command()
+def inspect(
+    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")],
+    plan: Annotated[
+        Path | None, typer.Option(help="Where to write the plan; default <name>.plan.toml here.")
+    ] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Propose a role and a type for every column, with reasons, and draft a plan to edit."""
+    from discreet.inspection import inspect_table
+    from discreet.store import write_file
+
+    target = plan or Path(f"{file.stem}.plan.toml")
+    refuse_outputs([target], inputs=[file], overwrite=overwrite)
+    with working(f"Reading {file.name}"):
+        found = inspect_table(file, target.absolute().parent)
+    write_file(target, lambda draft: draft.write_text(found.plan, encoding="utf-8"))
+    if json:
+        print_json({**found.to_dict(), "plan": str(target)})
+        return
+    table = make_table("column", "role", "type", "missing", "why")
+    for attribute in found.schema:
+        missing = f"{found.missing[attribute.name]:,}" if attribute.name in found.missing else ""
+        table.add_row(attribute.name, attribute.role, attribute.type, missing, attribute.reason)
+    show(table)
+    show(found.story)
+    show(f"Plan: {target}. Check the roles, then: discreet publish {target}")
+
+
+@app.command()
+def publish(
+    plan: Annotated[Path, typer.Argument(help="A plan as written by `discreet inspect`.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the release.")] = None,
+    format: Annotated[str | None, typer.Option(help="parquet or csv.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Make it repeatable; keep it secret.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write an audit page here.")] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Make the release a plan describes, verify it from disk, and say what was lost."""
+    from discreet.auditing import audit as examine
+    from discreet.methods import publish as make
+    from discreet.microdata import read
+    from discreet.plan import Plan, with_overrides
+
+    if format not in (None, "parquet", "csv"):
+        raise StoreError(f"--format {format}: give parquet or csv.")
+    wanted = with_overrides(Plan.read(plan), out, format, seed)  # type: ignore[arg-type]
+    refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
+    with working(f"Reading {wanted.source.name}"):
+        data = read(wanted.source, wanted.schema)
+    with working("Publishing"):
+        release = make(data, wanted.method, seed=wanted.seed)
+        release.write(wanted.folder, format=wanted.format, overwrite=overwrite)
+    try:
+        with working("Auditing"):
+            found = examine(wanted.folder, data)
+            if report is not None:
+                found.to_html(report)
+    except KeyboardInterrupt as error:
+        say_error(f"Interrupted while auditing. The release in {wanted.folder} is complete.")
+        raise typer.Exit(1) from error
+    if json:
+        intake = {"read": data.intake.read, "dropped": data.intake.dropped,
+                  "missing": data.intake.missing}  # fmt: skip
+        print_json({"release": str(wanted.folder), "intake": intake, **found.to_dict()})
+    else:
+        if data.intake.dropped:
+            show(f"{data.intake.dropped:,} of {data.intake.read:,} rows were left out: missing.")
+        print_findings(found)
+        show(f"Release: {wanted.folder}, verified from disk.")
+        if report is not None:
+            show(f"Report: {report} (yours; do not publish it).")
+    if not found.kept:
+        raise typer.Exit(1)
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where to leave the results.")] = Path("demo"),
+) -> None:
+    """Publish the embedded Adult table, audit it, and tell the story in numbers."""
+    from discreet.demo import run_demo
+
+    with working("Publishing Adult"):
+        story = run_demo(folder)
+    show(story)
+
+
+@app.command("plan-schema")
+def plan_schema() -> None:
+    """Print the JSON schema of plans, for editors that check while you type."""
+    from discreet.plan import plan_model
+
+    print_json(plan_model().model_json_schema())

@@ -1,0 +1,33 @@
+"""Experiments: each figure or table of a paper is a function with a name.
+
+To add one: write it in its paper's file, and one line in that file's ``EXPERIMENTS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from discreet.errors import SchemaError, name_closest
+from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.experiments.permutation import EXPERIMENTS as PERMUTATION
+
+REGISTRY: dict[str, Callable[[Settings], Outcome]] = {**PERMUTATION}
+
+
+def find_experiments(name: str) -> list[str]:
+    """Give the experiments of that name or, by a paper's name, all of that paper.
+
+    >>> find_experiments("permutation-k")
+    ['permutation-k']
+    """
+    found = [each for each in REGISTRY if each == name or each.startswith(f"{name}-")]
+    if name in REGISTRY:
+        return [name]
+    if not found:
+        raise SchemaError(
+            f"There is no experiment {name!r}.", hint=name_closest(name, list(REGISTRY))
+        )
+    return found
+
+
+__all__ = ["REGISTRY", "Claim", "Outcome", "Settings", "find_experiments"]

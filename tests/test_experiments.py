@@ -1,0 +1,96 @@
+"""Reproductions: every experiment runs, says what the paper says, and what was found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import discreet as dc
+from discreet.experiments import REGISTRY, Settings, find_experiments
+from discreet.experiments.bounded import Grouped, Swapped, choose_any
+from discreet.experiments.permutation import LOSS, group_all, losses
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_experiment_gives_a_table_a_chart_and_claims(name: str, tmp_path: Path) -> None:
+    outcome = REGISTRY[name](Settings(quick=True))
+    assert outcome.name == name
+    assert outcome.claims
+    assert outcome.table.height > 1
+    assert all(dtype.is_numeric() for dtype in outcome.table.dtypes)
+    json_file, chart = outcome.write(tmp_path)
+    assert json.loads(json_file.read_text())["claims"][0]["paper"]
+    assert "<svg" in chart.read_text()
+    if not {"overhead", "scaling"} & set(name.split("-")):  # those two read a clock
+        for claim in outcome.claims:
+            assert claim.holds or claim.why, claim
+
+
+def test_bounds_of_the_experiments_are_those_of_the_release() -> None:
+    """The same groups, once as a release asked in SQL, once as the experiments bound them."""
+    data = losses(["age", "sex"])
+    release = dc.publish(data, dc.Permutation(dc.KE(4, 100), objective="sum"), seed=5)
+    table = release.tables["permuted"]
+    made = Grouped.by(table["group"].to_numpy(), table[LOSS].to_numpy().astype(np.int64))
+    chosen = (table["age"] > 40).to_numpy()
+    answer = release.query("SELECT AVG(capital_loss) FROM release WHERE age > 40")
+    assert answer.high is not None
+    assert answer.low is not None
+    assert made.error(chosen, 1.0) == pytest.approx(answer.high - answer.low)
+
+
+def test_swapped_numbers_are_bounded_as_their_release_bounds_them() -> None:
+    data = losses(["age", "sex"])
+    release = dc.publish(data, dc.RankSwapping(dc.KE(4, 100)), seed=5)
+    table = release.tables["swapped"].join(
+        release.tables["windows"], left_on=LOSS, right_on="value", how="left"
+    )
+    answer = release.query("SELECT AVG(capital_loss) FROM release")
+    assert answer.high is not None
+    assert answer.low is not None
+    everyone = np.ones(data.n, dtype=bool)
+    made = Swapped(*(table[end].to_numpy().astype(np.int64) for end in ("low", "high")))
+    assert made.error(everyone, 1.0) == pytest.approx(answer.high - answer.low)
+    assert group_all(data, dc.KE(4, 100))["rank swapping"].error(everyone, 1.0) == pytest.approx(
+        answer.high - answer.low
+    )
+
+
+def test_the_papers_data_is_the_1427_people_with_a_loss() -> None:
+    data = losses()
+    values = data.to_polars()[LOSS]
+    assert (data.n, values.n_unique(), values.min(), values.max()) == (1427, 89, 155, 4356)
+    assert [int(chosen.sum()) for chosen in choose_any(data.n, 50, 3)] == [50, 50, 50]
+
+
+def test_a_paper_stands_for_all_its_experiments() -> None:
+    assert find_experiments("permutation") == [n for n in REGISTRY if n.startswith("permutation-")]
+    with pytest.raises(dc.DiscreetError, match="no experiment 'permutation-z'"):
+        find_experiments("permutation-z")
+
+
+def test_the_command_line_lists_and_runs_them(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from discreet.cli import main; main()", "reproduce"]
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    assert "permutation-range" in run().stdout
+    found = run("permutation-e", "--quick")
+    assert "the paper says" in found.stdout
+    assert (tmp_path / "reproduction" / "permutation-e.svg").exists()
+    outcome = json.loads(run("permutation-e", "--quick", "--json").stdout)[0]
+    assert pl.DataFrame(outcome["rows"]).columns[0] == "e"
+    refused = run("permutation-z")
+    assert refused.returncode == 2 and "no experiment" in refused.stderr
+    (tmp_path / "file").write_text("")
+    refused = run("permutation-e", "--quick", "--out", "file")
+    assert refused.returncode == 2 and "not a folder" in refused.stderr
