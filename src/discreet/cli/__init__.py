@@ -10,7 +10,10 @@ from collections.abc import Callable
 
 import typer
 
-from discreet.cli import steward, analyst, reviewer, researcher  # noqa: I001  (as --help lists them)
+# isort: off  (commands are listed in this order)
+from discreet.cli import analyst, researcher, reviewer, steward
+
+# isort: on
 from discreet.cli.app import app
 from discreet.cli.screen import say_error
 from discreet.errors import DiscreetError

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.app import Json, app
-from discreet.cli.screen import make_table, print_json, show, say_error, working
+from discreet.cli.screen import make_table, print_json, say_error, show, working
 from discreet.errors import QueryError
 
 

@@ -12,9 +12,9 @@ from discreet.cli.screen import (
     make_table,
     print_findings,
     print_json,
-    show,
     refuse_outputs,
     say_error,
+    show,
     working,
 )
 from discreet.errors import StoreError
