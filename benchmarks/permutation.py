@@ -36,8 +36,7 @@ def measure_runs(n: int, times: int) -> list[dict[str, Any]]:
 
         def work(objective: str = objective) -> None:
             xs = np.sort(values)
-            ranks = np.cumsum(np.append(0, xs[1:] != xs[:-1]))
-            cut_runs(xs, ranks, 10, 100, objective)  # type: ignore[arg-type]
+            cut_runs(xs, 10, 100, objective)  # type: ignore[arg-type]
 
         work()
         span = clock(work, times)
@@ -59,9 +58,8 @@ def measure_overlapping(n: int, times: int) -> list[dict[str, Any]]:
     rows = []
     for what, (values, k, e) in hard.items():
         xs = np.sort(values)
-        ranks = np.cumsum(np.append(0, xs[1:] != xs[:-1]))
-        interlock_runs(xs, ranks, k, e)
-        span = clock(lambda: interlock_runs(xs, ranks, k, e), times)  # noqa: B023
+        interlock_runs(xs, k, e)
+        span = clock(lambda: interlock_runs(xs, k, e), times)  # noqa: B023
         plain = clock(lambda: np.sort(values), times)  # noqa: B023
         rows.append({"what": f"max-overlapping, {what}", "n": len(xs), "seconds": span,
                      "against": "np.sort", "ratio": span / plain})  # fmt: skip

@@ -19,8 +19,7 @@ from discreet.partitioners.sorted_runs import cut_runs, interlock_runs
 def ranges(values: list[int], k: int, e: int, objective: str) -> list[int]:
     """The range of every run of the optimal partition."""
     xs = np.sort(np.array(values, dtype=np.int64))
-    ranks = np.unique(xs, return_inverse=True)[1].astype(np.int64)
-    starts = [*cut_runs(xs, ranks, k, e, objective).tolist(), len(xs)]  # type: ignore[arg-type]
+    starts = [*cut_runs(xs, k, e, objective).tolist(), len(xs)]  # type: ignore[arg-type]
     return [int(xs[b - 1] - xs[a]) for a, b in pairwise(starts)]
 
 
@@ -86,8 +85,7 @@ def test_optima_equal_brute_force(values: list[int], k: int, e: int) -> None:
 def interlocked(values: list[int], k: int, e: int) -> list[list[int]]:
     """The groups of the exact partition for the largest range."""
     xs = np.sort(np.array(values, dtype=np.int64))
-    ranks = np.unique(xs, return_inverse=True)[1].astype(np.int64)
-    labels = interlock_runs(xs, ranks, k, e)
+    labels = interlock_runs(xs, k, e)
     return [xs[labels == group].tolist() for group in range(labels.max() + 1)]
 
 

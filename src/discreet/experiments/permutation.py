@@ -19,7 +19,6 @@ from discreet.experiments.bounded import (
     SEED,
     Bools,
     Grouped,
-    Ints,
     Swapped,
     choose_ages,
     choose_any,
@@ -375,9 +374,9 @@ def scaling(settings: Settings) -> Outcome:
         values = np.random.default_rng(SEED).integers(155, 155 + 4 * n, n)
         row: dict[str, float] = {"people": n}
         for line in ("min sum", "min max", "max groups"):
-            cut_runs(*_rank(values[:100]), 4, 100, LINES[line])
+            cut_runs(np.sort(values[:100]), 4, 100, LINES[line])
             start = perf_counter()
-            cut_runs(*_rank(values), 4, 100, LINES[line])
+            cut_runs(np.sort(values), 4, 100, LINES[line])
             row[line] = perf_counter() - start
         rows.append(row)
     table = pl.DataFrame(rows)
@@ -394,11 +393,6 @@ def scaling(settings: Settings) -> Outcome:
         ),
         log=True,
     )  # fmt: skip
-
-
-def _rank(values: Ints) -> tuple[Ints, Ints]:
-    xs = np.sort(values)
-    return xs, np.cumsum(np.append(0, xs[1:] != xs[:-1]))
 
 
 EXPERIMENTS: dict[str, Callable[[Settings], Outcome]] = {

@@ -239,13 +239,13 @@ def _trace(starts, losts, behinds, parents, state, size):
 
 
 @compiled
-def share_out(counts, chain, ranks):
-    """Give each row of a sorted column the number of its group.
+def share_out(counts, chain):
+    """Give each row of a sorted column, with ``counts`` rows per value, the number of its group.
 
     Where two groups overlap, the later single values stay with the earlier group, as many as the
     chain says it keeps, and of a value of several people both groups get half.
     """
-    labels = np.empty(ranks.shape[0], np.int64)
+    labels = np.empty(counts.sum(), np.int64)
     kept = np.zeros(counts.shape[0], np.bool_)  # single values that stay with the earlier group
     for j in range(1, chain.shape[0]):
         left, at = chain[j, 1], chain[j - 1, 2]
@@ -254,16 +254,15 @@ def share_out(counts, chain, ranks):
                 kept[at] = True
                 left -= 1
             at -= 1
-    group, seen = 0, 0
-    for i in range(ranks.shape[0]):
-        rank = ranks[i]
-        seen = seen + 1 if i and ranks[i - 1] == rank else 0
-        while chain[group, 2] < rank:
+    group, row = 0, 0
+    for value in range(counts.shape[0]):
+        while chain[group, 2] < value:
             group += 1
-        labels[i] = group
-        if group + 1 < chain.shape[0] and chain[group + 1, 0] <= rank:
-            if counts[rank] == 1:
-                labels[i] = group if kept[rank] else group + 1
-            elif 2 * seen >= counts[rank]:
-                labels[i] = group + 1
+        both = group + 1 < chain.shape[0] and chain[group + 1, 0] <= value
+        first = counts[value]  # how many rows stay with the earlier group
+        if both:
+            first = (1 if kept[value] else 0) if first == 1 else (first + 1) // 2
+        for i in range(counts[value]):
+            labels[row] = group if i < first else group + 1
+            row += 1
     return labels

@@ -44,10 +44,10 @@ def partition_runs(
         labels = close_greedily(numbers, codes[shuffled], whole.domain.size, principle.k, e)
         return _gather(shuffled, labels)
     order = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    ranks = codes[order].astype(np.int64)
+    xs = numbers[codes[order]]
     if objective == "max-overlapping":
-        return _gather(order, interlock_runs(numbers[ranks], ranks, principle.k, e))
-    starts = cut_runs(numbers[ranks], ranks, principle.k, e, objective)
+        return _gather(order, interlock_runs(xs, principle.k, e))
+    starts = cut_runs(xs, principle.k, e, objective)
     return Partition(order, np.append(starts, data.n))
 
 
@@ -59,20 +59,17 @@ def _gather(order: NDArray[np.int32], labels: NDArray[np.int64]) -> Partition:
     )
 
 
-def cut_runs(
-    xs: NDArray[np.int64], ranks: NDArray[np.int64], k: int, e: int, objective: Objective
-) -> NDArray[np.int64]:
+def cut_runs(xs: NDArray[np.int64], k: int, e: int, objective: Objective) -> NDArray[np.int64]:
     """Give where the runs of an optimal partition of sorted values start.
 
     >>> xs = np.array([54, 55, 56, 65, 70, 75, 75, 80, 85])
-    >>> ranks = np.array([0, 1, 2, 3, 4, 5, 5, 6, 7])
-    >>> cut_runs(xs, ranks, 3, 0, "sum").tolist()
+    >>> cut_runs(xs, 3, 0, "sum").tolist()
     [0, 3, 6]
     """
     from discreet.kernels import runs
 
     cut = {"sum": runs.cut_for_sum, "max": runs.cut_for_max, "groups": runs.cut_for_count}
-    left = cut[objective](xs, ranks, k, e)
+    left = cut[objective](xs, k, e)
     starts, end = [], len(xs) - 1
     while end >= 0:
         starts.append(int(left[end]))
@@ -80,23 +77,20 @@ def cut_runs(
     return np.array(starts[::-1], dtype=np.int64)
 
 
-def interlock_runs(
-    xs: NDArray[np.int64], ranks: NDArray[np.int64], k: int, e: int
-) -> NDArray[np.int64]:
+def interlock_runs(xs: NDArray[np.int64], k: int, e: int) -> NDArray[np.int64]:
     """Give each of the sorted values its group in a partition of the least largest range.
 
-    >>> xs = np.array([1, 2, 3, 5, 5, 6, 6, 8])
-    >>> interlock_runs(xs, np.array([0, 1, 2, 3, 3, 4, 4, 5]), 4, 5).tolist()
+    >>> interlock_runs(np.array([1, 2, 3, 5, 5, 6, 6, 8]), 4, 5).tolist()
     [0, 0, 1, 0, 1, 0, 1, 1]
     """
     from discreet.kernels.overlap import chain_narrowly, share_out
 
-    starts = cut_runs(xs, ranks, k, e, "max")
+    starts = cut_runs(xs, k, e, "max")
     ends = np.append(starts[1:], len(xs)) - 1
-    first_of = np.flatnonzero(np.append(True, ranks[1:] != ranks[:-1]))
+    first_of = np.flatnonzero(np.append(True, xs[1:] != xs[:-1]))
     values, counts = xs[first_of], np.diff(np.append(first_of, len(xs)))
     reaching = np.searchsorted(values, values + e)
     chain = chain_narrowly(values, counts == 1, reaching, k, (xs[ends] - xs[starts]).max())
     if len(chain) == 0:  # overlap gains nothing
         return np.repeat(np.arange(len(starts)), ends - starts + 1)
-    return np.asarray(share_out(counts, chain, ranks))
+    return np.asarray(share_out(counts, chain))
