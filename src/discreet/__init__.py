@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from discreet.auditing import audit as audit
     from discreet.errors import DiscreetError as DiscreetError
     from discreet.groups import Groups as Groups
+    from discreet.methods import Anatomy as Anatomy
+    from discreet.methods import Angelization as Angelization
     from discreet.methods import Generalization as Generalization
     from discreet.methods import Permutation as Permutation
     from discreet.methods import RankSwapping as RankSwapping
@@ -55,7 +57,14 @@ _ROOMS = {
     "auditing": ("AuditReport", "audit"),
     "errors": ("DiscreetError",),
     "groups": ("Groups",),
-    "methods": ("Generalization", "Permutation", "RankSwapping", "publish"),
+    "methods": (
+        "Anatomy",
+        "Angelization",
+        "Generalization",
+        "Permutation",
+        "RankSwapping",
+        "publish",
+    ),
     "microdata": ("Microdata", "read"),
     "plan": ("Plan",),
     "principles": (

@@ -156,7 +156,7 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
             )
             for resource in manifest["resources"]
         }
-        unusable = [name for name in stored if not re.fullmatch(r"[a-z_]+", name)]
+        unusable = [name for name in stored if not re.fullmatch(r"[a-z_][a-z0-9_]*", name)]
         if unusable:
             raise StoreError(f"{unusable[0]!r} is not the name of a table.", hint=DAMAGED)
         release = Release(

@@ -25,12 +25,16 @@ Format = Literal["parquet", "csv"]
 class Transformation(StrEnum):
     """What was done to the values of an attribute."""
 
+    BATCHED = "batched"
+    """Counted in batches; each person's record refers to one."""
     EXACT = "exact"
     """Published as it is."""
     INTERVAL = "interval"
     """A range: the label, and its ends beside it as ``<name>_low`` and ``<name>_high``."""
     PERMUTED = "permuted"
     """Exact values, shuffled among the people of each group."""
+    SWAPPED = "swapped"
+    """Exact values, exchanged between people of near rank."""
     SET = "set"
     """A set of values under a label; which values, the label's entry in the manifest says."""
 

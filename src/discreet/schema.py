@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -87,7 +87,7 @@ class Attribute:
         if not self.name.strip() or UNUSABLE_NAME.search(self.name):
             raise SchemaError(
                 f"Column {self.name!r} has a name that tables and queries cannot carry.",
-                hint="Rename it: no quotes or line breaks, not * alone, not ^…$.",
+                hint="Rename it: no quotes or line breaks, no # in front, not * alone, not ^…$.",
                 subject=self,
             )
         if self.type is Type.ORDINAL and (not self.order or len(set(self.order)) < len(self.order)):
@@ -203,6 +203,10 @@ class Schema:
 
     def __len__(self) -> int:
         return len(self.attributes)
+
+    def only(self, names: Container[str]) -> Schema:
+        """The same without attributes that are not named."""
+        return Schema(tuple(a for a in self.attributes if a.name in names))
 
     def changed(self, *attributes: Attribute) -> Schema:
         """Give a schema with these attributes in place of those of the same name."""

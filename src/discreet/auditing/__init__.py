@@ -17,15 +17,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing.candidates import Candidates, find_candidates
+from discreet.auditing.comparison import compare, translate
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
-from discreet.domain import Domain, reduce_column
+from discreet.auditing.joins import JoinedCells, join_views
 from discreet.errors import SchemaError, name_closest
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.principles.base import Principle, demands
 from discreet.principles.proximity import Proximity
 from discreet.release import Promise, Release
-from discreet.schema import Role
+from discreet.verify import read_classes
 
 if TYPE_CHECKING:
     from discreet.evaluate.loss import Loss
@@ -64,6 +65,8 @@ class AuditReport:
     proximity: dict[str, list[tuple[str, float]]]
     """Per numeric sensitive attribute: within which distance, and the worst chance of being so
     near to somebody's number."""
+    joined: JoinedCells | None
+    """What several tables give away together; ``None`` where there is one."""
     rows: NDArray[np.int64]
     findings: list[str]
     """What is wrong with the release itself, whoever is in it."""
@@ -162,47 +165,75 @@ def audit(
         release = load(release)
     _refuse_other_table(release, data)
     wanted = [_find_preset(name) for name in presets or []]
-    found = find_candidates(release, data)
-    seen = found.of >= 0
-    if not seen.any():
+    views = [find_candidates(classes, data) for classes in read_classes(release)]
+    if not any((found.of >= 0).any() for found in views):
         raise SchemaError(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
         )
-    members = Groups.of_people(found.records)
-    candidates = np.where(seen, found.records[found.of], 0)
-    bags = {name: found.believe(name) for name in release.schema.sensitive}
-    checks, breached = [], np.zeros(data.n, dtype=bool)
-    for part, name in demands(principle or release.promise.principle, release.schema.sensitive):
-        good = part.admits(members if name is None else bags[name])
-        failing = seen & ~good[found.of]
-        if name is not None or found.classes.boxes is not None:
-            # who knows everybody's quasi-identifiers may tell which of several groups it is
-            alone = found.admits_each(part.admits(found.bags[name]))
-            failing |= seen & ~alone[found.of]
-        checks.append(Check(part, name, int(failing.sum())))
-        breached |= failing
-    identity = measure_identity(candidates[seen], population)
-    beliefs = {name: _spread(found, bag.largest / bag.sizes) for name, bag in bags.items()}
-    worst = max((_worst(bag) for bag in bags.values()), default=None)
+    candidates = np.min([_spread(found, found.records) for found in views], axis=0)
+    judged = principle or release.promise.principle
+    checks, breached = _check(views, judged, release.schema.sensitive, data.n)
+    identity = measure_identity(candidates[candidates > 0], population)
+    beliefs, truths, worst = _believe(views, data)
     return AuditReport(
         people=data.n,
-        records=found.classes.table.height,
-        groups=found.classes.count,
+        records=views[0].classes.table.height,
+        groups=views[0].classes.count,
         promise=release.promise,
         checks=checks,
         identity=identity,
         presets={preset.name: preset.admits(identity.smallest) for preset in wanted},
         beliefs=beliefs,
-        truths={name: _believe_truth(found, bag, data, name) for name, bag in bags.items()},
+        truths=truths,
         candidates=candidates,
         breached=breached,
         worst=worst,
-        loss=weigh_loss(release, data, found.classes),
-        proximity=_measure_proximity(found),
-        findings=[*findings, *_compare(found, data), *_compare_kept(found, data)],
+        loss=weigh_loss(data, *(found.classes for found in views)),
+        proximity=_measure_proximity(views),
+        joined=join_views(views, data),
+        findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )
+
+
+def _check(
+    views: list[Candidates], principle: Principle, sensitive: list[str], n: int
+) -> tuple[list[Check], NDArray[np.bool_]]:
+    """Count the people for whom each part of a principle fails, in any table."""
+    checks, breached = [], np.zeros(n, dtype=bool)
+    for part, name in demands(principle, sensitive):
+        failing = np.zeros(n, dtype=bool)
+        for found in views:
+            seen, classes = found.of >= 0, found.classes
+            if not classes.mixes or name is None:
+                believed = Groups.of_people(found.records) if name is None else found.believe(name)
+                failing |= seen & ~part.admits(believed)[found.of]
+            if name is not None or classes.boxes is not None:
+                # who knows everybody's quasi-identifiers may tell which of several groups it is
+                alone = found.admits_each(classes.admits(part, name))
+                failing |= seen & ~alone[found.of]
+        checks.append(Check(part, name, int(failing.sum())))
+        breached |= failing
+    return checks, breached
+
+
+def _believe(
+    views: list[Candidates], data: Microdata
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]], Fraction | None]:
+    """Measure the largest belief in any value, and in the true one, from the most telling table."""
+    beliefs: dict[str, NDArray[np.float64]] = {}
+    truths: dict[str, NDArray[np.float64]] = {}
+    worst: Fraction | None = None
+    for found in views:
+        for name in found.release.schema.sensitive:
+            bag = found.believe(name)
+            largest = _spread(found, bag.largest / bag.sizes)
+            truth = _believe_truth(found, bag, data, name)
+            beliefs[name] = np.maximum(beliefs.get(name, largest), largest)
+            truths[name] = np.maximum(truths.get(name, truth), truth)
+            worst = max(worst or Fraction(0), _worst(bag))
+    return beliefs, truths, worst
 
 
 def _refuse_other_table(release: Release, data: Microdata) -> None:
@@ -224,93 +255,15 @@ def _refuse_other_table(release: Release, data: Microdata) -> None:
             )
 
 
-def _compare(found: Candidates, data: Microdata) -> list[str]:
-    """Find where the release is not what it says it made of this very table."""
-    if found.classes.boxes is None:
-        return _compare_exact(found, data)
-    several = int(found.several.sum())
-    if several:
-        return [f"boxes overlap: {several} people are covered by more than one group"]
-    findings = []
-    covered = np.bincount(found.group_of[found.of >= 0], minlength=found.classes.count)
-    wrong = int((covered != found.classes.sizes).sum())
-    if wrong:
-        findings.append(f"{wrong} groups have not as many records as people they cover")
-    for name in found.release.schema.sensitive if not wrong else []:
-        published = found.bags[name]
-        own = _translate(data, name, published.domain)
-        theirs = Groups.from_labels(
-            found.group_of[own >= 0], own[own >= 0], published.domain, count=found.classes.count
-        )
-        if (own < 0).any() or not (
-            np.array_equal(theirs.codes, published.codes)
-            and np.array_equal(theirs.weights, published.weights)
-            and np.array_equal(theirs.offsets, published.offsets)
-        ):
-            findings.append(f"the published values of {name} are not those of the people covered")
-    return findings
-
-
-def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
-    """Hold the published people and values, as two multisets, against those of the microdata."""
-    findings = []
-    people = np.bincount(found.of[found.of >= 0], minlength=len(found.sets))
-    if int(found.records.sum()) != found.classes.table.height or (people != found.records).any():
-        findings.append("the published quasi-identifiers are not those of the people")
-    for name in found.release.schema.sensitive:
-        bags = found.bags[name]
-        own = _translate(data, name, bags.domain)
-        if not _has_counts(own, bags.whole):
-            findings.append(f"the published values of {name} are not those of the people")
-            continue
-        findings += _compare_groups(found, name, own)
-    return findings
-
-
-def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> list[str]:
-    """Whoever can be in one group only must find their value there; and not in their own row."""
-    bags = found.bags[name]
-    size = bags.domain.size
-    alone = (found.of >= 0) & ~found.several
-    keys, theirs = np.unique(found.group_of[alone] * size + own[alone], return_counts=True)
-    there = bags.owners * size + bags.codes
-    at = np.minimum(np.searchsorted(there, keys), len(there) - 1)
-    if ((there[at] != keys) | (bags.weights[at] < theirs)).any():
-        return [f"values of {name} are in groups to which the people who have them do not belong"]
-    if not found.classes.shuffled:
-        return []
-    unique = alone & (found.records[found.of] == 1)
-    shown = found.shown_to(unique)
-    column = reduce_column(found.classes.table[name], found.release.schema[name])
-    published = column.encode(None)[0][shown]
-    share = bags.weights[np.searchsorted(there, found.group_of[unique] * size + own[unique])]
-    chance = share / bags.sizes[found.group_of[unique]]
-    hits, expected = int((published == own[unique]).sum()), float(chance.sum())
-    if hits > expected + 6 * np.sqrt(float((chance * (1 - chance)).sum())) + 1e-9:
-        return [f"{hits} people stand beside their own {name}; chance would give {expected:.0f}"]
-    return []
-
-
-def _compare_kept(found: Candidates, data: Microdata) -> list[str]:
-    """Columns published unchanged must hold what the microdata holds, and nothing else."""
-    findings = []
-    for attribute in found.release.schema.having(Role.OTHER):
-        name = attribute.name
-        codes, domain = reduce_column(found.classes.table[name], attribute).encode(None)
-        counts = np.bincount(codes, minlength=domain.size)
-        if not _has_counts(_translate(data, name, domain), counts):
-            findings.append(f"the published values of {name} are not those of the people")
-    return findings
-
-
 def _find_preset(name: str) -> Preset:
     if name not in PRESETS:
         raise SchemaError(f"There is no preset {name!r}.", hint=name_closest(name, list(PRESETS)))
     return PRESETS[name]
 
 
-def _spread(found: Candidates, per_set: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(found.of >= 0, per_set[found.of], 0.0)
+def _spread(found: Candidates, per_set: NDArray[Any]) -> NDArray[Any]:
+    """Give everybody what their candidate set has; 0 to those without."""
+    return np.where(found.of >= 0, per_set[found.of], 0)
 
 
 def _worst(bags: Groups) -> Fraction:
@@ -319,14 +272,17 @@ def _worst(bags: Groups) -> Fraction:
     return max(Fraction(int(bags.largest[g]), int(bags.sizes[g])) for g in near)
 
 
-def _measure_proximity(found: Candidates) -> dict[str, list[tuple[str, float]]]:
+def _measure_proximity(views: list[Candidates]) -> dict[str, list[tuple[str, float]]]:
     """Measure over all groups, as somebody may know which one a person is in."""
-    bags = {n: found.bags[n] for n in found.release.schema.sensitive}
-    return {
-        name: _near(bag)
-        for name, bag in bags.items()
-        if bag.domain.attribute.type.numeric and not bag.domain.missing
-    }
+    worst: dict[str, list[tuple[str, float]]] = {}
+    for found in views:
+        for name in found.release.schema.sensitive:
+            bag = found.bags[name]
+            if bag.domain.attribute.type.numeric and not bag.domain.missing:
+                near = _near(bag)
+                both = zip(worst.get(name, near), near, strict=True)
+                worst[name] = [(reach, max(a, b)) for (reach, a), (_, b) in both]
+    return worst
 
 
 def _near(bags: Groups) -> list[tuple[str, float]]:
@@ -341,18 +297,6 @@ def _near(bags: Groups) -> list[tuple[str, float]]:
     return found
 
 
-def _translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:
-    """Give everyone's own value as a code of the published domain; -1 if it is not published."""
-    return domain.find(data.domains[name].texts)[data.codes[name]]
-
-
-def _has_counts(own: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
-    """Whether people's own codes are, as a multiset, what was published."""
-    return bool((own >= 0).all()) and np.array_equal(
-        np.bincount(own, minlength=len(counts)), counts
-    )
-
-
 def _believe_truth(
     found: Candidates, bags: Groups, data: Microdata, name: str
 ) -> NDArray[np.float64]:
@@ -360,7 +304,7 @@ def _believe_truth(
 
     Where records are exact and several groups may be a person's, the most telling of them counts.
     """
-    own = _translate(data, name, bags.domain)
+    own = translate(data, name, bags.domain)
     if found.classes.boxes is not None:
         return _look_up(bags, found.of, own)
     groups = found.bags[name]

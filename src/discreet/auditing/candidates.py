@@ -18,7 +18,7 @@ from discreet.extents import read_extents
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.release import Release
-from discreet.verify import Classes, read_classes
+from discreet.verify import Classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,13 @@ class Candidates:
     records: NDArray[np.int64]
     """Per candidate set how many records may be a person's."""
     classes: Classes
-    release: Release
     first: NDArray[np.int64] | None = None
     """Where records are exact, per candidate set the first row of the table that shows it."""
+
+    @property
+    def release(self) -> Release:
+        """What these candidates were read from: the release, as far as one table shows it."""
+        return self.classes.release
 
     @cached_property
     def bags(self) -> dict[str | None, Groups]:
@@ -93,16 +97,16 @@ class Candidates:
         return Groups(offsets, codes, weights, bags.domain, bags.whole)
 
 
-def find_candidates(release: Release, data: Microdata) -> Candidates:
-    """Match every person of the microdata with the groups of a release."""
-    classes = read_classes(release)
+def find_candidates(classes: Classes, data: Microdata) -> Candidates:
+    """Match every person of the microdata with the groups that one table shows."""
+    release = classes.release
     if classes.boxes is None:
         return _find_exact(release, data, classes)
     people, person_of = _distinct_people(data, release.schema.quasi_identifiers)
     pairs = _match(release, data, classes.boxes, people)
     sets, set_of = _gather_sets(pairs, len(people))
     records = np.array([int(classes.sizes[list(groups)].sum()) for groups in sets], dtype=np.int64)
-    return Candidates(set_of[person_of], sets, records, classes, release)
+    return Candidates(set_of[person_of], sets, records, classes)
 
 
 def _find_exact(release: Release, data: Microdata, classes: Classes) -> Candidates:
@@ -130,7 +134,6 @@ def _find_exact(release: Release, data: Microdata, classes: Classes) -> Candidat
         [sets[s] for s in set_of[shown_somewhere]],
         found[shown_somewhere],
         classes,
-        release,
         first[shown_somewhere],
     )
 

@@ -37,6 +37,9 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         say_error("Interrupted. Nothing half-written was left behind.")
         code = INTERRUPTED
+    except BrokenPipeError:  # whoever reads us has seen enough
+        sys.stdout = None  # type: ignore[assignment]
+        code = 0
     except OSError as error:
         say_error(f"{error.filename or 'standard output'}: {error.strerror or error}.")
         code = 2

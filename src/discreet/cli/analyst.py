@@ -43,11 +43,12 @@ def query(
     published = load(release)
     if sql is None:
         with published.prepare() as prepared:
-            for question in _read_questions():
+            for line, question in enumerate(_read_questions(), start=1):
                 try:
                     _print_answer(prepared.query(question), json)
                 except QueryError as error:
                     if not sys.stdin.isatty():
+                        error.message = f"Question {line}: {error.message}"
                         raise
                     say_error(str(error))
         return
@@ -61,6 +62,9 @@ def query(
 
 def _read_questions() -> Iterator[str]:
     """Read one question per line, asking for it on a terminal, until the end or Ctrl-D."""
+    if sys.stdin is None:
+        raise QueryError("There is no question.", hint="Give it after the release's folder.")
+    sys.stdin.reconfigure(encoding="utf-8-sig", errors="replace")  # type: ignore[union-attr]
     lines: Iterator[str] = sys.stdin
     if sys.stdin.isatty():
         import readline  # noqa: F401  (lines can then be edited and called back)
@@ -71,12 +75,13 @@ def _read_questions() -> Iterator[str]:
                     yield input("discreet> ")
 
         lines = prompt()
-    yield from (line.strip() for line in lines if line.strip())
+    yield from (line.strip() for line in lines if line.strip() and not line.startswith("--"))
 
 
 def _print_answer(answer: Any, json: bool) -> None:
     if json:
-        print_json({"rows": answer.frame.to_dicts(), "sql": answer.sql})
+        asked = {"tables": answer.tables, "sql": answer.sql}
+        print_json({"rows": answer.frame.to_dicts(), **asked})
         return
     table = make_table(
         *answer.query.group_by, "what", "estimate", "at least", "at most", "std. error"
@@ -86,6 +91,7 @@ def _print_answer(answer: Any, json: bool) -> None:
             cells = [_show_number(row[name]) for name in aggregate.names]
             table.add_row(*(str(row[g]) for g in answer.query.group_by), aggregate.alias, *cells)
     show(table)
+    show(f"From {' and '.join(answer.tables)}.")
 
 
 def _show_number(cell: Any) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from discreet.cli.app import Json, app
 from discreet.cli.screen import make_table, print_json, show, working
+from discreet.errors import StoreError
 
 
 def _complete_experiment(incomplete: str) -> list[str]:
@@ -34,11 +35,17 @@ def reproduce(
     from discreet.experiments import REGISTRY, Settings, find_experiments
 
     if name is None:
+        listed = {each: (run.__doc__ or "").splitlines()[0] for each, run in REGISTRY.items()}
+        if json:
+            print_json(listed)
+            return
         table = make_table("experiment", "shows")
-        for each, run in REGISTRY.items():
-            table.add_row(each, (run.__doc__ or "").splitlines()[0])
+        for each, shows in listed.items():
+            table.add_row(each, shows)
         show(table)
         return
+    if out.exists() and not out.is_dir():
+        raise StoreError(f"{out}: is not a folder.", hint="Give another --out.")
     outcomes = []
     for each in find_experiments(name):
         with working(each):

@@ -33,10 +33,10 @@ def working(what: str) -> Iterator[None]:
 
 
 def print_json(value: Any) -> None:
-    """Print plain values for other programs."""
+    """Print plain values for other programs; dates as text."""
     import json
 
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 def make_table(*columns: str) -> Any:

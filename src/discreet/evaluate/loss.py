@@ -37,12 +37,13 @@ def measure_loss(release: Release, data: Microdata) -> Loss:
     >>> measure_loss(exact, data).ncp
     0.0
     """
-    return weigh_loss(release, data, read_classes(release))
+    return weigh_loss(data, *read_classes(release))
 
 
-def weigh_loss(release: Release, data: Microdata, classes: Classes) -> Loss:
-    """Measure the same from groups that were read already."""
-    sizes, n = classes.sizes, len(classes.labels)
+def weigh_loss(data: Microdata, *views: Classes) -> Loss:
+    """Measure the same from groups that were read already: in the table that shows most."""
+    classes = max(views, key=lambda view: len(view.release.schema.quasi_identifiers))
+    release, sizes, n = classes.release, classes.sizes, len(classes.labels)
     per_attribute = dict.fromkeys(release.schema.quasi_identifiers, 0.0)
     extents = {} if classes.boxes is None else read_extents(release, data, classes.boxes)
     for name, extent in extents.items():

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from discreet.errors import StoreError
 from discreet.store import write_file
 
 
@@ -60,9 +59,6 @@ class Outcome:
 
     def write(self, folder: Path) -> list[Path]:
         """Write the JSON and, where charts can be drawn, the chart; give the files."""
-        if folder.exists() and not folder.is_dir():
-            raise StoreError(f"{folder}: is not a folder.", hint="Give another --out.")
-        folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
         target = folder / f"{self.name}.json"
         write_file(target, lambda draft: draft.write_text(text, encoding="utf-8"))

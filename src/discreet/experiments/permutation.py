@@ -160,8 +160,9 @@ def arbitrary_queries(settings: Settings) -> Outcome:
         f"quasi-identifiers, one 4-diverse partition of {int(labels.max()) + 1} groups",
         table, "(upper - lower) / truth",
         (
-            Claim("generalized: over twice the truth, and never falling",
-                  f"at least {_percent(least)}", least > 2),
+            Claim("generalized: over twice the truth, however many people",
+                  f"{_percent(least)} to {_percent(table['generalized'].max())}: the whole range "
+                  "of losses over their mean, whatever the boxes", least > 2),
             Claim("permuted: falls fast with the number of people",
                   f"from {_percent(table['permuted'][0])} to "
                   f"{_percent(table['permuted'][-1])}",
@@ -202,8 +203,8 @@ def _state_far_below(table: pl.DataFrame, others: list[str]) -> Claim:
         best < rest / 2,
         ""
         if best < rest / 2
-        else "A window reaches (k,e) on both sides of a number and is twice "
-        "as wide as a group; how the paper bounds swapped numbers it does not say.",
+        else "Bounds of swapped numbers add up person by person and do not narrow as a query takes "
+        "more of a group; how the paper bounds them it does not say.",
     )
 
 
@@ -276,7 +277,7 @@ def correlation(settings: Settings) -> Outcome:
         row["4-diverse"] = mean_error(Grouped.by(labels, values), values, chosen)
         rows.append({"noise in years": noise, **row})
     table = pl.DataFrame(rows)
-    best = float(table["min sum"].max())  # type: ignore[arg-type]
+    diverse = float(table["4-diverse"].max())  # type: ignore[arg-type]
     return Outcome(
         "permutation-correlation",
         "Figure 12: error of range queries by how closely the loss follows age",
@@ -285,8 +286,10 @@ def correlation(settings: Settings) -> Outcome:
         table, "(upper - lower) / truth",
         (
             _state_far_below(table, ["random", "rank swapping"]),
-            Claim("the optimizing algorithms hardly depend on the correlation",
-                  f"min sum at most {_percent(best)}", best < 0.05),
+            Claim("l-diverse groups lose much where the loss follows age closely, and else are "
+                  "as good as the optimizing algorithms", f"4-diverse at most {_percent(diverse)}",
+                  diverse > 0.1, "" if diverse > 0.1 else "Mondrian keeps most ages apart, and a "
+                  "span of ages then takes whole groups, whose sum is exact."),
         ),
     )  # fmt: skip
 
@@ -305,7 +308,7 @@ def _sweep(letter: str, figure: int, cases: list[tuple[int, KE]]) -> Outcome:
     n = 1_427
     data = draw_people(n)
     table = _compare(letter, ((at, data, ke, _thirty_years) for at, ke in cases))
-    rise = float(table["min sum"][-1] - table["min sum"][0])
+    first, last = float(table["min sum"][0]), float(table["min sum"][-1])
     return Outcome(
         f"permutation-{letter}",
         f"Figure {figure}: error of range queries by {letter}",
@@ -314,8 +317,14 @@ def _sweep(letter: str, figure: int, cases: list[tuple[int, KE]]) -> Outcome:
         table, "(upper - lower) / truth",
         (
             _state_far_below(table, ["random", "rank swapping"]),
-            Claim(f"the optimizing algorithms are flat in {letter}",
-                  f"min sum rises by {rise:.2%} of the truth", rise < 0.05),
+            Claim(f"the optimizing algorithms hardly lose with larger {letter}",
+                  f"min sum from {_percent(first)} to {_percent(last)}", last < 1.5 * first,
+                  "" if last < 1.5 * first else {
+                      "k": "A group of 1,427 evenly spread people holds some 19 different numbers "
+                      "over e = 50; from there on k decides how wide it is.",
+                      "e": "On evenly spread numbers a group is about e wide, and so are its "
+                      "bounds; the paper does not say how many of its numbers are equal.",
+                  }[letter]),
         ),
     )  # fmt: skip
 
@@ -344,15 +353,20 @@ def overhead(settings: Settings) -> Outcome:
                 row[f"span {span}"] = rewritten / plain
         rows.append(row)
     table = pl.DataFrame(rows)
-    most = float(table.select(pl.max_horizontal(pl.exclude("people")).max()).item())
+    least, most = (
+        float(table.select(pick(pl.exclude("people"))).to_series().sort()[end])
+        for pick, end in ((pl.min_horizontal, 0), (pl.max_horizontal, -1))
+    )
     return Outcome(
         "permutation-overhead",
         "Figures 15 and 16: time of the rewritten query over that of the plain one",
         "census, age and income, (20,0) by min sum, in DuckDB",
         table, "rewritten / plain",
         (
-            Claim("the rewritten query takes about 4 times as long", f"at most {most:.1f} times",
-                  most <= 5, "" if most <= 5 else "On small tables planning a join dominates."),
+            Claim("the rewritten query takes about 4 times as long",
+                  f"{least:.1f} to {most:.1f} times", least >= 3 and most <= 5,
+                  "" if least >= 3 and most <= 5 else "One join with the help table by group and "
+                  "hits instead of the paper's two; on small tables planning it counts most."),
         ),
     )  # fmt: skip
 
@@ -388,7 +402,7 @@ def scaling(settings: Settings) -> Outcome:
         table, "seconds",
         (
             Claim("O(n²), measured to 2,000 people",
-                  f"O(n log n): ten times the people take {growth:.0f} times as long", growth < 25,
+                  f"ten times the people take {growth:.0f} times as long", growth > 50,
                   "The same optimum by a running minimum is linear after sorting."),
         ),
         log=True,

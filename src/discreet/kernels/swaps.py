@@ -11,9 +11,10 @@ TRIES = 16
 
 @compiled
 def pair_up(turns, low, high, rng):
-    """Give each rank its partner; who finds none keeps to itself.
+    """Give each rank its partner, which may be itself.
 
-    A partner is drawn until one is free; after some tries the free ones are counted out.
+    A partner is drawn until one is free; after some tries the free ones are counted out. Drawing
+    oneself must be possible: otherwise the number shown would be known not to be one's own.
     """
     n = turns.shape[0]
     partner = np.full(n, -1, np.int64)
@@ -21,7 +22,6 @@ def pair_up(turns, low, high, rng):
         here = turns[t]
         if partner[here] >= 0:
             continue
-        partner[here] = here
         chosen = -1
         for _ in range(TRIES):
             there = rng.integers(low[here], high[here] + 1)
@@ -35,6 +35,5 @@ def pair_up(turns, low, high, rng):
                     free += 1
                     if rng.integers(0, free) == 0:
                         chosen = there
-        if chosen >= 0:
-            partner[here], partner[chosen] = chosen, here
+        partner[here], partner[chosen] = chosen, here
     return partner

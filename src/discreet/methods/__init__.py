@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.errors import SchemaError
+from discreet.methods.angelization import Anatomy, Angelization
 from discreet.methods.generalization import Generalization
 from discreet.methods.permutation import Permutation
 from discreet.methods.rank_swapping import RankSwapping
@@ -12,7 +13,8 @@ from discreet.microdata import Microdata
 from discreet.release import Method, Release
 
 REGISTRY: dict[str, type[Method]] = {
-    method.title: method for method in (Generalization, Permutation, RankSwapping)
+    method.title: method
+    for method in (Generalization, Angelization, Anatomy, Permutation, RankSwapping)
 }
 
 
@@ -27,4 +29,12 @@ def publish(data: Microdata, method: Method, *, seed: int | None = None) -> Rele
     return method.publish(data, np.random.default_rng(seed))
 
 
-__all__ = ["REGISTRY", "Generalization", "Permutation", "RankSwapping", "publish"]
+__all__ = [
+    "REGISTRY",
+    "Anatomy",
+    "Angelization",
+    "Generalization",
+    "Permutation",
+    "RankSwapping",
+    "publish",
+]

@@ -22,19 +22,27 @@ LONGEST_SET = 12
 
 
 def blur(
-    data: Microdata, partition: Partition, names: list[str], categories: Categories
+    data: Microdata,
+    partition: Partition,
+    names: list[str],
+    categories: Categories,
+    known: dict[str, Recoding] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Recoding]]:
-    """Give one row per group with the extents of the named attributes, and how to read them."""
+    """Give one row per group with the extents of the named attributes, and how to read them.
+
+    Labels ``known`` from another table of the same release keep their meaning.
+    """
     columns: dict[str, pl.Series] = {}
     recodings: dict[str, Recoding] = {}
     for name in names:
         domain, codes = data.domains[name], data.codes[name][partition.order]
+        labels = dict(known[name].labels) if known and name in known else {}
         if categories == "ancestor" and domain.taxonomy is not None:
-            made, recodings[name] = _blur_to_ancestor(domain, codes, partition)
+            made, recodings[name] = _blur_to_ancestor(domain, codes, partition, labels)
         elif domain.attribute.type.ordered:
             made, recodings[name] = _blur_to_interval(domain, codes, partition)
         else:
-            made, recodings[name] = _blur_to_set(domain, codes, partition)
+            made, recodings[name] = _blur_to_set(domain, codes, partition, labels)
         for column, series in zip(recodings[name].columns(name), made, strict=True):
             taken = {other.casefold() for other in (*data.codes, *columns) if other != name}
             if column.casefold() in taken:
@@ -93,14 +101,22 @@ def _write_interval(domain: Domain, low: int, high: int, absent: bool) -> str:
 
 
 def _blur_to_set(
-    domain: Domain, codes: NDArray[np.int32], partition: Partition
+    domain: Domain,
+    codes: NDArray[np.int32],
+    partition: Partition,
+    labels: dict[str, list[str]],
 ) -> tuple[list[pl.Series], Recoding]:
     which, sets = _find_sets(domain, codes, partition)
-    labels: dict[str, list[str]] = {}
     texts_of = domain.texts
+    label_of = {tuple(members): label for label, members in labels.items()}
+    names = []
     for members in sets:
-        labels[_free(_write_set(domain, members), labels)] = [texts_of[code] for code in members]
-    texts = pl.Series(list(labels), dtype=pl.Enum(list(labels)))
+        inside = tuple(texts_of[code] for code in members)
+        if inside not in label_of:
+            label_of[inside] = _free(_write_set(domain, members), labels)
+            labels[label_of[inside]] = list(inside)
+        names.append(label_of[inside])
+    texts = pl.Series(names, dtype=pl.Enum(list(labels)))
     recoding = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
     return [texts.gather(which)], recoding
 
@@ -151,14 +167,16 @@ def _write_set(domain: Domain, members: list[int]) -> str:
 
 
 def _blur_to_ancestor(
-    domain: Domain, codes: NDArray[np.int32], partition: Partition
+    domain: Domain,
+    codes: NDArray[np.int32],
+    partition: Partition,
+    labels: dict[str, list[str]],
 ) -> tuple[list[pl.Series], Recoding]:
     """Publish lowest common ancestors; a label stands for all leaves below its node."""
     tree = domain.taxonomy
     assert tree is not None
     low, high = _extent(codes, partition)
     pairs, which = np.unique(low.astype(np.int64) * domain.size + high, return_inverse=True)
-    labels: dict[str, list[str]] = {}
     names = []
     for pair in pairs:
         first, last = int(pair) // domain.size, int(pair) % domain.size

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.methods.exact import find_number, lay_out, require_ke
 from discreet.microdata import Microdata
 from discreet.partitioners.wholes import whole_of
-from discreet.release import Method, Promise, Release
+from discreet.release import Method, Promise, Recoding, Release, Transformation
 from discreet.windows import Windows, build_windows
 
 SWAPPED, WINDOWS = "swapped", "windows"
@@ -50,8 +50,9 @@ class RankSwapping(Method):
     [54, 55, 56, 65, 70, 75]
 
     **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
-    numbers possible, spread over at least e. It does not bound how likely each is, and does not
-    hide who is in the table.
+    numbers possible, spread over at least e: everyone may have kept their number, or exchanged
+    it with anybody of the window. It does not bound how likely each is (the audit takes all in a
+    window as equally likely, which they are not), and does not hide who is in the table.
     """
 
     title: ClassVar[str] = "rank-swapping"
@@ -69,6 +70,7 @@ class RankSwapping(Method):
         principle.require(whole)
         shown = _swap(data.codes[name], whole.whole, Windows.around(whole, principle), rng)
         table, recodings = lay_out(data, name, shown, {})
+        recodings[name] = Recoding(Transformation.SWAPPED)
         return Release(
             method=self.title,
             parameters=self.parameters(),

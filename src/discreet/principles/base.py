@@ -71,6 +71,26 @@ class Principle(ABC):
         """A size below which no bag can satisfy the principle."""
         return 1
 
+    @property
+    def singles(self) -> int | None:
+        """So many values, each once and none near another, satisfy it, and so do more of them.
+
+        ``None`` if it takes more than that.
+        """
+        return None
+
+    def cover(self, whole: Groups) -> int:
+        """The most people of a table whose values are too near to stand in one such bag."""
+        return int(whole.largest[0])
+
+    @property
+    def mixed(self) -> Principle | None:
+        """What bags must satisfy so that any mixture of them satisfies this principle.
+
+        A principle that is closed under union is its own. ``None`` if there is no such thing.
+        """
+        return self if self.monotone else None
+
     def rules(self, whole: Groups) -> list[Rule] | None:  # noqa: ARG002
         """Say the same for kernels, or ``None`` if it takes more than a histogram."""
         return None
@@ -141,6 +161,22 @@ class All(Principle):
     def least(self) -> int:
         """The largest of the parts' least sizes."""
         return max(part.least for part in self.members)
+
+    @property
+    def singles(self) -> int | None:
+        """The most any part needs, if that is enough for every part."""
+        needed = [part.singles for part in self.members]
+        return None if None in needed else max(n for n in needed if n is not None)
+
+    def cover(self, whole: Groups) -> int:
+        """The most over all parts."""
+        return max(part.cover(whole) for part in self.members)
+
+    @property
+    def mixed(self) -> Principle | None:
+        """Every part's."""
+        parts = [part.mixed for part in self.members]
+        return None if None in parts else All(tuple(part for part in parts if part is not None))
 
     @property
     def promise(self) -> str:

@@ -75,6 +75,11 @@ class DistinctDiversity(Principle):
         return [Rule(DISTINCT, self.l)]
 
     @property
+    def singles(self) -> int:
+        """l different values."""
+        return self.least
+
+    @property
     def promise(self) -> str:
         """In words."""
         return f"At least {self.l} different sensitive values are possible for every person."
@@ -130,6 +135,11 @@ class FrequencyDiversity(Principle):
 
         a, b = ratio(self.l).as_integer_ratio()
         return [Rule(SHARE, a, b)] if fits(max(a, b), int(whole.sizes[0])) else None
+
+    @property
+    def singles(self) -> int:
+        """l different values."""
+        return self.least
 
     @property
     def promise(self) -> str:
@@ -203,6 +213,11 @@ class EntropyDiversity(Principle):
         return math.ceil(ratio(self.l))
 
     @property
+    def singles(self) -> int:
+        """l different values."""
+        return self.least
+
+    @property
     def promise(self) -> str:
         """In words."""
         return f"Every group is at least as mixed as {self.l} equally frequent sensitive values."
@@ -271,6 +286,11 @@ class RecursiveDiversity(Principle):
         return [Rule(RECURSIVE, a, b, self.l)] if fits(max(a, b), n) else None
 
     @property
+    def singles(self) -> int:
+        """As many as make 1 < c·(m - l + 1)."""
+        return self.l + math.floor(1 / ratio(self.c))
+
+    @property
     def promise(self) -> str:
         """In words."""
         return (
@@ -332,6 +352,11 @@ class AlphaK(Principle):
         if not fits(max(p, q), int(whole.sizes[0])):
             return None
         return [Rule(SIZE, self.k), Rule(SHARE, q, p)]
+
+    @property
+    def singles(self) -> int:
+        """k, or as many as make one no more than α."""
+        return self.least
 
     @property
     def promise(self) -> str:

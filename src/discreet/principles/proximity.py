@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -143,6 +143,28 @@ class Proximity(Principle):
     def least(self) -> int:
         """A value and m - 1 others outside its neighbourhood."""
         return self.m
+
+    @property
+    def singles(self) -> int:
+        """A value and m - 1 others outside its neighbourhood."""
+        return self.m
+
+    def cover(self, whole: Groups) -> int:
+        """The fullest one-sided neighbourhood."""
+        return int(self.largest_cover(whole)[0])
+
+    @property
+    def mixed(self) -> Proximity:
+        """Bags that satisfy (ε, 2m) give (ε, m) however they are mixed.
+
+        Proof. Let y be any number, and take the part of a bag that lies in y's neighbourhood. Those
+        not above y: let x be the largest of them. The lower end of x's neighbourhood is no higher
+        than that of y's, so x's own neighbourhood holds them all: at most 1/2m of the bag. Those
+        not below y: the same with the smallest. So y's neighbourhood holds at most 1/m of every
+        bag, and then of every mixture. ∎ (For absolute, relative and asymmetric neighbourhoods:
+        the argument needs only that both ends move up with the number.)
+        """
+        return replace(self, m=2 * self.m)
 
     @property
     def promise(self) -> str:

@@ -48,6 +48,15 @@ class KAnonymity(Principle):
         """Exactly k."""
         return self.k
 
+    @property
+    def singles(self) -> int:
+        """Exactly k."""
+        return self.k
+
+    def cover(self, whole: Groups) -> int:  # noqa: ARG002
+        """Anybody may stand beside anybody."""
+        return 1
+
     def rules(self, whole: Groups) -> list[Rule]:  # noqa: ARG002
         """The size, nothing else."""
         from discreet.kernels.rules import SIZE

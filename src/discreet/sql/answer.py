@@ -9,6 +9,7 @@ import polars as pl
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
+from discreet.sql.angelized import rewrite_angelized
 from discreet.sql.generalized import rewrite_generalized
 from discreet.sql.parse import Query, parse
 from discreet.sql.permuted import rewrite_permuted
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 MOST_WRITTEN = 20_000
 DIALECTS = ("duckdb", "postgres", "spark")
 REWRITERS = {
+    "anatomy": rewrite_angelized,
+    "angelization": rewrite_angelized,
     "generalization": rewrite_generalized,
     "permutation": rewrite_permuted,
     "rank-swapping": rewrite_swapped,
@@ -40,6 +43,8 @@ class Answer:
     query: Query
     frame: pl.DataFrame
     sql: str
+    tables: list[str]
+    """The tables of the release that were asked."""
 
     def _single(self, ending: str) -> float | None:
         if len(self.query.aggregates) != 1 or self.frame.height != 1 or self.query.group_by:
@@ -123,7 +128,14 @@ def ask(release: Release, text: str, engine: str | None = None) -> Answer:
             f"There is no engine for {engine!r}.", hint="Give postgresql://user@host/database."
         )
     sql, frame = run(tree, release.tables, needed)
-    return Answer(query, name_columns(query, frame), sql)
+    return Answer(query, name_columns(query, frame), sql, list_tables(tree, release))
+
+
+def list_tables(tree: exp.Expr, release: Release) -> list[str]:
+    """Give the release's tables that a statement reads, people's own table first."""
+    read = {table.name for table in tree.find_all(exp.Table)}
+    found = [name for name in release.tables if name in read]
+    return sorted(found, key=lambda name: name == "batches")
 
 
 def name_columns(query: Query, frame: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,7 @@ the help table is not joined at all. Every other question goes to DuckDB; the an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Self
@@ -17,16 +18,25 @@ from numpy.typing import NDArray
 from sqlglot import exp, select
 
 from discreet.domain import reduce_column
-from discreet.schema import Type
-from discreet.sql.answer import Answer, name_columns, rewrite
+from discreet.schema import Attribute, Type
+from discreet.sql.answer import Answer, list_tables, name_columns, rewrite
 from discreet.sql.engines.duckdb import Session
 from discreet.sql.parse import Query
-from discreet.sql.trees import column
+from discreet.sql.trees import case, column
 
 if TYPE_CHECKING:
     from discreet.release import Release
 
 PLACE = "#place"
+Kind = type[pl.DataType]
+KINDS: dict[str, Callable[[Kind], tuple[Kind, Kind, Kind, Kind]]] = {
+    "COUNT": lambda _: (pl.Int64, pl.Int64, pl.Int64, pl.Int32),
+    "SUM": lambda number: (pl.Float64, number, number, pl.Float64),
+    "AVG": lambda _: (pl.Float64, pl.Float64, pl.Float64, pl.Float64),
+    "MIN": lambda number: (pl.Float64, number, number, pl.Null),
+    "MAX": lambda number: (pl.Float64, number, number, pl.Null),
+}
+"""The types of an answer, as DuckDB gives them."""
 
 
 class Prepared:
@@ -54,7 +64,7 @@ class Prepared:
         text = self._session.write(tree)
         if frame is None:
             frame = self._session.run(text, needed)
-        return Answer(query, name_columns(query, frame), text)
+        return Answer(query, name_columns(query, frame), text, list_tables(tree, self.release))
 
     def close(self) -> None:
         """Let go of the tables."""
@@ -126,11 +136,18 @@ class PermutedIndex:
             return None
         chosen = self.choose(conditions)
         found = bound_groups(chosen, self.starts, self.numbers, self.prefix, *self.moments)
-        row: dict[str, float | int | None] = {}
+        number = pl.Float64 if self._attribute.type is Type.DECIMAL else pl.Int64
+        made = []
         for aggregate in query.aggregates:
             parts = self._state(aggregate.function, *found)
-            row.update(zip(aggregate.names, parts, strict=True))
-        return pl.DataFrame([row])
+            kinds = KINDS[aggregate.function](number)
+            cells = zip(aggregate.names, parts, kinds, strict=True)
+            made += [pl.Series(name, [part], dtype=kind) for name, part, kind in cells]
+        return pl.DataFrame(made)
+
+    @property
+    def _attribute(self) -> Attribute:
+        return self._release.schema[self._release.schema.sensitive[0]]
 
     def choose(self, conditions: list[tuple[str, exp.Expr]]) -> NDArray[np.bool_]:
         """Say which rows pass all of some conditions, each on one column."""
@@ -154,7 +171,7 @@ class PermutedIndex:
 
     def _pass(self, name: str, condition: exp.Expr) -> NDArray[np.bool_]:
         """Ask DuckDB, whose condition it is, which values of a column pass it."""
-        passes = exp.Coalesce(this=exp.Paren(this=condition.copy()), expressions=[exp.false()])
+        passes = case(condition.copy(), exp.true(), exp.false())  # as WHERE reads it
         tree = select(passes.as_("passes")).from_(exp.to_identifier(f"#{name}", quoted=True))
         text = self._session.write(tree.order_by(column(PLACE)))
         if text not in self._passing:
@@ -169,7 +186,7 @@ class PermutedIndex:
             return hits, hits, hits, 0
         if hits == 0:
             return None, None, None, None
-        attribute = self._release.schema[self._release.schema.sensitive[0]]
+        attribute = self._attribute
         scale = 10 ** (attribute.decimals or 0)
         ends = [end / scale if attribute.type is Type.DECIMAL else end for end in found[:6]]
         sum_low, sum_high, min_low, min_high, max_low, max_high = ends

@@ -18,3 +18,21 @@ def double(expression: exp.Expr) -> exp.Expr:
 def number(value: int) -> exp.Expr:
     """A number written out."""
     return exp.Literal.number(value)
+
+
+def add_up(expression: exp.Expr) -> exp.Expr:
+    """The sum of an expression."""
+    return exp.Sum(this=expression)
+
+
+def case(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Expr:
+    """One of two expressions."""
+    return exp.case().when(condition, yes).else_(no)
+
+
+def named_table(name: str, alias: str | None = None) -> exp.Table:
+    """A table, quoted whatever it is called."""
+    table = exp.Table(this=exp.to_identifier(name, quoted=True))
+    if alias is not None:
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+    return table

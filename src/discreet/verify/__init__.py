@@ -6,17 +6,22 @@ To add a form of release: one file that reads it, one line below.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from discreet.errors import PromiseError, StoreError
 from discreet.principles.base import demands
 from discreet.release import Release
+from discreet.verify.angelized import read_angelized
 from discreet.verify.classes import Classes
 from discreet.verify.generalized import read_generalized
 from discreet.verify.permuted import read_permuted
 from discreet.verify.swapped import read_swapped
 
-READERS = {
+READERS: dict[str, Callable[[Release], list[Classes]]] = {
+    "anatomy": read_angelized,
+    "angelization": read_angelized,
     "generalization": read_generalized,
     "permutation": read_permuted,
     "rank-swapping": read_swapped,
@@ -25,23 +30,22 @@ READERS = {
 
 def verify(release: Release) -> None:
     """Raise if a group of the release, as published, breaks the promise."""
-    classes = read_classes(release)
-    for part, name in demands(release.promise.principle, release.schema.sensitive):
-        groups = classes.bags(name)
-        good = part.admits(groups)
-        if not good.all():
-            worst = int(np.flatnonzero(~good)[0])
-            about = f" of {name}" if name else ""
-            raise PromiseError(
-                f"{part} is broken in {int((~good).sum())} of {classes.count} groups{about}; the "
-                f"first is group {worst} with {int(groups.sizes[worst])} people.",
-                hint="Do not publish this release.",
-                subject=release,
-            )
+    for classes in read_classes(release):
+        for part, name in demands(release.promise.principle, release.schema.sensitive):
+            good = classes.admits(part, name)
+            if not good.all():
+                worst = int(np.flatnonzero(~good)[0])
+                about = f" of {name}" if name else ""
+                raise PromiseError(
+                    f"{part} is broken in {int((~good).sum())} of {classes.count} groups{about}; "
+                    f"the first is group {worst} with {int(classes.sizes[worst])} people.",
+                    hint="Do not publish this release.",
+                    subject=release,
+                )
 
 
-def read_classes(release: Release) -> Classes:
-    """Read the groups of a release of any form this verifier knows."""
+def read_classes(release: Release) -> list[Classes]:
+    """Read the groups of a release of any form, once per table that shows people."""
     if release.method not in READERS:
         raise StoreError(
             f"There is no way to examine a release by {release.method!r}.",

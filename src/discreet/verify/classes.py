@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.domain import reduce_column
 from discreet.errors import StoreError
 from discreet.groups import Groups
+from discreet.principles.base import Principle
 from discreet.release import Release
 
 
@@ -27,8 +28,11 @@ class Classes:
     boxes: pl.DataFrame | None
     """Per group one of its records, where a group shows one box; else each record shows itself."""
 
-    shuffled: ClassVar[bool] = True
-    """Whether a record shows each value of its group's bag with the same chance."""
+    repeats: ClassVar[int | None] = 1
+    """How many times as often as by chance people may show their own value; ``None`` where records
+    show no value."""
+    mixes: ClassVar[bool] = False
+    """Whether a group's bag is a mixture of others, which are judged instead of it."""
 
     @property
     def count(self) -> int:
@@ -39,6 +43,10 @@ class Classes:
     def sizes(self) -> NDArray[np.int64]:
         """Records per group."""
         return np.bincount(self.labels, minlength=self.count)
+
+    def admits(self, part: Principle, name: str | None) -> NDArray[np.bool_]:
+        """Say of each group whether a principle holds for it."""
+        return part.admits(self.bags(name))
 
     def bags(self, name: str | None) -> Groups:
         """Give what may be a group's values of a sensitive attribute; unnamed, its people only."""

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from discreet.domain import MISSING, reduce_column
 from discreet.errors import StoreError
@@ -14,23 +15,18 @@ from discreet.schema import Attribute
 from discreet.verify.classes import Classes, take_table
 
 
-def read_generalized(release: Release) -> Classes:
+def read_generalized(release: Release) -> list[Classes]:
     """Number the groups by the boxes people see, not by the class column the publisher wrote.
 
     Rows of one class must show one box; two classes that show the same box are one group to
     everyone outside.
     """
-    columns = [
-        column
-        for name in release.schema.quasi_identifiers
-        for column in release.recodings[name].columns(name)
-    ]
+    columns = box_columns(release)
     exact = [n for n in release.schema.names if n not in release.schema.quasi_identifiers]
     declared = {"class", *columns, *exact}
     table = take_table(release, {"generalized"}, "generalized", declared)
     classes = table["class"].to_numpy()
     is_first = np.append(True, classes[1:] != classes[:-1])
-    starts = np.flatnonzero(is_first)
     for column in columns:
         cells = table[column]
         same = cells.eq_missing(cells.shift(1)).to_numpy() | is_first
@@ -40,16 +36,31 @@ def read_generalized(release: Release) -> Classes:
                 f"The table 'generalized' is not a generalization: row {row + 1} differs from its "
                 f"class {classes[row]} in {column!r}."
             )
-    runs = table[starts]
+    number, boxes = number_boxes(release, table[np.flatnonzero(is_first)])
+    return [Classes(release, table, number[np.cumsum(is_first) - 1], boxes)]
+
+
+def box_columns(release: Release) -> list[str]:
+    """Give the columns that show the boxes of a release."""
+    return [
+        column
+        for name in release.schema.quasi_identifiers
+        for column in release.recodings[name].columns(name)
+    ]
+
+
+def number_boxes(release: Release, rows: pl.DataFrame) -> tuple[NDArray[np.int64], pl.DataFrame]:
+    """Number the distinct boxes among rows; give each row's number and one row per box."""
     for name in release.schema.quasi_identifiers:
         ends = release.recodings[name].columns(name)[1:]
         if ends:
-            _refuse_finer_labels(release.schema[name], runs.select(name, *ends).unique())
-    number = runs.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
+            _refuse_finer_labels(release.schema[name], rows.select(name, *ends).unique())
+    columns = box_columns(release)
+    number = rows.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
     number -= 1
     first = np.empty(int(number.max()) + 1, dtype=np.int64)
     first[number] = np.arange(len(number))
-    return Classes(release, table, number[np.cumsum(is_first) - 1], runs[first])
+    return number, rows[first]
 
 
 def _refuse_finer_labels(attribute: Attribute, labels: pl.DataFrame) -> None:

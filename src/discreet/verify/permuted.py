@@ -10,7 +10,7 @@ from discreet.release import Release
 from discreet.verify.classes import Classes, take_table
 
 
-def read_permuted(release: Release) -> Classes:
+def read_permuted(release: Release) -> list[Classes]:
     """Take groups as numbered, and hold the help table against the permuted one."""
     columns = {"group", *release.schema.names}
     names = {"permuted", "help"}
@@ -23,4 +23,4 @@ def read_permuted(release: Release) -> Classes:
     if not helped.equals(build_help(table["group"], table[sensitive], release.schema[sensitive])):
         raise StoreError("The help table is not the one that follows from the permuted table.")
     labels = table["group"].rank("dense").to_numpy().astype(np.int64) - 1
-    return Classes(release, table, labels, None)
+    return [Classes(release, table, labels, None)]

@@ -20,7 +20,7 @@ from discreet.windows import build_windows
 class Shown(Classes):
     """People by the number they show; their own is any in its window."""
 
-    shuffled: ClassVar[bool] = False
+    repeats: ClassVar[int | None] = 4  # late ones find few partners left
 
     def bags(self, name: str | None) -> Groups:
         """Give all numbers in the window of each shown one."""
@@ -39,7 +39,7 @@ class Shown(Classes):
         return Groups(offsets, inside.astype(np.int32), counts[inside], domain, counts)
 
 
-def read_swapped(release: Release) -> Classes:
+def read_swapped(release: Release) -> list[Classes]:
     """Group people by the number shown, and hold the windows against the swapped table."""
     table = take_table(release, {"swapped", "windows"}, "swapped", set(release.schema.names))
     principle = release.promise.principle
@@ -53,4 +53,4 @@ def read_swapped(release: Release) -> Classes:
     ):
         raise StoreError("The windows are not those that follow from the swapped table.")
     labels, _ = reduce_column(table[sensitive.name], sensitive).encode(None)
-    return Shown(release, table, labels.astype(np.int64), None)
+    return [Shown(release, table, labels.astype(np.int64), None)]

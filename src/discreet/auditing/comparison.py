@@ -1,0 +1,123 @@
+"""Comparison: is the release what it says it made of this very microdata?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.auditing.candidates import Candidates
+from discreet.domain import Domain, reduce_column
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.schema import Role
+
+
+def compare(found: Candidates, data: Microdata) -> list[str]:
+    """Find where the release is not what it says it made of this very table."""
+    exact = found.classes.boxes is None
+    findings = _compare_exact(found, data) if exact else _compare_boxes(found, data)
+    return [*findings, *_compare_kept(found, data)]
+
+
+def _compare_boxes(found: Candidates, data: Microdata) -> list[str]:
+    """Hold the records and values of each box against the people it covers."""
+    several = int(found.several.sum())
+    if several:
+        return [f"boxes overlap: {several} people are covered by more than one group"]
+    findings = []
+    covered = np.bincount(found.group_of[found.of >= 0], minlength=found.classes.count)
+    wrong = int((covered != found.classes.sizes).sum())
+    if wrong:
+        findings.append(f"{wrong} groups have not as many records as people they cover")
+    for name in found.release.schema.sensitive if not wrong else []:
+        published = found.bags[name]
+        own = translate(data, name, published.domain)
+        if found.classes.mixes:
+            if not _has_counts(own, published.whole) or _is_foreign(found, own, published):
+                findings.append(f"the published values of {name} are not those of the people")
+            continue
+        theirs = Groups.from_labels(
+            found.group_of[own >= 0], own[own >= 0], published.domain, count=found.classes.count
+        )
+        if (own < 0).any() or not (
+            np.array_equal(theirs.codes, published.codes)
+            and np.array_equal(theirs.weights, published.weights)
+            and np.array_equal(theirs.offsets, published.offsets)
+        ):
+            findings.append(f"the published values of {name} are not those of the people covered")
+    return findings
+
+
+def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
+    """Hold the published people and values, as two multisets, against those of the microdata."""
+    findings = []
+    people = np.bincount(found.of[found.of >= 0], minlength=len(found.sets))
+    if int(found.records.sum()) != found.classes.table.height or (people != found.records).any():
+        findings.append("the published quasi-identifiers are not those of the people")
+    for name in found.release.schema.sensitive:
+        bags = found.bags[name]
+        own = translate(data, name, bags.domain)
+        if not _has_counts(own, bags.whole):
+            findings.append(f"the published values of {name} are not those of the people")
+            continue
+        findings += _compare_groups(found, name, own)
+    return findings
+
+
+def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> list[str]:
+    """Whoever can be in one group only must find their value there; and not in their own row."""
+    bags = found.bags[name]
+    size = bags.domain.size
+    alone = (found.of >= 0) & ~found.several
+    keys, theirs = np.unique(found.group_of[alone] * size + own[alone], return_counts=True)
+    there = bags.owners * size + bags.codes
+    at = np.minimum(np.searchsorted(there, keys), len(there) - 1)
+    if ((there[at] != keys) | (bags.weights[at] < theirs)).any():
+        return [f"values of {name} are in groups to which the people who have them do not belong"]
+    repeats = found.classes.repeats
+    if repeats is None:
+        return []
+    unique = alone & (found.records[found.of] == 1)
+    shown = found.shown_to(unique)
+    column = reduce_column(found.classes.table[name], found.release.schema[name])
+    published = column.encode(None)[0][shown]
+    share = bags.weights[np.searchsorted(there, found.group_of[unique] * size + own[unique])]
+    chance = share / bags.sizes[found.group_of[unique]]
+    chance = np.minimum(chance * repeats, 1)
+    hits, expected = int((published == own[unique]).sum()), float(chance.sum())
+    if hits > expected + 6 * np.sqrt(float((chance * (1 - chance)).sum())) + 1e-9:
+        found_here = f"{hits} people stand beside their own {name}"
+        return [f"{found_here}; chance would give at most {expected:.0f}"]
+    return []
+
+
+def _compare_kept(found: Candidates, data: Microdata) -> list[str]:
+    """Columns published unchanged must hold what the microdata holds, and nothing else."""
+    findings = []
+    for attribute in found.release.schema.having(Role.OTHER):
+        name = attribute.name
+        codes, domain = reduce_column(found.classes.table[name], attribute).encode(None)
+        counts = np.bincount(codes, minlength=domain.size)
+        if not _has_counts(translate(data, name, domain), counts):
+            findings.append(f"the published values of {name} are not those of the people")
+    return findings
+
+
+def _is_foreign(found: Candidates, own: NDArray[np.int64], bags: Groups) -> bool:
+    """Whether somebody's own value is in no batch that their box refers to."""
+    size = bags.domain.size
+    seen = found.of >= 0
+    wanted = found.group_of[seen] * size + own[seen]
+    return not np.isin(wanted, bags.owners * size + bags.codes).all()
+
+
+def translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:
+    """Give everyone's own value as a code of the published domain; -1 if it is not published."""
+    return domain.find(data.domains[name].texts)[data.codes[name]]
+
+
+def _has_counts(own: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
+    """Whether people's own codes are, as a multiset, what was published."""
+    return bool((own >= 0).all()) and np.array_equal(
+        np.bincount(own, minlength=len(counts)), counts
+    )

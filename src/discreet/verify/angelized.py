@@ -1,0 +1,145 @@
+"""Reading angelized releases: boxes per marginal, each person's value in a batch.
+
+One view per generalized table. What is believed about the people of a box is a mixture of the
+batches its records refer to; whoever knows more may tell the batch, so each of them is judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import reduce_column
+from discreet.errors import StoreError
+from discreet.groups import Groups
+from discreet.principles.base import Principle
+from discreet.release import Release, Transformation
+from discreet.verify.classes import Classes
+from discreet.verify.generalized import box_columns, number_boxes
+
+BATCHES, GENERALIZED = "batches", "generalized"
+FINE = 2**40
+"""Shares of a mixture are rounded to so many parts where exact ones do not fit 64 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes(Classes):
+    """The boxes of one generalized table, and the batches its records refer to."""
+
+    mixes: ClassVar[bool] = True
+    repeats: ClassVar[int | None] = None
+
+    batch: NDArray[np.int64]
+    """Per record its batch, numbered from 0."""
+    held: Groups
+    """The bag of each batch."""
+
+    def admits(self, part: Principle, name: str | None) -> NDArray[np.bool_]:
+        """A box is good if every batch it refers to is, for then every mixture is."""
+        if name is None:
+            alike = np.full(self.count, self.boxes is not None)  # exact records are told apart
+            return alike & part.admits(self.bags(None))
+        if part.mixed is None:
+            return part.admits(self.bags(name))
+        bad = ~part.mixed.admits(self.held)
+        spoilt = np.zeros(self.count, dtype=bool)
+        np.logical_or.at(spoilt, self.labels, bad[self.batch])
+        return ~spoilt
+
+    def bags(self, name: str | None) -> Groups:
+        """Mix the batches of each box in the proportion of its records (Equation 2)."""
+        return Groups.of_people(self.sizes) if name is None else self._mixture
+
+    @cached_property
+    def references(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The distinct pairs of box and batch, and how many records each has."""
+        pairs, counts = np.unique(self.labels * self.held.count + self.batch, return_counts=True)
+        return pairs // self.held.count, pairs % self.held.count, counts
+
+    @cached_property
+    def _mixture(self) -> Groups:
+        box, batch, records = self.references
+        held, lengths = self.held, self.held.distinct[batch]
+        at = np.repeat(held.offsets[batch] - np.cumsum(lengths) + lengths, lengths)
+        entry = np.arange(int(lengths.sum())) + at
+        unit = _common_units(box, held.sizes[batch], self.count)
+        parts = unit[box] // held.sizes[batch]  # of a record, that go to each of its batch
+        weight = np.repeat(records * parts, lengths) * held.weights[entry]
+        size = held.domain.size
+        keys = np.repeat(box, lengths) * size + held.codes[entry]
+        cells, inverse = np.unique(keys, return_inverse=True)
+        weights = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(weights, inverse, weight)
+        offsets = np.searchsorted(cells // size, np.arange(self.count + 1))
+        return Groups(offsets, (cells % size).astype(np.int32), weights, held.domain, held.whole)
+
+
+def _common_units(
+    box: NDArray[np.int64], sizes: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """Give each box a number of parts that all its batches divide, if 64 bits hold it."""
+    units = np.ones(count, dtype=np.int64)
+    for group, size in np.unique(np.stack([box, sizes], 1), axis=0).tolist():
+        units[group] = np.lcm(units[group], size) if units[group] < FINE else FINE
+    return np.where(units < FINE, units, FINE)
+
+
+def read_angelized(release: Release) -> list[Classes]:
+    """Read the batches once, then the boxes of every generalized table."""
+    titles = [title for title in release.tables if title != BATCHES]
+    expected = [GENERALIZED, *(f"{GENERALIZED}_{i + 2}" for i in range(len(titles) - 1))]
+    if BATCHES not in release.tables or titles != expected:
+        raise StoreError(
+            f"A release by {release.method} has the tables {[BATCHES, *expected]}, not "
+            f"{list(release.tables)}."
+        )
+    numbers, held = _read_batches(release)
+    return [_read_boxes(release, title, numbers, held) for title in titles]
+
+
+def _read_batches(release: Release) -> tuple[NDArray[np.int64], Groups]:
+    table = release.tables[BATCHES]
+    names = release.schema.sensitive
+    if len(names) != 1 or table.columns != ["batch", names[0], "count"]:
+        raise StoreError("The table 'batches' has the columns batch, sensitive value and count.")
+    whole = all(table[c].dtype.is_integer() and not table[c].null_count()
+                for c in ("batch", "count"))  # fmt: skip
+    if not whole or table.height == 0 or int(table["count"].min()) < 1:  # type: ignore[arg-type]
+        raise StoreError("The table 'batches' has batches and counts that are not whole numbers.")
+    codes, domain = reduce_column(table[names[0]], release.schema[names[0]]).encode(None)
+    numbers, owners = np.unique(table["batch"].to_numpy(), return_inverse=True)
+    keys = owners.astype(np.int64) * domain.size + codes
+    order = np.argsort(keys)
+    if (np.diff(keys[order]) == 0).any():
+        raise StoreError("The table 'batches' lists a value of a batch twice.")
+    counts = table["count"].to_numpy().astype(np.int64)[order]
+    offsets = np.searchsorted(owners[order], np.arange(len(numbers) + 1))
+    everyone = np.zeros(domain.size, dtype=np.int64)
+    np.add.at(everyone, codes[order], counts)
+    return numbers, Groups(offsets, codes[order].astype(np.int32), counts, domain, everyone)
+
+
+def _read_boxes(release: Release, title: str, numbers: NDArray[np.int64], held: Groups) -> Classes:
+    table = release.tables[title]
+    (sensitive,) = release.schema.sensitive
+    known = release.schema.quasi_identifiers
+    names = [n for n in known if n in table.columns]
+    view = replace(release, schema=release.schema.only([*names, sensitive]))
+    if sorted(table.columns) != sorted([*box_columns(view), "batch"]) or not names:
+        raise StoreError(f"The table {title!r} has undeclared columns, or lacks some.")
+    batch = np.searchsorted(numbers, table["batch"].to_numpy())
+    if (numbers[np.minimum(batch, len(numbers) - 1)] != table["batch"].to_numpy()).any():
+        raise StoreError(f"The table {title!r} refers to a batch that is not there.")
+    if not np.array_equal(np.bincount(batch, minlength=len(numbers)), held.sizes):
+        raise StoreError(f"The table {title!r} has not as many records per batch as it holds.")
+    exact = {view.recodings[name].transformation is Transformation.EXACT for name in names}
+    if exact == {True, False}:
+        raise StoreError(f"The table {title!r} mixes exact and generalized columns.")
+    if exact == {True}:
+        return Boxes(view, table, batch.astype(np.int64), None, batch.astype(np.int64), held)
+    labels, boxes = number_boxes(view, table)
+    return Boxes(view, table, labels, boxes, batch.astype(np.int64), held)

@@ -1,0 +1,341 @@
+"""Angelization and anatomy: what is refused, what is asked, what is attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations, product
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.groups import Groups
+from discreet.partitioners.batches import make_batches
+from discreet.partitioners.mondrian import mondrian
+from discreet.release import Method
+from samples import microdata
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dc.Angelization(dc.KAnonymity(2), k=1), "published as they are"),
+        (lambda: dc.Angelization(dc.KAnonymity(2), k=5, exact=True), "published as they are"),
+        (lambda: dc.Angelization(dc.KAnonymity(2), marginals=[]), "marginals is empty"),
+        (lambda: dc.Angelization(dc.KAnonymity(2), batches="best"), "give one of direct"),
+        (lambda: dc.Angelization(dc.KAnonymity(2), categories="x"), "categories"),
+        (lambda: dc.Anatomy(dc.KAnonymity(2), batches="best"), "give one of direct"),
+    ],
+)
+def test_methods_that_make_no_sense_are_refused(make: object, message: str) -> None:
+    with pytest.raises(dc.DiscreetError, match=message):
+        make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (dc.Angelization(dc.FrequencyDiversity(2), marginals=[["agee"]]), "not a quasi-identifier"),
+        (dc.Angelization(dc.FrequencyDiversity(2), marginals=[["pay"]]), "is empty"),
+        (dc.Angelization(dc.FrequencyDiversity(2), marginals=[["age"], ["age"]]), "twice"),
+        (dc.Angelization(dc.FrequencyDiversity(9)), "cannot be kept"),
+        (dc.Angelization(dc.TCloseness(0.3), batches="direct"), "more than different values"),
+        (dc.Angelization(dc.Proximity(5, 2)), "cannot be kept"),
+        (dc.Anatomy(dc.KAnonymity(2) & dc.FrequencyDiversity(2)), "tell people apart"),
+        (dc.Angelization(dc.FrequencyDiversity(2, on="age")), "not sensitive"),
+    ],
+)
+def test_what_a_table_does_not_allow_is_refused(method: Method, message: str) -> None:
+    frame = pl.DataFrame({"age": range(20), "pay": [1, 2, 3, 4] * 5})
+    data = microdata(frame, ["age"], ["pay"])
+    with pytest.raises(dc.DiscreetError, match=message):
+        dc.publish(data, method)
+
+
+def test_one_sensitive_attribute_and_no_kept_columns() -> None:
+    frame = pl.DataFrame({"age": range(20), "pay": [1, 2, 3, 4] * 5, "place": ["a", "b"] * 10})
+    method = dc.Angelization(dc.FrequencyDiversity(2), k=2)
+    with pytest.raises(dc.DiscreetError, match="exactly one sensitive"):
+        dc.publish(microdata(frame, ["age"], ["pay", "place"]), method)
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"], keep=["place"])
+    with pytest.raises(dc.DiscreetError, match="no table for it"):
+        dc.publish(dc.read(frame, schema), method)
+    renamed = frame.select("pay", Batch="age")
+    with pytest.raises(dc.DiscreetError, match="needs for itself"):
+        dc.publish(microdata(renamed, ["Batch"], ["pay"]), method)
+
+
+values = st.lists(st.integers(0, 5), min_size=4, max_size=24)
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=values, q=st.integers(1, 4), how=st.sampled_from(["direct", "anatomize"]))
+def test_small_batches_hold_different_values(values: list[int], q: int, how: str) -> None:
+    data = microdata(pl.DataFrame({"age": range(len(values)), "pay": values}), ["age"], ["pay"])
+    buckets = mondrian(data, dc.KAnonymity(2))
+    rng = np.random.default_rng(1)
+    principle = dc.DistinctDiversity(q)
+    if len(values) // q < max(map(values.count, values)):
+        with pytest.raises(dc.DiscreetError, match="different values"):
+            make_batches(data, "pay", principle, how, buckets, rng)  # type: ignore[arg-type]
+        return
+    batches = make_batches(data, "pay", principle, how, buckets, rng)  # type: ignore[arg-type]
+    for g in range(batches.count):
+        held = data.codes["pay"][batches.rows(g)]
+        assert len(held) >= q and len(set(held.tolist())) == len(held)
+    assert sorted(batches.order.tolist()) == list(range(len(values)))
+
+
+NUMBERS = st.lists(st.integers(1, 40), min_size=1, max_size=6)
+SIDES = st.sampled_from([0, 3, 7, (2, 5), (6, 0)])
+
+
+@settings(max_examples=300, deadline=None)
+@given(bags=st.lists(NUMBERS, min_size=1, max_size=4), shares=st.lists(st.integers(1, 5)),
+       epsilon=SIDES, m=st.integers(1, 3))  # fmt: skip
+def test_mixtures_of_bags_with_2m_keep_m(
+    bags: list[list[int]], shares: list[int], epsilon: object, m: int
+) -> None:
+    """The theorem that lets proximity be angelized, by brute force over mixtures."""
+    below, above = epsilon if isinstance(epsilon, tuple) else (epsilon, epsilon)
+    strict = dc.Proximity(epsilon, m).mixed  # type: ignore[arg-type]
+    good = [bag for bag in bags if strict.admits(Groups.of([bag]))[0]]
+    weights = (shares + [1] * len(good))[: len(good)]
+    total = sum(weights)
+    for y in {x for bag in good for x in bag}:
+        near = sum(
+            Fraction(w, total) * Fraction(sum(y - below <= x <= y + above for x in bag), len(bag))
+            for bag, w in zip(good, weights, strict=True)
+        )
+        assert near <= Fraction(1, m)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    pays=st.lists(st.integers(1, 60), min_size=8, max_size=20, unique=True),
+    relative=st.booleans(),
+)
+def test_proximity_is_kept_for_everyone(pays: list[int], relative: bool) -> None:
+    principle = dc.Proximity(0.2 if relative else 4, 2, relative=relative)
+    frame = pl.DataFrame({"age": range(len(pays)), "pay": pays})
+    data = microdata(frame, ["age"], ["pay"])
+    try:
+        release = dc.publish(data, dc.Angelization(principle, k=2), seed=3)
+    except dc.errors.PromiseError:
+        return
+    report = dc.audit(release, data)
+    assert report.kept
+    box = release.tables["generalized"]
+    held = dict(release.tables["batches"].group_by("batch").agg("pay").iter_rows())
+    for label in box["age"].unique():
+        mixed = [held[b] for b in box.filter(pl.col("age") == label)["batch"]]
+        for y in {x for bag in mixed for x in bag}:
+            low, high = (y * 0.8, y * 1.2) if relative else (y - 4, y + 4)
+            near = sum(Fraction(sum(low <= x <= high for x in bag), len(bag)) for bag in mixed)
+            assert near / len(mixed) <= Fraction(1, 2)
+
+
+@pytest.fixture(scope="module")
+def adult() -> dc.Microdata:
+    return dc.datasets.adult(sensitive="occupation").head(6000)
+
+
+@pytest.fixture(scope="module")
+def incomes() -> dc.Microdata:
+    data = dc.datasets.census(3000, sensitive="income")
+    return dc.read(data.to_polars().select("age", "sex", "education", "income"),
+                   data.schema.only(["age", "sex", "education", "income"]))  # fmt: skip
+
+
+RELEASES = {
+    "direct": dc.Angelization(dc.FrequencyDiversity(4), k=8),
+    "marginals": dc.Angelization(
+        dc.FrequencyDiversity(4), k=8, marginals=[["age", "sex", "education"], ["age"], ["sex"]]
+    ),
+    "closeness": dc.Angelization(dc.TCloseness(0.4), k=8),
+    "anatomy": dc.Anatomy(dc.FrequencyDiversity(4)),
+}
+ABOUT_WORK = [
+    "age < 30", "sex = 'Male' AND occupation = 'Sales'", "age BETWEEN 35 AND 45 OR sex = 'Female'",
+    "occupation IN ('Sales', 'Tech-support') AND education <> 'Masters'", "age > 99",
+    "NOT occupation LIKE '%a%'", "1 = 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", RELEASES)
+@pytest.mark.parametrize("predicate", ABOUT_WORK)
+@pytest.mark.parametrize("group", ["", "sex", "occupation", "sex, occupation"])
+def test_the_truth_lies_within_the_bounds_on_every_engine(
+    adult: dc.Microdata, postgres: str, form: str, predicate: str, group: str
+) -> None:
+    release = dc.publish(adult, RELEASES[form], seed=1)
+    names = group.split(", ") if group else []
+    head = f"{group}, " if group else ""
+    tail = f" GROUP BY {group}" if group else ""
+    question = f"SELECT {head}COUNT(*) AS n, COUNT(occupation) AS m FROM release WHERE {predicate}"
+    with duckdb.connect() as plain:
+        plain.register("release", adult.to_polars().to_arrow())
+        truth = plain.execute(question + tail).fetchall()
+    here = release.query(question + tail)
+    rows = {tuple(row[n] for n in names): row for row in here.frame.to_dicts()}
+    for expected in truth:
+        row = rows[tuple(expected[: len(names)])]
+        assert row["n_low"] <= expected[-2] <= row["n_high"]
+        assert row["n_low"] <= row["n"] + 1e-9 and row["n"] - 1e-9 <= row["n_high"]
+    there = release.query(question + tail, engine=postgres)
+    assert there.frame.columns == here.frame.columns
+    for one, two in zip(here.frame.rows(), there.frame.rows(), strict=True):
+        for a, b in zip(one, two, strict=True):
+            assert a == (pytest.approx(b, rel=1e-6, abs=1e-6) if isinstance(b, float) else b)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(
+    "predicate", ["age < 40", "income > 20000", "income < 0", "sex = 'male' AND income < 30000"]
+)
+def test_sums_and_averages_of_batched_numbers(
+    incomes: dc.Microdata, postgres: str, exact: bool, predicate: str
+) -> None:
+    principle = dc.FrequencyDiversity(5)
+    method = dc.Anatomy(principle) if exact else dc.Angelization(principle, k=5)
+    release = dc.publish(incomes, method, seed=2)
+    question = f"SELECT SUM(income) AS s, AVG(income) AS a FROM release WHERE {predicate}"
+    with duckdb.connect() as plain:
+        plain.register("release", incomes.to_polars().to_arrow())
+        truth = plain.execute(question).fetchone()
+    assert truth is not None
+    row = release.query(question).frame.row(0, named=True)
+    there = release.query(question, engine=postgres).frame.row(0, named=True)
+    for name, value in zip(("s", "a"), truth, strict=True):
+        if value is None:
+            assert row[name] is None and row[f"{name}_low"] is None
+        else:
+            assert row[f"{name}_low"] - 1e-6 <= value <= row[f"{name}_high"] + 1e-6
+            assert row[f"{name}_low"] - 1e-6 <= row[name] <= row[f"{name}_high"] + 1e-6
+    for name, value in row.items():
+        close = pytest.approx(there[name], rel=1e-6) if value is not None else None
+        assert value == close
+
+
+def worlds(release: dc.Release) -> Iterator[list[tuple[int, int]]]:
+    """Every way the records can be: a place in their box, and a value of their batch."""
+    records = release.tables["generalized"].to_dicts()
+    held = {
+        batch: [v for v, c in zip(part["pay"], part["count"], strict=True) for _ in range(c)]
+        for (batch,), part in release.tables["batches"].group_by("batch", maintain_order=True)
+    }
+    ages = [range(r["age_low"], r["age_high"] + 1) for r in records]
+    for places in product(*ages):
+        for deals in product(*(permutations(values) for values in held.values())):
+            left = {batch: list(values) for batch, values in zip(held, deals, strict=True)}
+            yield [(age, left[r["batch"]].pop()) for age, r in zip(places, records, strict=True)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(1, 3), st.integers(-3, 4)), min_size=2, max_size=5),
+    predicate=st.sampled_from(
+        ["age <= 2", "age = 1 AND pay > 0", "pay < 2", "age > 1 AND pay <> 1"]
+    ),
+)
+def test_bounds_means_and_errors_by_enumerating_all_worlds(
+    rows: list[tuple[int, int]], predicate: str
+) -> None:
+    data = microdata(pl.DataFrame(rows, schema=["age", "pay"], orient="row"), ["age"], ["pay"])
+    try:
+        method = dc.Angelization(dc.DistinctDiversity(2), k=2, batches="mondrian")
+        release = dc.publish(data, method, seed=1)
+    except dc.errors.PromiseError:
+        return
+    meant = {
+        "age <= 2": lambda age, pay: age <= 2,
+        "age = 1 AND pay > 0": lambda age, pay: age == 1 and pay > 0,
+        "pay < 2": lambda age, pay: pay < 2,
+        "age > 1 AND pay <> 1": lambda age, pay: age > 1 and pay != 1,
+    }[predicate]
+    hits = [[pay for age, pay in world if meant(age, pay)] for world in worlds(release)]
+    answer = release.query(
+        f"SELECT COUNT(*), SUM(pay), AVG(pay) FROM release WHERE {predicate}"
+    ).frame.row(0, named=True)
+    counts, sums = [len(h) for h in hits], [sum(h) for h in hits]
+    assert (answer["count_low"], answer["count_high"]) == (min(counts), max(counts))
+    assert answer["count"] == pytest.approx(np.mean(counts))
+    assert answer["count_stderr"] == pytest.approx(np.std(counts), abs=1e-6)
+    if max(counts) == 0:
+        assert answer["sum_pay"] is None and answer["avg_pay_low"] is None
+        return
+    assert (answer["sum_pay_low"], answer["sum_pay_high"]) == (min(sums), max(sums))
+    assert answer["sum_pay"] == pytest.approx(np.mean(sums), abs=1e-9)
+    assert answer["sum_pay_stderr"] == pytest.approx(np.std(sums), abs=1e-6)
+    means = [np.mean(h) for h in hits if h]
+    assert answer["avg_pay_low"] <= min(means) + 1e-9
+    assert max(means) - 1e-9 <= answer["avg_pay_high"]
+
+
+def test_the_answer_says_which_table_was_asked(adult: dc.Microdata) -> None:
+    release = dc.publish(adult, RELEASES["marginals"], seed=1)
+    for predicate, table in (
+        ("age > 30", "generalized_2"),
+        ("sex = 'Male'", "generalized_3"),
+        ("age > 30 AND sex = 'Male'", "generalized"),
+    ):
+        answer = release.query(f"SELECT COUNT(*) FROM release WHERE {predicate}")
+        assert answer.tables == [table, "batches"]
+    for question, message in (
+        ("SELECT COUNT(*) FROM release WHERE race = 'White'", "no column 'race'"),
+        ("SELECT MAX(occupation) FROM release", "cannot be answered from batches"),
+        ("SELECT AVG(age) FROM release", "only sensitive values"),
+        ("SELECT COUNT(*) FROM release WHERE age > 30 OR occupation = 'Sales'", "ties"),
+    ):
+        with pytest.raises(dc.errors.QueryError, match=message):
+            release.query(question)
+    apart = dc.publish(adult, replace(RELEASES["marginals"], marginals=[["age"], ["sex"]]), seed=1)
+    with pytest.raises(dc.errors.QueryError, match="shows age, sex together"):
+        apart.query("SELECT COUNT(*) FROM release WHERE age > 30 AND sex = 'Male'")
+
+
+def test_every_table_has_the_same_batches_and_the_whole_domain_counts_everybody(
+    adult: dc.Microdata,
+) -> None:
+    for method in RELEASES.values():
+        release = dc.publish(adult, method, seed=1)
+        sizes = release.tables["batches"].group_by("batch").agg(pl.col("count").sum()).sort("batch")
+        for title, table in release.tables.items():
+            if title != "batches":
+                assert table["batch"].value_counts().sort("batch")["count"].to_list() == (
+                    sizes["count"].to_list()
+                )
+        answer = release.query("SELECT COUNT(*) FROM release")
+        assert answer.low == answer.high == answer.estimate == adult.n
+
+
+def test_batch_numbers_are_drawn_and_carry_no_order(adult: dc.Microdata) -> None:
+    one, two = (dc.publish(adult, RELEASES["direct"], seed=s).tables["batches"] for s in (1, 2))
+    assert not one.equals(two)
+    sizes = one.group_by("batch", maintain_order=True).agg("occupation")
+    first = [values[0] for values in sizes["occupation"].to_list()]
+    assert first != sorted(first)
+
+
+@pytest.mark.parametrize("change", ["count", "batch", "value", "column", "table"])
+def test_tampering_is_noticed(adult: dc.Microdata, tmp_path: Path, change: str) -> None:
+    release = dc.publish(adult.head(400), RELEASES["direct"], seed=1)
+    batches, boxes = release.tables["batches"], release.tables["generalized"]
+    first = pl.int_range(pl.len()) == 0
+    elsewhere = pl.when(first).then(pl.lit(99_999)).otherwise("batch")
+    tables = {
+        "count": {"batches": batches.with_columns(count=pl.when(first).then(9).otherwise("count"))},
+        "batch": {"generalized": boxes.with_columns(batch=elsewhere)},
+        "value": {"batches": batches.with_columns(occupation=pl.lit("Sales"))},
+        "column": {"generalized": boxes.with_columns(name=pl.lit("Alan"))},
+        "table": {"more": boxes},
+    }[change]  # fmt: skip
+    with pytest.raises(dc.DiscreetError):
+        replace(release, tables={**release.tables, **tables}).write(tmp_path / "r")
