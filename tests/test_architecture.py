@@ -23,6 +23,7 @@ ROOMS = [
     {"release", "partitioners", "windows"},
     {"methods", "verify", "extents", "manifest"},
     {"store", "sql"},
+    {"reconstruction"},
     {"evaluate"},
     {"auditing", "datasets"},
     {"plan", "experiments"},
@@ -33,6 +34,7 @@ ROOMS = [
 FACE = {
     ("release", "store"),  # release.write
     ("release", "sql"),  # release.query
+    ("release", "reconstruction"),  # release.reconstruct, release.sample
     ("schema", "inference"),  # Schema.infer
     ("schema", "microdata"),  # a type only
     ("microdata", "plan"),  # read(..., schema="plan.toml")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -93,6 +94,18 @@ class Release:
         from discreet.sql import ask
 
         return ask(self, sql, engine)
+
+    def reconstruct(self, names: Sequence[str]) -> pl.DataFrame:
+        """Rebuild the distribution of some attributes: their values, each with a probability."""
+        from discreet.reconstruction import reconstruct
+
+        return reconstruct(self, names)
+
+    def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
+        """Draw synthetic records from the distribution the release stands for."""
+        from discreet.reconstruction import sample
+
+        return sample(self, n, seed)
 
     def prepare(self) -> Prepared:
         """Hold the release in memory for many questions, which are then answered much faster."""

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.auditing.comparison import compare, translate
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
@@ -67,6 +68,8 @@ class AuditReport:
     near to somebody's number."""
     joined: JoinedCells | None
     """What several tables give away together; ``None`` where there is one."""
+    attacks: list[Attack]
+    """What goes beyond the promise, where it was tried."""
     rows: NDArray[np.int64]
     findings: list[str]
     """What is wrong with the release itself, whoever is in it."""
@@ -139,12 +142,14 @@ def audit(
     principle: Principle | None = None,
     population: int | None = None,
     presets: list[str] | None = None,
+    attacks: bool = False,
 ) -> AuditReport:
     """Examine a release against the microdata it was made from.
 
     ``release`` is a loaded release or its folder. The promise examined is the release's own, or
     the given ``principle``. ``population`` is the number of people the table is a sample of;
-    ``presets`` names published rules that must hold as well.
+    ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
+    what goes beyond the promise, which takes longer.
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation").head(200)
@@ -192,9 +197,15 @@ def audit(
         loss=weigh_loss(data, *(found.classes for found in views)),
         proximity=_measure_proximity(views),
         joined=join_views(views, data),
+        attacks=attack(_widest(views), data, beliefs) if attacks else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )
+
+
+def _widest(views: list[Candidates]) -> Candidates:
+    """The table that shows most."""
+    return max(views, key=lambda found: len(found.release.schema.quasi_identifiers))
 
 
 def _check(
@@ -326,4 +337,4 @@ def _look_up(bags: Groups, place: NDArray[np.int64], own: NDArray[np.int64]) -> 
     return np.where(hit, bags.weights[at] / bags.sizes[place], 0.0)
 
 
-__all__ = ["PRESETS", "AuditReport", "Check", "IdentityRisk", "Preset", "audit"]
+__all__ = ["PRESETS", "Attack", "AuditReport", "Check", "IdentityRisk", "Preset", "audit"]

@@ -45,6 +45,14 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "journalist": None if identity.journalist is None else float(identity.journalist),
         },
         "presets": report.presets,
+        "joined": None
+        if report.joined is None
+        else {
+            "smallest_cell": report.joined.smallest,
+            "people_alone": report.joined.alone,
+            "max_belief": report.joined.max_belief,
+        },
+        "attacks": [vars(attack) for attack in report.attacks],
         "proximity": {name: dict(rows) for name, rows in report.proximity.items()},
         "loss": {
             "ncp": report.loss.ncp,

@@ -35,6 +35,10 @@ def audit(
     plan: Annotated[
         Path | None, typer.Option(help="Hold the release to this plan's promise, not its own.")
     ] = None,
+    attacks: Annotated[
+        bool,
+        typer.Option("--attacks", help="Also try homogeneity, deFinetti and corruption attacks."),
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Write a page for reviewers here.")] = None,
     per_person: Annotated[
         Path | None, typer.Option(help="Write every person's risk to this CSV file.")
@@ -62,7 +66,14 @@ def audit(
             error.hint = "Is this the table the release was made from?"
             raise
     with working("Auditing"):
-        found = examine(release, data, principle=principle, population=population, presets=preset)
+        found = examine(
+            release,
+            data,
+            principle=principle,
+            population=population,
+            presets=preset,
+            attacks=attacks,
+        )
     if report is not None:
         found.to_html(report)
     if per_person is not None:

@@ -93,6 +93,17 @@ def print_findings(found: Any) -> None:
         )
     else:
         lines.append("No precision lost: quasi-identifiers are exact.")
+    if found.joined is not None:
+        lines.append(
+            f"All tables together: {found.joined.alone:,} people are alone in their joined cell "
+            f"(smallest: {found.joined.smallest}); no belief above {found.joined.max_belief:.1%}."
+        )
+    for tried in found.attacks:
+        sure = "" if tried.worst is None else f"; at worst {tried.worst:.1%} sure of somebody's"
+        lines.append(
+            f"Attack by {tried.name} ({tried.how}): tells {tried.success:.1%} of people's "
+            f"{tried.attribute}, reading alone {tried.chance:.1%}{sure}."
+        )
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
     if found.problems:
         lines.append("BREACH: do not publish this release.")

@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
+from discreet.evaluate.divergence import measure_divergence
 from discreet.evaluate.loss import Loss, measure_loss
+from discreet.evaluate.workload import (
+    Workload,
+    count_truth,
+    draw_workload,
+    estimate_counts,
+    measure_error,
+)
 
-__all__ = ["Loss", "measure_loss"]
+__all__ = [
+    "Loss",
+    "Workload",
+    "count_truth",
+    "draw_workload",
+    "estimate_counts",
+    "measure_divergence",
+    "measure_error",
+    "measure_loss",
+]

@@ -1,0 +1,156 @@
+"""Attacks: what more than counting would tell, each beside what counting tells.
+
+The promise bounds what follows from a person's own group. These attacks use more: that whole
+groups share one value, that groups resemble each other, that somebody's value is known already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.auditing.candidates import Candidates
+from discreet.auditing.comparison import translate
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.verify.angelized import Boxes
+
+ROUNDS = 10
+MOST_ENTRIES = 50_000_000
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack on one sensitive attribute."""
+
+    name: str
+    attribute: str
+    how: str
+    success: float
+    """Share of people whose value it tells."""
+    chance: float
+    """The same share for somebody who only reads the release: guess the likeliest value."""
+    worst: float | None = None
+    """The surest it makes anybody of a value, where that is more than the release says."""
+
+
+def attack(found: Candidates, data: Microdata, beliefs: dict[str, Floats]) -> list[Attack]:
+    """Try all attacks on one table of a release."""
+    attacks = []
+    for name in found.release.schema.sensitive:
+        belief = beliefs[name]
+        chance = float(belief.mean())
+        certain = float((belief > 1 - 1e-12).mean())
+        attacks.append(
+            Attack("homogeneity", name, "everybody of a group has the same value", certain, certain)
+        )
+        learned = _learn(found, data, name)
+        if learned is not None:
+            how = "groups are compared by naive Bayes, and each person's likeliest value guessed"
+            attacks.append(Attack("deFinetti", name, how, learned, chance))
+        average, worst = _corrupt(_groups_of(found, name))
+        how = "one other person of the group has told theirs"
+        attacks.append(Attack("corruption", name, how, average, chance, worst))
+    return attacks
+
+
+def _groups_of(found: Candidates, name: str) -> Groups:
+    """The bags that records are drawn from: batches where there are any."""
+    classes = found.classes
+    return classes.held if isinstance(classes, Boxes) else classes.bags(name)
+
+
+def _corrupt(bags: Groups) -> tuple[float, float]:
+    """Take one random member away from each bag; how sure is the best guess about another?
+
+    Gives the average over people, and the worst over people and members taken away.
+    """
+    sizes, counts = bags.sizes, bags.weights
+    largest = bags.largest
+    often = np.add.reduceat((counts == largest[bags.owners]).astype(np.int64), bags.offsets[:-1])
+    left = np.maximum(sizes - 1, 1)
+    # only taking the one most frequent value away lowers the best guess
+    lowered = np.where(often == 1, largest / sizes, 0.0)
+    second = np.where(often == 1, np.maximum(largest - 1, _second(bags)), largest)
+    guess = (lowered * second + (1 - lowered) * largest) / left
+    guess = np.where(sizes > 1, guess, 1.0)
+    other = bags.distinct > 1
+    worst = np.where(other, largest / left, np.where(sizes > 1, 1.0, 1.0))
+    return float((guess * sizes).sum() / sizes.sum()), float(worst.max())
+
+
+def _second(bags: Groups) -> NDArray[np.int64]:
+    """The second largest weight of each bag; 0 if there is none."""
+    order = np.lexsort((bags.weights, bags.owners))
+    at = bags.offsets[1:] - 2
+    found = bags.weights[order][np.maximum(at, 0)]
+    return np.where(bags.distinct > 1, found, 0)
+
+
+def _learn(found: Candidates, data: Microdata, name: str) -> float | None:
+    """Learn how values go with quasi-identifiers across groups, and guess (Kifer, SIGMOD 2009).
+
+    Each record may have any value of its bag. From how probable each is now, naive Bayes learns
+    how values show in the published columns; from that, how probable each is becomes clearer, while
+    every bag keeps its counts. ``None`` where there are too many possibilities to try.
+    """
+    bags, classes = _groups_of(found, name), found.classes
+    group = classes.batch if isinstance(classes, Boxes) else classes.labels
+    lengths = bags.distinct[group]
+    if int(lengths.sum()) > MOST_ENTRIES:
+        return None
+    record = np.repeat(np.arange(len(group)), lengths)
+    shift = np.repeat(bags.offsets[group] - np.cumsum(lengths) + lengths, lengths)
+    entry = np.arange(len(record)) + shift
+    value, size = bags.codes[entry].astype(np.int64), bags.domain.size
+    prior = bags.weights[entry] / bags.sizes[group][record]
+    columns = [
+        classes.table.select(pl.struct(column).rank("dense")).to_series().to_numpy().astype(int) - 1
+        for column in found.release.schema.quasi_identifiers
+    ]
+    p = prior.copy()
+    for _ in range(ROUNDS):
+        weight = np.bincount(value, weights=p, minlength=size)
+        score = np.log(prior)
+        for shown in columns:
+            kinds = int(shown.max()) + 1
+            seen = np.bincount(shown[record] * size + value, weights=p, minlength=kinds * size)
+            score += np.log((seen[shown[record] * size + value] + 1) / (weight[value] + kinds))
+        score -= np.maximum.reduceat(score, np.cumsum(lengths) - lengths)[record]
+        p = np.exp(score)
+        for _ in range(3):  # every record has one value; every bag keeps its counts
+            p /= np.bincount(record, weights=p)[record]
+            held = np.bincount(entry, weights=p, minlength=len(bags.codes))[entry]
+            p *= bags.weights[entry] / np.maximum(held, 1e-300)
+        p /= np.bincount(record, weights=p)[record]
+    return _guess(found, data, name, bags, record, value, p)
+
+
+def _guess(
+    found: Candidates,
+    data: Microdata,
+    name: str,
+    bags: Groups,
+    record: NDArray[np.int64],
+    value: NDArray[np.int64],
+    p: Floats,
+) -> float:
+    """Guess each person's likeliest value over the records that may be theirs."""
+    size = bags.domain.size
+    if found.classes.boxes is None:
+        place, wanted = record, found.shown_to(found.of >= 0)
+        # a person's records all show the same; the first stands for them
+    else:
+        place, wanted = found.classes.labels[record], found.group_of[found.of >= 0]
+    keys, inverse = np.unique(place * size + value, return_inverse=True)
+    total = np.bincount(inverse, weights=p)
+    order = np.lexsort((-total, keys // size))
+    first = np.append(True, np.diff((keys // size)[order]) != 0)
+    places, best = (keys // size)[order][first], (keys % size)[order][first]
+    guess = best[np.searchsorted(places, wanted)]
+    own = translate(data, name, bags.domain)[found.of >= 0]
+    return float((guess == own).sum() / data.n)

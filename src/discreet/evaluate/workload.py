@@ -1,0 +1,159 @@
+"""Workload: many counting questions at once, and how far a release's answers are off.
+
+Tao, Chen, Xiao, Zhou, Zhang, TKDE, section 6: each question has a set of values for every
+attribute, as large as makes the question cover a share ``s`` (the volume) of the whole space.
+Answers come in memory from prefix counts over the boxes; they are those of Equation 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+from discreet.extents import read_extents
+from discreet.microdata import Microdata
+from discreet.release import Release
+from discreet.verify import Classes, read_classes
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+AT_ONCE = 50
+"""So many questions are answered at a time, to bound memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Per attribute, and per question and code of it, whether the question takes the code."""
+
+    takes: dict[str, Bools]
+
+    @property
+    def count(self) -> int:
+        """Number of questions."""
+        return len(next(iter(self.takes.values())))
+
+
+def draw_workload(
+    data: Microdata,
+    volume: float,
+    count: int = 1000,
+    *,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Workload:
+    """Draw questions about the named attributes (by default all) of one volume.
+
+    An ordered attribute gets an interval, another a set of random values; each holds
+    ``⌈|A|·s^(1/d)⌉`` values.
+
+    >>> import discreet as dc
+    >>> data = dc.datasets.adult(sensitive="occupation").head(100)
+    >>> draw_workload(data, 0.1, 5).count
+    5
+    """
+    if not 0 < volume <= 1:
+        raise SchemaError(f"volume = {volume}: give a share above 0 and up to 1.")
+    rng = np.random.default_rng(seed)
+    chosen = list(names or [*data.quasi_identifiers, *data.sensitive])
+    takes = {}
+    for name in chosen:
+        domain = data.domains[name]
+        width = min(domain.size, ceil(domain.size * volume ** (1 / len(chosen))))
+        flags = np.zeros((count, domain.size), dtype=bool)
+        if domain.attribute.type.ordered:
+            first = rng.integers(0, domain.size - width + 1, count)
+            flags[np.arange(count)[:, None], first[:, None] + np.arange(width)] = True
+        else:
+            order = rng.random((count, domain.size)).argsort(axis=1)[:, :width]
+            flags[np.arange(count)[:, None], order] = True
+        takes[name] = flags
+    return Workload(takes)
+
+
+def count_truth(data: Microdata, workload: Workload) -> NDArray[np.int64]:
+    """Count the people each question is about."""
+    from discreet.kernels.workload import count_rows
+
+    names = list(workload.takes)
+    sizes = [workload.takes[name].shape[1] for name in names]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    passes = np.concatenate([workload.takes[name] for name in names], axis=1)
+    codes = np.stack([data.codes[name] for name in names])
+    return np.asarray(count_rows(codes, passes, starts))
+
+
+def estimate_counts(release: Release, data: Microdata, workload: Workload) -> Floats:
+    """Estimate the same from a release: Σ over boxes of the share covered × the values taken.
+
+    ``data`` is only asked for the domains that the workload is about.
+    """
+    wanted = {name for name in workload.takes if name in release.schema.quasi_identifiers}
+    views = [v for v in read_classes(release) if wanted <= {*v.release.schema.quasi_identifiers}]
+    if not views:
+        raise SchemaError("No table of the release shows all attributes of the workload.")
+    view = min(views, key=lambda v: len(v.release.schema.quasi_identifiers))
+    (sensitive,) = release.schema.sensitive
+    covered = _cover_codes(view, data, workload) if view.boxes is None else None
+    extents = {} if view.boxes is None else read_extents(view.release, data, view.boxes)
+    held = _hold_codes(view, data, sensitive)
+    found = []
+    for first in range(0, workload.count, AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        taken = workload.takes.get(sensitive)
+        values = held @ taken[part].T.astype(float) if taken is not None else held.sum(1)[:, None]
+        share = np.ones_like(values)
+        for name in wanted:
+            takes = workload.takes[name][part]
+            if covered is not None:
+                share = share * takes.T[covered[name]]
+                continue
+            extent = extents[name]
+            if extent.covers is not None and extent.which is not None:
+                inside = extent.covers.astype(float) @ takes.T
+                share *= (inside / extent.covers.sum(1)[:, None])[extent.which]
+            else:
+                upto = np.concatenate([np.zeros((1, len(takes))), np.cumsum(takes.T, 0)])
+                hits = upto[np.maximum(extent.high, extent.low - 1) + 1] - upto[extent.low]
+                missing = takes[:, -1] if data.domains[name].missing else np.zeros(len(takes))
+                hits += extent.absent[:, None] * missing
+                share *= hits / extent.counts[:, None]
+        found.append((share * values).sum(0))
+    return np.concatenate(found)
+
+
+def _cover_codes(
+    view: Classes, data: Microdata, workload: Workload
+) -> dict[str, NDArray[np.int64]]:
+    """Where records are exact: the code of each in the microdata's domains."""
+    from discreet.domain import reduce_column
+
+    found = {}
+    for name in workload.takes:
+        if name in view.release.schema.quasi_identifiers:
+            codes, domain = reduce_column(view.table[name], view.release.schema[name]).encode(None)
+            found[name] = data.domains[name].find(domain.texts)[codes]
+    return found
+
+
+def _hold_codes(view: Classes, data: Microdata, sensitive: str) -> Floats:
+    """Per box, or per record where they are exact: how many have each sensitive code."""
+    bags = view.bags(sensitive)
+    table = np.zeros((bags.count, data.domains[sensitive].size))
+    code = data.domains[sensitive].find(bags.domain.texts)[bags.codes]
+    table[bags.owners, code] = bags.weights / bags.sizes[bags.owners]
+    if view.boxes is None:
+        return np.asarray(table[view.labels])
+    return np.asarray(table * view.sizes[:, None])
+
+
+def measure_error(truth: NDArray[np.int64], estimate: Floats) -> float:
+    """Average ``|estimate - truth| / truth`` over questions that are about somebody."""
+    asked = truth > 0
+    if not asked.any():
+        raise SchemaError("No question of the workload is about anybody.", hint="Raise the volume.")
+    return float(np.mean(np.abs(estimate[asked] - truth[asked]) / truth[asked]))
