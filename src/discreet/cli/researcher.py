@@ -28,6 +28,10 @@ def reproduce(
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for JSON and charts.")] = Path("reproduction"),
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Run it on this file where the experiment can: ACS persons for angel."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller tables, fewer queries.")] = False,
     json: Json = False,
 ) -> None:
@@ -49,7 +53,7 @@ def reproduce(
     outcomes = []
     for each in find_experiments(name):
         with working(each):
-            outcome = REGISTRY[each](Settings(quick=quick))
+            outcome = REGISTRY[each](Settings(quick=quick, source=data))
         files = outcome.write(out)
         outcomes.append({**outcome.to_dict(), "files": list(map(str, files))})
         if not json:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from discreet.errors import SchemaError, name_closest
+from discreet.experiments.angel import EXPERIMENTS as ANGEL
 from discreet.experiments.outcome import Claim, Outcome, Settings
 from discreet.experiments.permutation import EXPERIMENTS as PERMUTATION
 
-REGISTRY: dict[str, Callable[[Settings], Outcome]] = {**PERMUTATION}
+REGISTRY: dict[str, Callable[[Settings], Outcome]] = {**ANGEL, **PERMUTATION}
 
 
 def find_experiments(name: str) -> list[str]:

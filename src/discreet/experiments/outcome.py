@@ -18,6 +18,8 @@ class Settings:
 
     quick: bool = False
     """Fewer questions and smaller tables."""
+    source: Path | None = None
+    """A file to run it on instead of the embedded data."""
 
 
 @dataclass(frozen=True)
