@@ -15,7 +15,6 @@ import numpy as np
 import discreet as dc
 from clock import clock
 from discreet.evaluate import count_truth, draw_workload, estimate_counts
-from discreet.partitioners.mondrian import mondrian
 
 NAMES = ["age", "sex", "education", "marital", "workclass"]
 
@@ -28,9 +27,9 @@ def people(n: int) -> dc.Microdata:
 
 
 def measure_publishing(n: int, times: int) -> list[dict[str, Any]]:
-    """A whole release, tables and all, against Mondrian runs on the same table alone."""
+    """A whole release, tables and all, against as many k-anonymous releases by Mondrian."""
     data, principle = people(n), dc.FrequencyDiversity(8)
-    one = clock(lambda: mondrian(data, dc.KAnonymity(10)), times)
+    one = clock(lambda: dc.publish(data, dc.Generalization(dc.KAnonymity(10))), times)
     rows = []
     marginals = [NAMES, NAMES[:2], NAMES[1:4], NAMES[2:5]]
     for g in (1, 4):
@@ -39,7 +38,7 @@ def measure_publishing(n: int, times: int) -> list[dict[str, Any]]:
             dc.publish(data, method, seed=1)
             span = clock(lambda: dc.publish(data, method, seed=1), times)  # noqa: B023
             rows.append({"what": f"angelization, {g} marginals, {batches} batches", "n": n,
-                         "seconds": span, "against": f"{g + 1} Mondrian runs (k = 10)",
+                         "seconds": span, "against": f"{g + 1} Mondrian releases (k = 10)",
                          "ratio": span / one / (g + 1)})  # fmt: skip
     return rows
 

@@ -87,7 +87,20 @@ class Microdata:
 
     def sorted(self) -> Microdata:
         """Give the same people in the order of their values, whatever order they came in."""
-        order = np.lexsort(list(self.codes.values()))
+        keys = [np.zeros(self.n, dtype=np.int64)]
+        reach = 1
+        for name, column in self.codes.items():  # as few numbers as hold all codes of a row
+            size = self.domains[name].size
+            if reach * size >= 2**62:
+                keys.append(np.zeros(self.n, dtype=np.int64))
+                reach = 1
+            keys[-1] = keys[-1] * size + column
+            reach *= size
+        if len(keys) == 1 and reach * self.n < 2**62:
+            # with the row in the same number: sorting numbers is far faster than sorting rows
+            order = np.sort(keys[0] * self.n + np.arange(self.n)) % max(self.n, 1)
+        else:
+            order = np.lexsort(keys)
         codes = {name: column[order] for name, column in self.codes.items()}
         return replace(self, codes=codes, rows=order if self.rows is None else self.rows[order])
 

@@ -82,9 +82,15 @@ def count_truth(data: Microdata, workload: Workload) -> NDArray[np.int64]:
     names = list(workload.takes)
     sizes = [workload.takes[name].shape[1] for name in names]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    passes = np.concatenate([workload.takes[name] for name in names], axis=1)
     codes = np.stack([data.codes[name] for name in names])
-    return np.asarray(count_rows(codes, passes, starts))
+    takes = np.concatenate([workload.takes[name] for name in names], axis=1)
+    bits = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    counts = []
+    for first in range(0, workload.count, 64):
+        part = takes[first : first + 64]
+        takers = (part * bits[: len(part), None]).sum(axis=0, dtype=np.uint64)
+        counts.append(count_rows(codes, takers, starts)[: len(part)])
+    return np.concatenate(counts)
 
 
 def estimate_counts(release: Release, data: Microdata, workload: Workload) -> Floats:

@@ -1,4 +1,4 @@
-"""Counting the rows that a workload of conditions on codes selects."""
+"""Counting the rows that a workload of conditions on codes selects, 64 questions at a time."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from discreet.kernels import compiled
 
 
 @compiled
-def count_rows(codes, passes, starts):
-    """Count, per query, the rows all of whose codes pass.
+def count_rows(codes, takers, starts):
+    """Count, per question, the rows all of whose codes it takes.
 
-    ``passes[q, starts[a] + code]`` says whether a code of attribute a passes query q.
+    Bit q of ``takers[starts[a] + code]`` says whether question q takes a code of attribute a.
     """
-    counts = np.zeros(passes.shape[0], np.int64)
-    for q in range(passes.shape[0]):
-        hits = 0
-        for row in range(codes.shape[1]):
-            good = True
-            for a in range(codes.shape[0]):
-                if not passes[q, starts[a] + codes[a, row]]:
-                    good = False
-                    break
-            hits += good
-        counts[q] = hits
+    counts = np.zeros(64, np.int64)
+    one = np.uint64(1)
+    for row in range(codes.shape[1]):
+        left = takers[starts[0] + codes[0, row]]
+        for a in range(1, codes.shape[0]):
+            left &= takers[starts[a] + codes[a, row]]
+        while left:
+            low = left & (~left + one)
+            question = 0
+            for step in (32, 16, 8, 4, 2, 1):
+                if low >> np.uint64(question + step):
+                    question += step
+            counts[question] += 1
+            left ^= low
     return counts

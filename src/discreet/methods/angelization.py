@@ -277,10 +277,10 @@ def _tabulate(data: Microdata, name: str, number: NDArray[np.int32]) -> pl.DataF
 
 def _refer(boxes: pl.DataFrame, partition: Partition, number: NDArray[np.int32]) -> pl.DataFrame:
     """One row per person, in the order of what the rows show: the bucket's box and the batch."""
-    batch = number[partition.order]
-    order = np.lexsort((batch, partition.sorted_labels))
+    keys = partition.sorted_labels.astype(np.int64) << 32 | number[partition.order]
+    keys.sort()
     table = boxes.select(pl.all().gather(partition.sorted_labels))
-    return table.with_columns(pl.Series(BATCH, batch[order]))
+    return table.with_columns(pl.Series(BATCH, (keys & 0xFFFFFFFF).astype(np.int32)))
 
 
 def _state(
