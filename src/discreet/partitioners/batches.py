@@ -83,7 +83,7 @@ def _walk(buckets: Partition, rng: np.random.Generator) -> NDArray[np.int32]:
     # numbers with their place in one integer: sorting integers is far faster than rows
     keys = number[buckets.sorted_labels[mixed]] << 32 | np.arange(len(mixed))
     keys.sort()
-    return buckets.order[mixed[keys & 0xFFFFFFFF]]
+    return np.asarray(buckets.order[mixed[keys & 0xFFFFFFFF]])
 
 
 def _deal_lanes(
