@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -339,3 +341,39 @@ def test_tampering_is_noticed(adult: dc.Microdata, tmp_path: Path, change: str) 
     }[change]  # fmt: skip
     with pytest.raises(dc.DiscreetError):
         replace(release, tables={**release.tables, **tables}).write(tmp_path / "r")
+
+
+def test_a_plan_can_ask_for_it_and_the_command_line_answers(
+    adult: dc.Microdata, tmp_path: Path
+) -> None:
+    adult.head(600).to_polars().select("age", "sex", "race", "occupation").write_csv(
+        tmp_path / "people.csv"
+    )
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from discreet.cli import main; main()", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    columns = "".join(
+        f'[columns."{name}"]\nrole = "{role}"\ntype = "{kind}"\n'
+        for name, role, kind in (
+            ("age", "quasi-identifier", "integer"), ("sex", "quasi-identifier", "category"),
+            ("race", "quasi-identifier", "category"), ("occupation", "sensitive", "category"),
+        )
+    )  # fmt: skip
+    head = f'[source]\nfile = "people.csv"\n{columns}[method]\nname = "angelization"\nk = 4\n'
+    rest = '[[method.principles]]\nname = "frequency-diversity"\nl = 3\n[release]\nfolder = "r"\n'
+    plan = tmp_path / "p.toml"
+    plan.write_text(f'{head}marginals = [["age", "sex"], ["race"]]\n{rest}')
+    published = run("publish", "p.toml")
+    assert published.returncode == 0, published.stderr
+    assert "All tables together" in published.stdout
+    answered = run("query", "r", "SELECT race, COUNT(*) FROM release GROUP BY race")
+    assert "From generalized_2 and batches." in answered.stdout
+    audited = run("audit", "r", "--microdata", "people.csv", "--attacks", "--report", "a.html")
+    assert audited.returncode == 0 and "deFinetti" in audited.stdout
+    assert "Attacks that go beyond the promise" in (tmp_path / "a.html").read_text()
+    plan.write_text(f'{head}marginals = [["agee"]]\n{rest}')
+    refused = run("publish", "p.toml", "--out", "other")
+    assert refused.returncode == 2 and "Did you mean 'age'" in refused.stderr
+    assert not (tmp_path / "other").exists()

@@ -258,6 +258,7 @@ def draft_plan(schema: Schema, source: str, *, rows: int, most_frequent: dict[st
     lines += [
         "",
         "[method]",
+        f"# name: {', '.join(METHODS)}",
         'name = "generalization"',
         "",
         "[[method.principles]]",

@@ -167,13 +167,18 @@ class Angelization(Method):
         domain = data.domains[name]
         recodings[name] = Recoding(Transformation.BATCHED, missing=domain.missing)
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
+        guarantee = self.principle.promise
+        if not self.exact:
+            guarantee += (
+                f" In each generalized table, people look the same in groups of {self.k} or more."
+            )
         opened = [*dict.fromkeys(part.leaves_open for part in self.principle.parts)]
         opened += OPEN_EXACT if self.exact else [text.format(k=self.k) for text in OPEN[:1]]
         opened += [text.format(k=self.k) for text in OPEN_JOINED] if len(marginals) > 1 else []
         return Release(
             method=self.title,
             parameters=self.parameters(),
-            promise=Promise(promised, promised.promise, (*opened, *OPEN[1:])),
+            promise=Promise(promised, guarantee, (*opened, *OPEN[1:])),
             schema=data.public_schema.only(recodings),
             recodings=recodings,
             tables=tables,
