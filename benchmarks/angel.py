@@ -5,15 +5,12 @@ python benchmarks/angel.py [--quick] [--json FILE]
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import discreet as dc
-from clock import clock
+from clock import clock, run
 from discreet.evaluate import count_truth, draw_workload, estimate_counts
 
 NAMES = ["age", "sex", "education", "marital", "workclass"]
@@ -61,19 +58,10 @@ def measure_workload(n: int, times: int) -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--json", type=Path, help="write the figures here")
-    chosen = parser.parse_args()
-    n, times = (20_000, 3) if chosen.quick else (300_000, 5)
-    rows = measure_publishing(n, times) + measure_workload(n, times)
-    for row in rows:
-        print(f"{row['what']:<50}  n = {row['n']:>9,}  {row['seconds']:8.4f} s  "
-              f"{row['ratio']:8.2f} × {row['against']}")  # fmt: skip
-    if chosen.json:
-        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")
+def measure(quick: bool) -> list[dict[str, Any]]:
+    n, times = (20_000, 3) if quick else (300_000, 5)
+    return measure_publishing(n, times) + measure_workload(n, times)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, measure)

@@ -1,9 +1,12 @@
-"""One clock for all benchmarks."""
+"""One clock for all benchmarks, and one way to run and report them."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,3 +20,22 @@ def clock(work: Callable[[], Any], times: int) -> float:
         work()
         spans.append(time.perf_counter() - start)
     return float(np.median(spans))
+
+
+def run(about: str | None, measure: Callable[[bool], list[dict[str, Any]]]) -> None:
+    """Run a benchmark from the command line, print its figures and write them where asked."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--quick", action="store_true", help="small sizes, no peers")
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    chosen = parser.parse_args()
+    rows = measure(chosen.quick)
+    for row in rows:
+        shown = [f"{row['what']:<50}", f"n = {row['n']:>10,}" if "n" in row else " " * 14]
+        shown.append(f"{row['seconds']:9.4f} s" if "seconds" in row else " " * 11)
+        if "ratio" in row:
+            shown.append(f"{row['ratio']:8.2f} × {row['against']}")
+        if "ncp" in row:
+            shown.append(f"NCP {row['ncp']:.4f}")
+        print("  ".join(shown))
+    if chosen.json:
+        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")

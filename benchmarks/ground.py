@@ -7,8 +7,6 @@ Medians of several runs; wall clock. Compilation is done before anything is time
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -20,7 +18,7 @@ import numpy as np
 import polars as pl
 
 import discreet as dc
-from clock import clock
+from clock import clock, run
 from discreet.datasets import adult_frame, adult_taxonomies, census, census_frame
 from discreet.partitioners.mondrian import mondrian
 
@@ -159,28 +157,14 @@ def ncp(frame: pl.DataFrame, names: list[str], groups: list[np.ndarray]) -> floa
     return total / (frame.height * len(names))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes, no peer")
-    parser.add_argument("--json", type=Path, help="write the figures here")
-    chosen = parser.parse_args()
-    sizes = [100_000] if chosen.quick else [100_000, 1_000_000, 10_000_000]
-    times = 3 if chosen.quick else 7
+def measure(quick: bool) -> list[dict[str, Any]]:
+    sizes = [100_000] if quick else [100_000, 1_000_000, 10_000_000]
+    times = 3 if quick else 7
     rows = measure_mondrian(sizes, times)
-    rows += measure_end_to_end(100_000 if chosen.quick else 1_000_000, times)
+    rows += measure_end_to_end(100_000 if quick else 1_000_000, times)
     rows += measure_help(times)
-    rows += measure_peer(times, peer=not chosen.quick)
-    for row in rows:
-        shown = [f"{row['what']:<48}", f"n = {row['n']:>10,}" if "n" in row else " " * 14]
-        shown.append(f"{row['seconds']:9.4f} s" if "seconds" in row else " " * 11)
-        if "ratio" in row:
-            shown.append(f"{row['ratio']:8.1f} × {row['against']}")
-        if "ncp" in row:
-            shown.append(f"NCP {row['ncp']:.4f}")
-        print("  ".join(shown))
-    if chosen.json:
-        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return rows + measure_peer(times, peer=not quick)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, measure)

@@ -5,9 +5,6 @@ python benchmarks/permutation.py [--quick] [--json FILE]
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -16,7 +13,7 @@ import polars as pl
 from numba import njit
 
 import discreet as dc
-from clock import clock
+from clock import clock, run
 from discreet.datasets import census_frame, census_schema
 from discreet.kernels.bounds import bound_groups
 from discreet.partitioners.sorted_runs import cut_runs, interlock_runs
@@ -122,21 +119,11 @@ def add_chosen(chosen: Any, values: Any) -> Any:
     return total
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--json", type=Path, help="write the figures here")
-    chosen = parser.parse_args()
-    times = 3 if chosen.quick else 7
-    rows = measure_runs(100_000 if chosen.quick else 10_000_000, times)
-    rows += measure_overlapping(20_000 if chosen.quick else 1_000_000, 3)
-    rows += measure_query(20_000 if chosen.quick else 1_000_000, times)
-    for row in rows:
-        print(f"{row['what']:<44}  n = {row['n']:>10,}  {row['seconds']:9.4f} s  "
-              f"{row['ratio']:6.2f} × {row['against']}")  # fmt: skip
-    if chosen.json:
-        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")
+def measure(quick: bool) -> list[dict[str, Any]]:
+    times, n = (3, 20_000) if quick else (7, 1_000_000)
+    rows = measure_runs(100_000 if quick else 10_000_000, times)
+    return rows + measure_overlapping(n, 3) + measure_query(n, times)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, measure)

@@ -66,11 +66,8 @@ def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
     if n < 0:
         raise QueryError(f"n = {n}: give the number of records to draw.")
     rng = np.random.default_rng(seed)
-    known = release.schema.quasi_identifiers
-    titles = [title for title in release.tables if title not in NOT_PEOPLE]
-    title = max(titles, key=lambda t: len(set(known) & set(release.tables[t].columns)))
-    shown = [name for name in known if name in release.tables[title].columns]
-    owner = _find_table(release, shown)[1]
+    title, shown = max(release.shown.items(), key=lambda item: len(item[1]))
+    _, owner = _find_table(release, shown)
     table = release.tables[title].rename(owner)
     drawn = table[rng.integers(0, table.height, n)]
     columns = [_draw_cells(release, title, name, drawn[name], rng) for name in shown]
@@ -78,9 +75,6 @@ def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
         held = _hold(release, name, title).sort(OWNER, name)
         columns.append(_draw_values(held, name, drawn[OWNER], rng))
     return pl.DataFrame(columns)
-
-
-NOT_PEOPLE = ("batches", "help", "windows")
 
 
 def _check_names(release: Release, names: Sequence[str]) -> list[str]:
@@ -106,19 +100,8 @@ def _find_table(release: Release, wanted: Sequence[str]) -> tuple[str, dict[str,
             f"A release by {release.method} does not say how its values are distributed.",
             hint="Read its tables directly: release.tables.",
         )
-    known = release.schema.quasi_identifiers
-    needed = {name for name in wanted if name in known}
-    fitting = {
-        title: len(set(known) & set(table.columns))
-        for title, table in release.tables.items()
-        if title not in NOT_PEOPLE and needed <= set(table.columns)
-    }
-    if not fitting:
-        raise QueryError(
-            f"No table of this release shows {', '.join(sorted(needed))} together.",
-            hint="Ask for attributes of one table.",
-        )
-    return min(fitting, key=fitting.__getitem__), {forms[release.method]: OWNER}
+    needed = [name for name in wanted if name in release.schema.quasi_identifiers]
+    return release.find_table(needed), {forms[release.method]: OWNER}
 
 
 def _hold(release: Release, name: str, title: str) -> pl.DataFrame:

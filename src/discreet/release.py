@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 import polars as pl
 
+from discreet.errors import QueryError
 from discreet.principles.base import Principle
 from discreet.schema import Schema
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from discreet.sql.prepared import Prepared
 
 Format = Literal["parquet", "csv"]
+AUXILIARY = ("batches", "help", "windows")
+"""Tables that others refer to; they have no record per person."""
 
 
 class Transformation(StrEnum):
@@ -85,6 +88,29 @@ class Release:
     tables: dict[str, pl.DataFrame]
     about: dict[str, str]
     """What one row of each table is, in a sentence."""
+
+    @property
+    def shown(self) -> dict[str, list[str]]:
+        """Per table that shows people: the quasi-identifiers it shows."""
+        known = self.schema.quasi_identifiers
+        return {
+            title: [name for name in known if name in table.columns]
+            for title, table in self.tables.items()
+            if title not in AUXILIARY
+        }
+
+    def find_table(self, names: Collection[str]) -> str:
+        """Give the table that shows all these quasi-identifiers and the fewest others."""
+        shown = self.shown
+        fitting = [title for title, there in shown.items() if set(names) <= set(there)]
+        if not fitting:
+            raise QueryError(
+                f"No table of this release shows {', '.join(sorted(names))} together.",
+                hint="Ask about attributes of one table: "
+                + "; ".join(", ".join(there) for there in shown.values())
+                + ".",
+            )
+        return min(fitting, key=lambda title: len(shown[title]))
 
     def query(self, sql: str, *, engine: str | None = None) -> Answer:
         """Answer a question in SQL about the table ``release``, with bounds.

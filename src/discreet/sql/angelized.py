@@ -17,7 +17,14 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.release import Release, Transformation
 from discreet.schema import Type
-from discreet.sql.cells import count_cells, list_all_cells, split_predicate
+from discreet.sql.cells import (
+    Share,
+    count_shares,
+    join_shares,
+    list_all_cells,
+    split_predicate,
+    weigh_shares,
+)
 from discreet.sql.exact import name_parts
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import add_up, case, column, double, named_table, number
@@ -31,8 +38,8 @@ def rewrite_angelized(query: Query, release: Release) -> tuple[exp.Select, dict[
     """Rewrite a question into one over the batches and the best generalized table."""
     (sensitive,) = release.schema.sensitive
     _refuse_aggregates(query, sensitive)
-    table = choose_table(query, release, sensitive)
-    shown = [n for n in release.schema.quasi_identifiers if n in release.tables[table].columns]
+    table = release.find_table([name for name in query.columns if name != sensitive])
+    shown = release.shown[table]
     blurred = {n for n in shown if release.recodings[n].transformation is not Transformation.EXACT}
     exact, components = split_predicate(query, blurred)
     of_value = [part for part in exact if _names(part) == {sensitive}]
@@ -43,10 +50,7 @@ def rewrite_angelized(query: Query, release: Release) -> tuple[exp.Select, dict[
             hint="Join conditions on the two by AND.",
         )
     keys = [name for name in query.group_by if name != sensitive]
-    shares = [
-        (f"share {i}", names, count_cells(names, parts, keys))
-        for i, (names, parts) in enumerate(components)
-    ]
+    shares = count_shares(components, keys)
     grouped = sensitive in query.group_by
     tree = select(*(column(KEY if n == sensitive else n, CELL) for n in query.group_by))
     for aggregate in query.aggregates:
@@ -68,25 +72,6 @@ def rewrite_angelized(query: Query, release: Release) -> tuple[exp.Select, dict[
     ):
         tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause)
     return tree, list_all_cells(release, table, components)
-
-
-def choose_table(query: Query, release: Release, sensitive: str) -> str:
-    """Give the generalized table with all attributes of a question and the fewest others."""
-    wanted = {name for name in query.columns if name != sensitive}
-    known = release.schema.quasi_identifiers
-    shown = {
-        title: [name for name in known if name in table.columns]
-        for title, table in release.tables.items()
-        if title != BATCHES
-    }
-    fitting = [title for title, names in shown.items() if wanted <= set(names)]
-    if not fitting:
-        together = "; ".join(", ".join(names) for names in shown.values())
-        raise QueryError(
-            f"No table of this release shows {', '.join(sorted(wanted))} together.",
-            hint=f"Ask about attributes of one table: {together}.",
-        )
-    return min(fitting, key=lambda title: len(shown[title]))
 
 
 def _refuse_aggregates(query: Query, sensitive: str) -> None:
@@ -118,17 +103,11 @@ def _count_hits(
     keys: list[str],
     blurred: set[str],
     of_record: list[exp.Expr],
-    shares: list[tuple[str, list[str], exp.Select]],
+    shares: list[Share],
 ) -> exp.Select:
     """Per batch (and group): expected hits, their variance, certain and possible ones."""
-    p: exp.Expr = double(number(1))
-    sure: list[exp.Expr] = []
-    for share, _, _ in shares:
-        hits, cells = column("#hits", share), column("#total", share)
-        p = exp.Mul(this=p, expression=exp.Div(this=double(hits), expression=double(cells)))
-        sure.append(hits.copy().eq(cells.copy()))
+    p, certain = weigh_shares(shares)
     doubt = exp.Mul(this=p.copy(), expression=exp.paren(exp.Sub(this=number(1), expression=p)))
-    certain = case(exp.and_(*sure), number(1), number(0)) if sure else number(1)
     grouping = []
     for name in keys:
         from_share = [s for s, names, _ in shares if name in names and name in blurred]
@@ -141,10 +120,7 @@ def _count_hits(
         add_up(certain).as_("#sure", quoted=True),
         exp.Count(this=exp.Star()).as_("#maybe", quoted=True),
     ).from_(exp.to_table(table))
-    for share, names, _ in shares:
-        same = [column(name, table).eq(column(name, share)) for name in names]
-        possible = exp.GT(this=column("#hits", share), expression=number(0))
-        made = made.join(named_table(share), on=exp.and_(*same, possible))
+    made = join_shares(made, table, shares)
     for part in of_record:
         made = made.where(part.copy())
     return made.group_by(column("batch", table), *(g.copy() for g in grouping))

@@ -17,10 +17,12 @@ from discreet.errors import QueryError
 from discreet.release import Release, Transformation
 from discreet.schema import Type
 from discreet.sql.parse import Query
-from discreet.sql.trees import add_up, case, column, named_table, number
+from discreet.sql.trees import add_up, case, column, double, named_table, number
 
 Component = tuple[list[str], list[exp.Expr]]
 """Blurred attributes, and the conditions that tie them together."""
+Share = tuple[str, list[str], exp.Select]
+"""A component tabulated: its name in the statement, its attributes, and the table."""
 MOST_CELLS = 5_000_000
 """A question whose components have more combinations of labels and values is refused."""
 
@@ -123,7 +125,36 @@ def list_all_cells(
     return cells
 
 
-def count_cells(names: list[str], parts: list[exp.Expr], grouping: list[str]) -> exp.Select:
+def count_shares(components: list[Component], grouping: list[str]) -> list[Share]:
+    """Tabulate every component."""
+    return [
+        (f"share {i}", names, _count_cells(names, parts, grouping))
+        for i, (names, parts) in enumerate(components)
+    ]
+
+
+def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
+    """Give a record's probability of being meant, and 1 or 0 for whether it is sure to be."""
+    probability: exp.Expr = double(number(1))
+    sure: list[exp.Expr] = []
+    for table, _, _ in shares:
+        hits, cells = column("#hits", table), column("#total", table)
+        share = exp.Div(this=double(hits), expression=double(cells))
+        probability = exp.Mul(this=probability, expression=share)
+        sure.append(hits.copy().eq(cells.copy()))
+    return probability, case(exp.and_(*sure), number(1), number(0)) if sure else number(1)
+
+
+def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.Select:
+    """Let every record of a table look its shares up; those that cannot be meant are left out."""
+    for share, names, _ in shares:
+        same = [column(name, table).eq(column(name, share)) for name in names]
+        possible = exp.GT(this=column("#hits", share), expression=number(0))
+        statement = statement.join(named_table(share), on=exp.and_(*same, possible))
+    return statement
+
+
+def _count_cells(names: list[str], parts: list[exp.Expr], grouping: list[str]) -> exp.Select:
     """Count, per combination of labels (and group), the cells that satisfy the predicate."""
 
     def at_cell(part: exp.Expr) -> exp.Expr:

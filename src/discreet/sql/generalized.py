@@ -15,9 +15,17 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.release import Release
-from discreet.sql.cells import Component, count_cells, list_all_cells, split_predicate
+from discreet.sql.cells import (
+    Component,
+    Share,
+    count_shares,
+    join_shares,
+    list_all_cells,
+    split_predicate,
+    weigh_shares,
+)
 from discreet.sql.parse import Aggregate, Query
-from discreet.sql.trees import add_up, case, column, double, named_table, number
+from discreet.sql.trees import add_up, case, column, double, number
 
 TABLE, BASE, RANKED = "generalized", "base", "ranked"
 
@@ -47,10 +55,7 @@ def _tabulate(
     blurred: set[str],
 ) -> exp.Select:
     grouping = [name for name in query.group_by if name in blurred]
-    shares = [
-        (f"share {i}", names, count_cells(names, parts, grouping))
-        for i, (names, parts) in enumerate(components)
-    ]
+    shares = count_shares(components, grouping)
     base = _base(query, exact, shares, grouping)
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
     outer = select(*(column(name) for name in query.group_by))
@@ -69,29 +74,21 @@ def _tabulate(
 def _base(
     query: Query,
     exact: list[exp.Expr],
-    shares: list[tuple[str, list[str], exp.Select]],
+    shares: list[Share],
     grouping: list[str],
 ) -> exp.Select:
     """One row per record (and group it may fall into): its probability, and whether it is sure."""
-    share: exp.Expr = double(number(1))
-    sure: list[exp.Expr] = []
+    share, certain = weigh_shares(shares)
     columns: list[exp.Expr] = []
     for table, names, _ in shares:
-        hits, total = column("#hits", table), column("#total", table)
-        share = exp.Mul(this=share, expression=exp.Div(this=double(hits), expression=double(total)))
-        sure.append(hits.copy().eq(total.copy()))
         columns += [column(f"#v {n}", table).as_(n, quoted=True) for n in names if n in grouping]
     columns += [column(name, TABLE) for name in query.group_by if name not in grouping]
     wanted = sorted({a.column for a in query.aggregates if a.column is not None})
     columns += [column(name, TABLE).as_(f"#x {name}", quoted=True) for name in wanted]
-    certain = case(exp.and_(*sure), number(1), number(0)) if sure else number(1)
     made = select(*columns, share.as_("#p", quoted=True), certain.as_("#c", quoted=True)).from_(
         exp.to_table(TABLE)
     )
-    for table, names, _ in shares:
-        same = [column(name, TABLE).eq(column(name, table)) for name in names]
-        possible = exp.GT(this=column("#hits", table), expression=number(0))
-        made = made.join(named_table(table), on=exp.and_(*same, possible))
+    made = join_shares(made, TABLE, shares)
     for part in exact:
         made = made.where(part.copy())
     return made
