@@ -11,7 +11,7 @@ from discreet.errors import SchemaError
 from discreet.microdata import Microdata
 from discreet.reconstruction import PROBABILITY, reconstruct
 from discreet.release import Release, Transformation
-from discreet.sql.cells import list_cells
+from discreet.sql.cells import count_values
 from discreet.verify import Classes, read_classes
 
 
@@ -50,8 +50,7 @@ def _diverge_in_boxes(view: Classes, data: Microdata, sensitive: str) -> float:
     assert view.boxes is not None
     cells = np.ones(view.count)
     for name in view.release.schema.quasi_identifiers:
-        sizes = list_cells(view.release, _title_of(view), name).group_by("label").len()
-        size_of = dict(zip(sizes["label"].cast(pl.String), sizes["len"], strict=True))
+        size_of = count_values(view.release, _title_of(view), name)
         cells *= np.array([size_of[label] for label in view.boxes[name].cast(pl.String)])
     bags = view.bags(sensitive)
     shares = np.zeros((bags.count, bags.domain.size))

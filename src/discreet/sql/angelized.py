@@ -50,7 +50,7 @@ def rewrite_angelized(query: Query, release: Release) -> tuple[exp.Select, dict[
             hint="Join conditions on the two by AND.",
         )
     keys = [name for name in query.group_by if name != sensitive]
-    shares = count_shares(components, keys)
+    shares = count_shares(release, components, keys)
     grouped = sensitive in query.group_by
     tree = select(*(column(KEY if n == sensitive else n, CELL) for n in query.group_by))
     for aggregate in query.aggregates:
@@ -71,7 +71,7 @@ def rewrite_angelized(query: Query, release: Release) -> tuple[exp.Select, dict[
         (CELL, _bound_cells(keys, grouped, summed)),
     ):
         tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause)
-    return tree, list_all_cells(release, table, components)
+    return tree, list_all_cells(release, table, components, keys)
 
 
 def _refuse_aggregates(query: Query, sensitive: str) -> None:

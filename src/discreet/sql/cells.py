@@ -6,16 +6,17 @@ attribute; each is tabulated once per combination of labels, and records look th
 
 from __future__ import annotations
 
-import datetime as dt
+from collections.abc import Callable
 from functools import reduce
 
+import numpy as np
 import polars as pl
 from sqlglot import exp, select
 
 from discreet.domain import reduce_column
 from discreet.errors import QueryError
 from discreet.release import Release, Transformation
-from discreet.schema import Type
+from discreet.schema import Attribute, Type
 from discreet.sql.parse import Query
 from discreet.sql.trees import add_up, case, column, double, named_table, number
 
@@ -66,71 +67,172 @@ def list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
         codes, domain = reduce_column(cells, attribute).encode(None)
         labels = pl.Series([label for label, _ in pairs])
         return pl.DataFrame({"label": labels, "value": domain.series().gather(codes)})
+    spans = list_spans(release, table, name)
+    lengths = spans["last"] - spans["first"] + 1
+    if int((lengths + spans["absent"]).sum()) > MOST_CELLS:
+        raise QueryError(
+            f"{name!r} has too many values to look at one by one.",
+            hint="Ask about another attribute, or about this one without GROUP BY and OR.",
+        )
+    values = _list_values(release, table, name)
+    owner = np.repeat(np.arange(spans.height), lengths)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    place = np.arange(len(owner)) - starts[owner] + spans["first"].to_numpy()[owner]
+    inside = pl.DataFrame(
+        {"label": spans["label"].gather(owner), "value": values["value"].gather(place + 1)}
+    )
+    absent = spans.filter(pl.col("absent") == 1).select(
+        "label", value=pl.lit(None, values["value"].dtype)
+    )
+    return pl.concat([inside, absent])
+
+
+def list_spans(release: Release, table: str, name: str) -> pl.DataFrame:
+    """List the intervals of an attribute: label, first and last place, whether missing is in it.
+
+    Places count the values from the lowest end of any interval on; an interval of nothing but
+    missing ends before it starts.
+    """
+    recoding, attribute = release.recodings[name], release.schema[name]
     boxes = release.tables[table].select(recoding.columns(name)).unique(maintain_order=True)
-    owners: list[str] = []
-    values: list[object] = []
-    for row in boxes.iter_rows():
-        inside = _between(row[1], row[2], attribute.type, attribute.order, attribute.decimals)
-        inside += [None] if len(row) > 3 and row[3] else []
-        if len(values) + len(inside) > MOST_CELLS:
-            raise QueryError(
-                f"{name!r} has too many values to look at one by one.",
-                hint="Ask about another attribute.",
-            )
-        owners += [str(row[0])] * len(inside)
-        values += inside
-    kind = {Type.DATE: pl.Date, Type.INTEGER: pl.Int64, Type.DECIMAL: pl.Float64}
-    dtype = kind.get(attribute.type, pl.String)
-    return pl.DataFrame({"label": pl.Series(owners, dtype=pl.String),
-                         "value": pl.Series(values, dtype=dtype)})  # fmt: skip
+    ends = [_number_places(boxes[f"{name}_{end}"], attribute) for end in ("low", "high")]
+    lowest = int(ends[0].min() or 0)  # type: ignore[arg-type]
+    return pl.DataFrame(
+        {
+            "label": boxes[name].cast(pl.String),
+            "first": (ends[0] - lowest).fill_null(0),
+            "last": (ends[1] - lowest).fill_null(-1),
+            "absent": boxes[f"{name}_missing"].cast(pl.Int64) if recoding.missing else 0,
+        }
+    )
 
 
-def _between(
-    low: object, high: object, kind: Type, order: tuple[str, ...], decimals: int | None
-) -> list[object]:
-    """All values an attribute can take from one end of an interval to the other."""
-    if low is None:
-        return []
-    if kind is Type.ORDINAL:
-        return list(order[order.index(str(low)) : order.index(str(high)) + 1])
-    if kind is Type.DATE:
-        assert isinstance(low, dt.date) and isinstance(high, dt.date)
-        return [low + dt.timedelta(days=day) for day in range((high - low).days + 1)]
-    scale = 10 ** (decimals or 0)
-    first, last = (round(float(end) * scale) for end in (low, high))  # type: ignore[arg-type]
-    if kind is Type.INTEGER:
-        first, last = int(low), int(high)  # type: ignore[call-overload]
+def _number_places(ends: pl.Series, attribute: Attribute) -> pl.Series:
+    """Number the values of an ordered attribute, one by one, without gaps."""
+    if attribute.type is Type.ORDINAL:
+        order = list(attribute.order)
+        return pl.Series([None if e is None else order.index(str(e)) for e in ends], dtype=pl.Int64)
+    if attribute.type is Type.DATE:
+        return ends.to_physical().cast(pl.Int64)
+    scale = 10 ** (attribute.decimals or 0) if attribute.type is Type.DECIMAL else 1
+    return (ends * scale).round().cast(pl.Int64) if scale > 1 else ends.cast(pl.Int64)
+
+
+def _list_values(release: Release, table: str, name: str) -> pl.DataFrame:
+    """List all values from the lowest to the highest end by their places; missing is at -1."""
+    attribute = release.schema[name]
+    low, high = (
+        _number_places(release.tables[table][f"{name}_{end}"], attribute).sort(nulls_last=True)
+        for end in ("low", "high")
+    )
+    first, last = (0, -1) if low.null_count() == len(low) else (int(low[0]), int(high.max()))  # type: ignore[arg-type]
     if last - first >= MOST_CELLS:
         raise QueryError(
-            "An interval of the release has too many values to look at one by one.",
+            f"{name!r} has {last - first + 1:,} values to look at one by one.",
             hint="Ask about another attribute.",
         )
-    units = range(first, last + 1)
-    return list(units) if kind is Type.INTEGER else [unit / scale for unit in units]
+    values = pl.int_range(first, last + 1, eager=True)
+    if attribute.type is Type.ORDINAL:
+        values = pl.Series(attribute.order, dtype=pl.String).gather(values)
+    elif attribute.type is Type.DATE:
+        values = values.cast(pl.Int32).cast(pl.Date)
+    elif attribute.type is Type.DECIMAL:  # divided as the release's own numbers were
+        values = pl.Series(values.to_numpy() / 10 ** (attribute.decimals or 0))
+    nothing = pl.Series([None], dtype=values.dtype)
+    return pl.DataFrame(
+        {"place": pl.int_range(-1, len(values), eager=True), "value": nothing.append(values)}
+    )
+
+
+def count_values(release: Release, table: str, name: str) -> dict[str, int]:
+    """Count, per label of an attribute, the values it stands for."""
+    recoding = release.recodings[name]
+    if recoding.transformation is Transformation.SET:
+        return {label: len(texts) for label, texts in recoding.labels.items()}
+    spans = list_spans(release, table, name)
+    lengths = spans["last"] - spans["first"] + 1 + spans["absent"]
+    return dict(zip(spans["label"], lengths, strict=True))
 
 
 def list_all_cells(
-    release: Release, table: str, components: list[Component]
+    release: Release, table: str, components: list[Component], grouping: list[str]
 ) -> dict[str, pl.DataFrame]:
-    """List the cells of all attributes a question looks at, under the names it knows them by."""
-    used = sorted({name for names, _ in components for name in names})
-    cells = {f"cells {name}": list_cells(release, table, name) for name in used}
+    """List the values of all attributes a question looks at, under the names it knows them by."""
+    cells: dict[str, pl.DataFrame] = {}
     for names, _ in components:
-        size = reduce(lambda n, name: n * cells[f"cells {name}"].height, names, 1)
+        if is_spanned(release, names, grouping):
+            cells[f"spans {names[0]}"] = list_spans(release, table, names[0])
+            cells[f"values {names[0]}"] = _list_values(release, table, names[0])
+            continue
+        listed = {f"cells {name}": list_cells(release, table, name) for name in names}
+        size = reduce(lambda n, frame: n * frame.height, listed.values(), 1)
         if size > MOST_CELLS:
             raise QueryError(
                 f"The predicate on {', '.join(names)} has {size:,} combinations to look at.",
                 hint="Ask about fewer attributes at once, or join them by AND instead of OR.",
             )
+        cells.update(listed)
     return cells
 
 
-def count_shares(components: list[Component], grouping: list[str]) -> list[Share]:
-    """Tabulate every component."""
+def is_spanned(release: Release, names: list[str], grouping: list[str]) -> bool:
+    """Whether hits in a component can be read off prefix counts: one attribute, of intervals."""
+    kind = release.recodings[names[0]].transformation
+    return len(names) == 1 and names[0] not in grouping and kind is Transformation.INTERVAL
+
+
+def count_shares(release: Release, components: list[Component], grouping: list[str]) -> list[Share]:
+    """Tabulate every component: by prefix counts where that is possible, else cell by cell."""
     return [
-        (f"share {i}", names, _count_cells(names, parts, grouping))
+        (
+            f"share {i}",
+            names,
+            _count_spans(names[0], parts)
+            if is_spanned(release, names, grouping)
+            else _count_cells(names, parts, grouping),
+        )
         for i, (names, parts) in enumerate(components)
     ]
+
+
+def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:
+    """A predicate with columns replaced by where their values are."""
+    moved = [
+        part.transform(lambda node: place(node.name) if isinstance(node, exp.Column) else node)
+        for part in parts
+    ]
+    return exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
+
+
+def _count_spans(name: str, parts: list[exp.Expr]) -> exp.Select:
+    """Count the hits of each interval as the difference of two prefix counts."""
+    condition = _at(parts, lambda _: column("value"))
+    running = exp.Window(
+        this=add_up(case(condition, number(1), number(0))),
+        order=exp.Order(expressions=[exp.Ordered(this=column("place"))]),
+        spec=exp.WindowSpec(
+            kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW"
+        ),
+    )
+    prefix = select(column("place"), running.as_("#upto", quoted=True))
+    prefix = prefix.from_(named_table(f"values {name}"))
+    first, last, absent = (column(end, "s") for end in ("first", "last", "absent"))
+    high, low, none = (column("#upto", table) for table in ("high", "low", "none"))
+    hits = exp.Add(
+        this=exp.Sub(this=high, expression=low),
+        expression=exp.Mul(this=absent, expression=none),
+    )
+    cells = last.copy() - first.copy() + number(1) + absent.copy()
+    made = select(
+        column("label", "s").as_(name, quoted=True),
+        hits.as_("#hits", quoted=True),
+        cells.as_("#total", quoted=True),
+    ).from_(named_table(f"spans {name}", "s"))
+    for table, place in (
+        ("high", last), ("low", exp.paren(first - number(1))), ("none", number(-1)),
+    ):  # fmt: skip
+        made = made.join(named_table("#prefix", table), on=column("place", table).eq(place.copy()))
+    return made.with_(exp.to_identifier("#prefix", quoted=True), as_=prefix)
 
 
 def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
@@ -156,13 +258,7 @@ def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.S
 
 def _count_cells(names: list[str], parts: list[exp.Expr], grouping: list[str]) -> exp.Select:
     """Count, per combination of labels (and group), the cells that satisfy the predicate."""
-
-    def at_cell(part: exp.Expr) -> exp.Expr:
-        return part.transform(
-            lambda node: column("value", f"c {node.name}") if isinstance(node, exp.Column) else node
-        )
-
-    condition = exp.and_(*(exp.paren(at_cell(part)) for part in parts)) if parts else exp.true()
+    condition = _at(parts, lambda name: column("value", f"c {name}"))
     labels = [column("label", f"c {name}") for name in names]
     values = [column("value", f"c {name}") for name in names if name in grouping]
     total = exp.Window(

@@ -16,7 +16,6 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.sql.cells import (
-    Component,
     Share,
     count_shares,
     join_shares,
@@ -43,19 +42,15 @@ def rewrite_generalized(
                 hint="Aggregate exact columns; select and group by blurred ones.",
             )
     exact, components = split_predicate(query, blurred)
-    cells = list_all_cells(release, TABLE, components)
-    tree = _tabulate(query, exact, components, blurred)
-    return tree, cells
+    grouping = [name for name in query.group_by if name in blurred]
+    shares = count_shares(release, components, grouping)
+    cells = list_all_cells(release, TABLE, components, grouping)
+    return _tabulate(query, exact, shares, grouping), cells
 
 
 def _tabulate(
-    query: Query,
-    exact: list[exp.Expr],
-    components: list[Component],
-    blurred: set[str],
+    query: Query, exact: list[exp.Expr], shares: list[Share], grouping: list[str]
 ) -> exp.Select:
-    grouping = [name for name in query.group_by if name in blurred]
-    shares = count_shares(components, grouping)
     base = _base(query, exact, shares, grouping)
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
     outer = select(*(column(name) for name in query.group_by))
