@@ -377,3 +377,128 @@ def test_a_plan_can_ask_for_it_and_the_command_line_answers(
     refused = run("publish", "p.toml", "--out", "other")
     assert refused.returncode == 2 and "Did you mean 'age'" in refused.stderr
     assert not (tmp_path / "other").exists()
+
+
+def test_near_values_are_kept_apart_even_where_equal_ones_are_most() -> None:
+    pays = [1000] * 9 + list(range(1, 10)) + [2000 * i for i in range(2, 20)]
+    data = microdata(pl.DataFrame({"age": range(36), "pay": pays}), ["age"], ["pay"])
+    for method in (dc.Anatomy(dc.Proximity(9, m=2)), dc.Angelization(dc.Proximity(9, m=2), k=2)):
+        assert dc.audit(dc.publish(data, method, seed=1), data).kept
+
+
+@pytest.mark.parametrize("principle", [dc.AlphaK(0.5, 50), dc.KAnonymity(50)])
+def test_look_alikes_that_a_principle_promises_are_in_every_box(
+    adult: dc.Microdata, principle: dc.Principle
+) -> None:
+    release = dc.publish(adult, dc.Angelization(principle, k=2, batches="mondrian"), seed=1)
+    report = dc.audit(release, adult)
+    assert report.kept
+    assert report.identity.smallest >= 50
+    with pytest.raises(dc.errors.PromiseError, match="tell people apart"):
+        dc.publish(adult, dc.Anatomy(principle))
+    small = dc.publish(adult, dc.Angelization(dc.FrequencyDiversity(2), k=5, batches="mondrian"))
+    assert dc.audit(small, adult, principle=principle).breaches > 0
+
+
+def test_records_moved_to_batches_that_cannot_be_theirs_are_noticed() -> None:
+    frame = pl.DataFrame({"x": [1, 1, 1, 9, 9, 9], "s": list("aaabbb")})
+    data = microdata(frame, ["x"], ["s"])
+    release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=3), seed=1)
+    assert dc.audit(release, data).kept
+    moved = release.tables["generalized"].with_columns(
+        pl.Series("batch", [0, 0, 1, 1, 2, 2], dtype=pl.Int32)
+    )
+    found = dc.audit(replace(release, tables={**release.tables, "generalized": moved}), data)
+    assert "not those of the people" in str(found.problems)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    people=st.lists(st.integers(0, 2), min_size=3, max_size=3),
+    room=st.lists(st.lists(st.integers(0, 2), min_size=3, max_size=3), min_size=3, max_size=3),
+    seed=st.integers(0, 99),
+)
+def test_whether_people_fit_into_batches_by_trying_all(
+    people: list[int], room: list[list[int]], seed: int
+) -> None:
+    from discreet.kernels.flow import fits
+
+    values = [v for v, count in enumerate(people) for _ in range(count)]
+    need = np.bincount(np.random.default_rng(seed).integers(0, 3, len(values)), minlength=3)
+    records = np.repeat(np.arange(3), need).tolist()
+    possible = any(
+        all(sum(1 for v, b in zip(values, order, strict=True) if (v, b) == (x, y)) <= room[x][y]
+            for x in range(3) for y in range(3))
+        for order in set(permutations(records))
+    )  # fmt: skip
+    assert fits(np.array(people), need, np.array(room)) == possible
+
+
+@pytest.mark.parametrize("title", ["generalized", "batches"])
+def test_rows_in_another_order_than_they_show_are_refused(
+    adult: dc.Microdata, tmp_path: Path, title: str
+) -> None:
+    """The order of people, the same in two tables, would link them row by row."""
+    for form in ("marginals", "anatomy"):
+        release = dc.publish(adult.head(300), RELEASES[form], seed=1)
+        mixed = release.tables[title].sample(fraction=1, shuffle=True, seed=1)
+        with pytest.raises(dc.DiscreetError, match="order"):
+            replace(release, tables={**release.tables, title: mixed}).write(tmp_path / form)
+
+
+def test_a_declared_attribute_that_no_table_shows_is_refused(adult: dc.Microdata) -> None:
+    method = dc.Angelization(dc.FrequencyDiversity(2), k=4, marginals=[["age"], ["sex"]])
+    release = dc.publish(adult, method, seed=1)
+    tables = {name: t for name, t in release.tables.items() if name != "generalized_2"}
+    with pytest.raises(dc.DiscreetError, match="No table shows 'sex'"):
+        dc.audit(replace(release, tables=tables), adult)
+
+
+@pytest.mark.parametrize("marginals", [[1], 5, [[1]], "age"])
+def test_marginals_that_are_no_lists_of_names_are_refused(marginals: object) -> None:
+    with pytest.raises(dc.DiscreetError, match="list of lists"):
+        dc.Angelization(dc.FrequencyDiversity(2), marginals=marginals)  # type: ignore[arg-type]
+
+
+@settings(max_examples=12, deadline=None)
+@given(rows=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3), st.sampled_from("ab")),
+                     min_size=4, max_size=6))  # fmt: skip
+def test_several_tables_together_are_believed_no_more_than_the_audit_says(
+    rows: list[tuple[int, int, str]],
+) -> None:
+    """All worlds that agree with both tables, everybody's quasi-identifiers known."""
+    data = microdata(pl.DataFrame(rows, schema=["x", "y", "s"], orient="row"), ["x", "y"], ["s"])
+    try:
+        release = dc.publish(
+            data, dc.Angelization(dc.FrequencyDiversity(2), k=2, marginals=[["x"], ["y"]]), seed=1
+        )
+    except dc.errors.PromiseError:
+        return
+    held = {
+        batch: sorted(v for v, c in zip(part["s"], part["count"], strict=True) for _ in range(c))
+        for (batch,), part in release.tables["batches"].group_by("batch")
+    }
+    agreeing: set[tuple[int, ...]] | None = None
+    for title, name in (("generalized", "x"), ("generalized_2", "y")):
+        records = release.tables[title].to_dicts()
+        own = data.to_polars()[name].to_list()
+        found = {
+            tuple(records[r]["batch"] for r in order)
+            for order in permutations(range(len(own)))
+            if all(records[r][f"{name}_low"] <= v <= records[r][f"{name}_high"]
+                   for v, r in zip(own, order, strict=True))
+        }  # fmt: skip
+        agreeing = found if agreeing is None else agreeing & found
+    tally = [{"a": 0, "b": 0} for _ in rows]
+    worlds = 0
+    for assignment in agreeing or ():
+        for deal in product(*(permutations(values) for values in held.values())):
+            left = {batch: list(values) for batch, values in zip(held, deal, strict=True)}
+            worlds += 1
+            for person, batch in enumerate(assignment):
+                tally[person][left[batch].pop()] += 1
+    report = dc.audit(release, data)
+    for person, counts in enumerate(tally):
+        assert max(counts.values()) / worlds <= report.beliefs["s"][person] + 1e-12
+    assert report.worst is not None
+    assert report.worst <= Fraction(1, 2)

@@ -213,3 +213,27 @@ def test_corruption_by_taking_everyone_away_in_turn(bags: list[list[int]]) -> No
             surest.append(best)
     assert average == pytest.approx(np.mean(guesses))
     assert worst == pytest.approx(max(surest))
+
+
+def test_workloads_without_the_sensitive_attribute_and_odd_column_names() -> None:
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({name: rng.integers(1, 9, 60) for name in ("value", "label", "age")})
+    frame = frame.with_columns(ill=pl.Series(rng.choice(list("abcd"), 60)))
+    data = microdata(frame, ["value", "label", "age"], ["ill"])
+    for method in (METHODS[0], METHODS[1], METHODS[4]):
+        release = dc.publish(data, method, seed=1)
+        workload = draw_workload(data, 0.3, 5, names=["value", "age"])
+        assert len(estimate_counts(release, data, workload)) == 5
+        rebuilt = release.reconstruct(["value", "label", "ill"])
+        assert rebuilt["probability"].sum() == pytest.approx(1)
+        assert release.sample(7).columns == ["value", "label", "age", "ill"]
+    named = microdata(frame.rename({"age": "probability"}), ["probability", "value"], ["ill"])
+    release = dc.publish(named, METHODS[1], seed=1)
+    with pytest.raises(dc.DiscreetError, match="leaves no name"):
+        release.reconstruct(["probability"])
+    for n in (1.5, "3", -1, True):
+        with pytest.raises(dc.DiscreetError, match="number of records"):
+            release.sample(n)  # type: ignore[arg-type]
+    two = dc.publish(microdata(frame, ["age"], ["ill", "value"]), METHODS[0])
+    with pytest.raises(dc.DiscreetError, match="2 sensitive"):
+        measure_divergence(two, data)

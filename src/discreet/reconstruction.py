@@ -15,7 +15,8 @@ from discreet.errors import QueryError, name_closest
 from discreet.release import Release, Transformation
 from discreet.sql.cells import MOST_CELLS, list_cells
 
-PROBABILITY, OWNER, COUNT = "probability", "#owner", "#count"
+PROBABILITY = "probability"
+OWNER, COUNT, LABEL, VALUE = "#owner", "#count", "#label", "#value"
 
 
 def reconstruct(release: Release, names: Sequence[str]) -> pl.DataFrame:
@@ -63,8 +64,8 @@ def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
     >>> release.sample(1000, seed=1).shape
     (1000, 8)
     """
-    if n < 0:
-        raise QueryError(f"n = {n}: give the number of records to draw.")
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
+        raise QueryError(f"n = {n!r}: give the number of records to draw.")
     rng = np.random.default_rng(seed)
     title, shown = max(release.shown.items(), key=lambda item: len(item[1]))
     _, owner = _find_table(release, shown)
@@ -81,7 +82,14 @@ def _check_names(release: Release, names: Sequence[str]) -> list[str]:
     known = [*release.schema.quasi_identifiers, *release.schema.sensitive]
     for name in names:
         if name not in known:
-            raise QueryError(f"There is no {name!r} to rebuild.", hint=name_closest(name, known))
+            raise QueryError(
+                f"There is no {name!r} to rebuild.", hint=name_closest(str(name), known)
+            )
+        if name == PROBABILITY:
+            raise QueryError(
+                f"An attribute called {name!r} leaves no name for the result.",
+                hint="Rename it before publishing, or draw records: release.sample(n).",
+            )
     sensitive = [name for name in names if name in release.schema.sensitive]
     if not names or len(set(names)) < len(names) or len(sensitive) > 1:
         raise QueryError(
@@ -121,18 +129,18 @@ def _spread(release: Release, title: str, name: str, mass: pl.DataFrame) -> pl.D
     """Replace a label by the values it stands for, each with its part of the probability."""
     if release.recodings[name].transformation is Transformation.EXACT:
         return mass
-    cells = list_cells(release, title, name).with_columns(
-        pl.len().over("label").alias("#cells"), pl.col("label").cast(pl.String)
+    cells = list_cells(release, title, name).select(
+        pl.col("label").cast(pl.String).alias(LABEL),
+        pl.col("value").alias(VALUE),
+        pl.len().over("label").alias("#cells"),
     )
-    mass = mass.with_columns(pl.col(name).cast(pl.String))
-    sizes = cells.group_by("label").len("#cells")
-    joined = mass.join(sizes, left_on=name, right_on="label")
-    _refuse_many(int(joined["#cells"].sum()), [name])
-    spread = mass.join(cells, left_on=name, right_on="label")
+    mass = mass.rename({name: LABEL}).with_columns(pl.col(LABEL).cast(pl.String))
+    sizes = cells.group_by(LABEL).len("#size")
+    _refuse_many(int(mass.join(sizes, on=LABEL)["#size"].sum()), [name])
     part = (pl.col(PROBABILITY) / pl.col("#cells")).alias(PROBABILITY)
-    named = spread.with_columns(part).drop(name, "#cells").rename({"value": name})
-    others = [column for column in named.columns if column != PROBABILITY]
-    return named.group_by(others).agg(pl.col(PROBABILITY).sum())
+    spread = mass.join(cells, on=LABEL).with_columns(part).drop(LABEL, "#cells")
+    others = [column for column in spread.columns if column != PROBABILITY]
+    return spread.group_by(others).agg(pl.col(PROBABILITY).sum()).rename({VALUE: name})
 
 
 def _refuse_many(cells: int, names: Sequence[str]) -> None:

@@ -61,7 +61,8 @@ class AuditReport:
     """Per person the number of candidate records; 0 if no group covers the person."""
     breached: NDArray[np.bool_]
     worst: Fraction | None
-    """The largest belief in any value of anyone, exactly."""
+    """The largest belief in any value of anyone, exactly; of mixtures of batches whose common
+    denominator does not fit 64 bits, to 12 digits."""
     loss: Loss
     proximity: dict[str, list[tuple[str, float]]]
     """Per numeric sensitive attribute: within which distance, and the worst chance of being so
@@ -181,6 +182,10 @@ def audit(
     checks, breached = _check(views, judged, release.schema.sensitive, data.n)
     identity = measure_identity(candidates[candidates > 0], population)
     beliefs, truths, worst = _believe(views, data)
+    joined = join_views(views)
+    if joined is not None:  # all tables together may tell more than the most telling one
+        beliefs = {name: np.maximum(b, joined.beliefs[name]) for name, b in beliefs.items()}
+        worst = max(worst or Fraction(0), joined.worst)
     return AuditReport(
         people=data.n,
         records=views[0].classes.table.height,
@@ -196,7 +201,7 @@ def audit(
         worst=worst,
         loss=weigh_loss(data, *(found.classes for found in views)),
         proximity=_measure_proximity(views),
-        joined=join_views(views, data),
+        joined=joined,
         attacks=attack(_widest(views), data, beliefs) if attacks else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,

@@ -33,7 +33,7 @@ class Attack:
     success: float
     """Share of people whose value it tells."""
     chance: float
-    """The same share for somebody who only reads the release: guess the likeliest value."""
+    """The same share for somebody who knows as much and only reads the release."""
     worst: float | None = None
     """The surest it makes anybody of a value, where that is more than the release says."""
 
@@ -52,9 +52,11 @@ def attack(found: Candidates, data: Microdata, beliefs: dict[str, Floats]) -> li
         if learned is not None:
             how = "groups are compared by naive Bayes, and each person's likeliest value guessed"
             attacks.append(Attack("deFinetti", name, how, learned, chance))
-        average, worst = _corrupt(_groups_of(found, name))
-        how = "one other person of the group has told theirs"
-        attacks.append(Attack("corruption", name, how, average, chance, worst))
+        bags = _groups_of(found, name)
+        average, worst = _corrupt(bags)
+        alone = float(bags.largest.sum() / bags.sizes.sum())
+        how = "the group is known, and one other person of it has told theirs"
+        attacks.append(Attack("corruption", name, how, average, alone, worst))
     return attacks
 
 
@@ -142,8 +144,9 @@ def _guess(
     """Guess each person's likeliest value over the records that may be theirs."""
     size = bags.domain.size
     if found.classes.boxes is None:
-        place, wanted = record, found.shown_to(found.of >= 0)
-        # a person's records all show the same; the first stands for them
+        shown = pl.struct(found.release.schema.quasi_identifiers).rank("dense")
+        number = found.classes.table.select(shown).to_series().to_numpy().astype(np.int64)
+        place, wanted = number[record], number[found.shown_to(found.of >= 0)]
     else:
         place, wanted = found.classes.labels[record], found.group_of[found.of >= 0]
     keys, inverse = np.unique(place * size + value, return_inverse=True)

@@ -10,6 +10,7 @@ from discreet.domain import Domain, reduce_column
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.schema import Role
+from discreet.verify.angelized import Boxes
 
 
 def compare(found: Candidates, data: Microdata) -> list[str]:
@@ -33,7 +34,7 @@ def _compare_boxes(found: Candidates, data: Microdata) -> list[str]:
         published = found.bags[name]
         own = translate(data, name, published.domain)
         if found.classes.mixes:
-            if not _has_counts(own, published.whole) or _is_foreign(found, own, published):
+            if not _has_counts(own, published.whole) or _is_foreign(found, own):
                 findings.append(f"the published values of {name} are not those of the people")
             continue
         theirs = Groups.from_labels(
@@ -103,12 +104,31 @@ def _compare_kept(found: Candidates, data: Microdata) -> list[str]:
     return findings
 
 
-def _is_foreign(found: Candidates, own: NDArray[np.int64], bags: Groups) -> bool:
-    """Whether somebody's own value is in no batch that their box refers to."""
-    size = bags.domain.size
-    seen = found.of >= 0
-    wanted = found.group_of[seen] * size + own[seen]
-    return not np.isin(wanted, bags.owners * size + bags.codes).all()
+def _is_foreign(found: Candidates, own: NDArray[np.int64]) -> bool:
+    """Whether the people of some box cannot have their values in the batches it refers to."""
+    from discreet.kernels.flow import fits
+
+    classes = found.classes
+    assert isinstance(classes, Boxes)
+    held = classes.held
+    seen = np.flatnonzero(found.of >= 0)
+    people = seen[np.argsort(found.group_of[seen], kind="stable")]
+    starts = np.searchsorted(found.group_of[people], np.arange(classes.count + 1))
+    box, batch, records = classes.references
+    begins = np.searchsorted(box, np.arange(classes.count + 1))
+    for c in range(classes.count):
+        values, counts = np.unique(own[people[starts[c] : starts[c + 1]]], return_counts=True)
+        here = slice(begins[c], begins[c + 1])
+        room = np.zeros((len(values), begins[c + 1] - begins[c]), dtype=np.int64)
+        for place, b in enumerate(batch[here]):
+            entries = slice(held.offsets[b], held.offsets[b + 1])
+            at = np.searchsorted(values, held.codes[entries])
+            at = np.minimum(at, len(values) - 1)
+            same = values[at] == held.codes[entries]
+            room[at[same], place] = held.weights[entries][same]
+        if not fits(counts, records[here], room):
+            return True
+    return False
 
 
 def translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:

@@ -7,13 +7,13 @@ meet. Each table hides a person among k; a cell of the join may hold one person 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing.candidates import Candidates
-from discreet.microdata import Microdata
 from discreet.verify.angelized import Boxes
 
 
@@ -28,14 +28,16 @@ class JoinedCells:
     beliefs: dict[str, NDArray[np.float64]]
     """Per person a bound on the belief in any value, whatever is known about the batch: the most
     telling of the batches that all tables leave possible."""
+    worst: Fraction
+    """The largest of these bounds, exactly."""
 
     @property
     def max_belief(self) -> float:
         """The largest of these bounds."""
-        return max(float(belief.max()) for belief in self.beliefs.values())
+        return float(self.worst)
 
 
-def join_views(views: list[Candidates], data: Microdata) -> JoinedCells | None:
+def join_views(views: list[Candidates]) -> JoinedCells | None:
     """Intersect, for each person, what the tables show: boxes, and the batches they refer to.
 
     Nothing is gained from one table, nor from tables that are exact anyway.
@@ -44,12 +46,12 @@ def join_views(views: list[Candidates], data: Microdata) -> JoinedCells | None:
         return None
     boxes = [found.group_of for found in views]
     cells = pl.DataFrame({str(i): box for i, box in enumerate(boxes)})
-    number = cells.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy() - 1
-    people = np.bincount(number.astype(np.int64))[number.astype(np.int64)]
+    number = cells.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy().astype(int) - 1
+    people = np.bincount(number)[number]
     first = views[0].classes
     assert isinstance(first, Boxes)
     telling = first.held.largest / first.held.sizes
-    belief = np.zeros(data.n)
+    bound, worst = np.zeros(int(number.max()) + 1), Fraction(0)
     distinct, where = np.unique(number, return_index=True)
     batches = [_batches_by_box(found) for found in views]
     for cell, person in zip(distinct.tolist(), where.tolist(), strict=True):
@@ -57,10 +59,13 @@ def join_views(views: list[Candidates], data: Microdata) -> JoinedCells | None:
         for box, of_box in zip(boxes, batches, strict=True):
             here = of_box.get(int(box[person]), set())
             possible = here if possible is None else possible & here
-        bound = max((float(telling[batch]) for batch in possible or ()), default=0.0)
-        belief[number == cell] = bound
+        most = max(possible or (), key=telling.__getitem__, default=None)
+        bound[cell] = 0 if most is None else telling[most]
+        if most is not None:
+            share = Fraction(int(first.held.largest[most]), int(first.held.sizes[most]))
+            worst = max(worst, share)
     (name,) = views[0].release.schema.sensitive
-    return JoinedCells(int(people.min()), int((people == 1).sum()), {name: belief})
+    return JoinedCells(int(people.min()), int((people == 1).sum()), {name: bound[number]}, worst)
 
 
 def _batches_by_box(found: Candidates) -> dict[int, set[int]]:

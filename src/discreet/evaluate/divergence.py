@@ -30,6 +30,11 @@ def measure_divergence(
     >>> abs(measure_divergence(exact, data)) < 1e-9
     True
     """
+    if len(release.schema.sensitive) != 1:
+        raise SchemaError(
+            f"The release has {len(release.schema.sensitive)} sensitive attributes.",
+            hint="Divergence is measured with exactly one.",
+        )
     (sensitive,) = release.schema.sensitive
     known = release.schema.quasi_identifiers
     wanted = [*known, sensitive] if names is None else list(names)
@@ -57,6 +62,8 @@ def _diverge_in_boxes(view: Classes, data: Microdata, sensitive: str) -> float:
     shares[bags.owners, bags.codes] = bags.weights / bags.sizes[bags.owners]
     box = found.group_of
     own = bags.domain.find(data.domains[sensitive].texts)[data.codes[sensitive]]
+    if (own < 0).any() or (shares[box, own] == 0).any():
+        raise SchemaError("The release gives no probability to some people of this microdata.")
     rebuilt = view.sizes[box] / data.n / cells[box] * shares[box, own]
     names = [*view.release.schema.quasi_identifiers, sensitive]
     alike = pl.DataFrame({name: data.codes[name] for name in names}).select(

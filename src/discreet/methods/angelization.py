@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -88,6 +86,14 @@ class Angelization(Method):
     def __post_init__(self) -> None:
         require_whole("k", self.k)
         if self.marginals is not None:
+            listed = isinstance(self.marginals, list | tuple) and all(
+                isinstance(m, list | tuple) and all(isinstance(name, str) for name in m)
+                for m in self.marginals
+            )
+            if not listed:
+                raise SchemaError(
+                    f"marginals = {self.marginals!r}: give a list of lists of column names."
+                )
             kept = tuple(tuple(marginal) for marginal in self.marginals)
             object.__setattr__(self, "marginals", kept)
             if not kept:
@@ -122,15 +128,14 @@ class Angelization(Method):
                 hint="Use generalization for it, or another principle here.",
                 subject=self.principle,
             )
-        # what the principle says of sizes holds for buckets, too
-        sizes = [part for part in self.principle.parts if not part.reads_values]
-        if self.exact and sizes:
+        # what the principle says of look-alikes is about buckets
+        if self.exact and self.principle.alike > 1:
             raise PromiseError(
-                f"{sizes[0]} cannot be kept: exact quasi-identifiers tell people apart.",
-                hint="Use angelization with k, or leave it out of the promise.",
-                subject=sizes[0],
+                f"{self.principle} cannot be kept: exact quasi-identifiers tell people apart.",
+                hint="Use angelization with k, or a principle that does not count look-alikes.",
+                subject=self.principle,
             )
-        alike = reduce(and_, sizes, KAnonymity(self.k))
+        alike = KAnonymity(max(self.k, self.principle.alike))
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
         how = self.batches or choose_batching(wanted)

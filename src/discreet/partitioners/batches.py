@@ -58,12 +58,16 @@ def make_batches(
             f"{principle} cannot be kept by batches of {q} different values: {cover} of "
             f"{data.n} people have the same or too near a value.",
             hint=f"Ask for at most {data.n // cover} different values"
-            + (', or set batches = "mondrian".' if principle.monotone else "."),
+            + (
+                ', or set batches = "mondrian".'
+                if principle.monotone and principle.admits(whole)[0]
+                else "."
+            ),
             subject=principle,
         )
     order = rng.permutation(data.n) if how == "anatomize" else _walk(buckets, rng)
     codes = data.codes[name]
-    if cover > int(whole.largest[0]):
+    if principle.spaced:
         return Partition.from_labels(_deal_lanes(order, codes, q, cover))
     from discreet.kernels.batches import fill_batches
 

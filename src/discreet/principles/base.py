@@ -55,6 +55,8 @@ class Principle(ABC):
     """What an adversary may still learn, in words."""
     reads_values: ClassVar[bool] = True
     """Whether it looks at the values in a bag, or only at how many there are."""
+    spaced: ClassVar[bool] = False
+    """Whether different values may be too near to each other."""
 
     on: str | None = field(default=None, kw_only=True)
 
@@ -78,6 +80,11 @@ class Principle(ABC):
         ``None`` if it takes more than that.
         """
         return None
+
+    @property
+    def alike(self) -> int:
+        """How many people it promises to look the same, themselves included."""
+        return 1
 
     def cover(self, whole: Groups) -> int:
         """The most people of a table whose values are too near to stand in one such bag."""
@@ -167,6 +174,16 @@ class All(Principle):
         """The most any part needs, if that is enough for every part."""
         needed = [part.singles for part in self.members]
         return None if None in needed else max(n for n in needed if n is not None)
+
+    @property
+    def alike(self) -> int:
+        """The most any part promises."""
+        return max(part.alike for part in self.members)
+
+    @property
+    def spaced(self) -> bool:  # type: ignore[override]
+        """Whether any part is."""
+        return any(part.spaced for part in self.members)
 
     def cover(self, whole: Groups) -> int:
         """The most over all parts."""

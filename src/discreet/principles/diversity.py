@@ -354,6 +354,11 @@ class AlphaK(Principle):
         return [Rule(SIZE, self.k), Rule(SHARE, q, p)]
 
     @property
+    def alike(self) -> int:
+        """Exactly k."""
+        return self.k
+
+    @property
     def singles(self) -> int:
         """k, or as many as make one no more than α."""
         return self.least

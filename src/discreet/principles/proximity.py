@@ -45,6 +45,7 @@ class Proximity(Principle):
     title: ClassVar[str] = "proximity"
     paper: ClassVar[str] = "Li, Tao, Xiao: Preservation of Proximity Privacy, SIGMOD 2008"
     monotone: ClassVar[bool] = False
+    spaced: ClassVar[bool] = True
     leaves_open: ClassVar[str] = (
         "Intervals wider than ε may be likely, and someone who knows the values of some people "
         "of a group learns more about the rest."

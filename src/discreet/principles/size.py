@@ -53,6 +53,11 @@ class KAnonymity(Principle):
         """Exactly k."""
         return self.k
 
+    @property
+    def alike(self) -> int:
+        """Exactly k."""
+        return self.k
+
     def cover(self, whole: Groups) -> int:  # noqa: ARG002
         """Anybody may stand beside anybody."""
         return 1

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from discreet.domain import reduce_column
@@ -40,15 +41,17 @@ class Boxes(Classes):
 
     def admits(self, part: Principle, name: str | None) -> NDArray[np.bool_]:
         """A box is good if every batch it refers to is, for then every mixture is."""
+        looks = np.full(self.count, part.alike <= 1)  # exact records are told apart
+        if self.boxes is not None:
+            looks = self.sizes >= part.alike
         if name is None:
-            alike = np.full(self.count, self.boxes is not None)  # exact records are told apart
-            return alike & part.admits(self.bags(None))
+            return looks & part.admits(self.bags(None))
         if part.mixed is None:
-            return part.admits(self.bags(name))
+            return looks & part.admits(self.bags(name))
         bad = ~part.mixed.admits(self.held)
         spoilt = np.zeros(self.count, dtype=bool)
         np.logical_or.at(spoilt, self.labels, bad[self.batch])
-        return ~spoilt
+        return looks & ~spoilt
 
     def bags(self, name: str | None) -> Groups:
         """Mix the batches of each box in the proportion of its records (Equation 2)."""
@@ -98,7 +101,11 @@ def read_angelized(release: Release) -> list[Classes]:
             f"{list(release.tables)}."
         )
     numbers, held = _read_batches(release)
-    return [_read_boxes(release, title, numbers, held) for title in titles]
+    views = [_read_boxes(release, title, numbers, held) for title in titles]
+    unseen = set(release.schema.quasi_identifiers) - {n for s in release.shown.values() for n in s}
+    if unseen:
+        raise StoreError(f"No table shows {min(unseen)!r}, which the release declares.")
+    return views
 
 
 def _read_batches(release: Release) -> tuple[NDArray[np.int64], Groups]:
@@ -113,14 +120,15 @@ def _read_batches(release: Release) -> tuple[NDArray[np.int64], Groups]:
     codes, domain = reduce_column(table[names[0]], release.schema[names[0]]).encode(None)
     numbers, owners = np.unique(table["batch"].to_numpy(), return_inverse=True)
     keys = owners.astype(np.int64) * domain.size + codes
-    order = np.argsort(keys)
-    if (np.diff(keys[order]) == 0).any():
-        raise StoreError("The table 'batches' lists a value of a batch twice.")
-    counts = table["count"].to_numpy().astype(np.int64)[order]
-    offsets = np.searchsorted(owners[order], np.arange(len(numbers) + 1))
+    if (np.diff(keys) <= 0).any():  # another order would be a message
+        raise StoreError(
+            "The table 'batches' is not in the order of batches and values, each once."
+        )
+    counts = table["count"].to_numpy().astype(np.int64)
+    offsets = np.searchsorted(owners, np.arange(len(numbers) + 1))
     everyone = np.zeros(domain.size, dtype=np.int64)
-    np.add.at(everyone, codes[order], counts)
-    return numbers, Groups(offsets, codes[order].astype(np.int32), counts, domain, everyone)
+    np.add.at(everyone, codes, counts)
+    return numbers, Groups(offsets, codes.astype(np.int32), counts, domain, everyone)
 
 
 def _read_boxes(release: Release, title: str, numbers: NDArray[np.int64], held: Groups) -> Classes:
@@ -131,6 +139,8 @@ def _read_boxes(release: Release, title: str, numbers: NDArray[np.int64], held: 
     view = replace(release, schema=release.schema.only([*names, sensitive]))
     if sorted(table.columns) != sorted([*box_columns(view), "batch"]) or not names:
         raise StoreError(f"The table {title!r} has undeclared columns, or lacks some.")
+    if not table["batch"].dtype.is_integer() or table["batch"].null_count():
+        raise StoreError(f"The table {title!r} has batches that are not whole numbers.")
     batch = np.searchsorted(numbers, table["batch"].to_numpy())
     if (numbers[np.minimum(batch, len(numbers) - 1)] != table["batch"].to_numpy()).any():
         raise StoreError(f"The table {title!r} refers to a batch that is not there.")
@@ -140,6 +150,17 @@ def _read_boxes(release: Release, title: str, numbers: NDArray[np.int64], held: 
     if exact == {True, False}:
         raise StoreError(f"The table {title!r} mixes exact and generalized columns.")
     if exact == {True}:
+        shown = table.select(pl.struct(names).rank("dense")).to_series().to_numpy()
+        _refuse_order(title, shown, batch)
         return Boxes(view, table, batch.astype(np.int64), None, batch.astype(np.int64), held)
     labels, boxes = number_boxes(view, table)
+    _refuse_order(title, labels, batch)
     return Boxes(view, table, labels, boxes, batch.astype(np.int64), held)
+
+
+def _refuse_order(title: str, labels: NDArray[np.integer], batch: NDArray[np.integer]) -> None:
+    """Rows that look the same stand together, by batch: an order of people would link tables."""
+    runs = np.append(True, np.diff(labels) != 0)
+    apart = int(runs.sum()) > len(np.unique(labels))
+    if apart or ((np.diff(batch) < 0) & ~runs[1:]).any():
+        raise StoreError(f"The rows of {title!r} are not in the order of what they show.")
