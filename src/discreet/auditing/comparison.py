@@ -12,6 +12,9 @@ from discreet.microdata import Microdata
 from discreet.schema import Role
 from discreet.verify.angelized import Boxes
 
+LARGE = 60
+"""In boxes of more people it is not tried to place everybody at once."""
+
 
 def compare(found: Candidates, data: Microdata) -> list[str]:
     """Find where the release is not what it says it made of this very table."""
@@ -106,8 +109,6 @@ def _compare_kept(found: Candidates, data: Microdata) -> list[str]:
 
 def _is_foreign(found: Candidates, own: NDArray[np.int64]) -> bool:
     """Whether the people of some box cannot have their values in the batches it refers to."""
-    from discreet.kernels.flow import fits
-
     classes = found.classes
     assert isinstance(classes, Boxes)
     held = classes.held
@@ -126,9 +127,20 @@ def _is_foreign(found: Candidates, own: NDArray[np.int64]) -> bool:
             at = np.minimum(at, len(values) - 1)
             same = values[at] == held.codes[entries]
             room[at[same], place] = held.weights[entries][same]
-        if not fits(counts, records[here], room):
+        if not _may_fit(counts, records[here], room):
             return True
     return False
+
+
+def _may_fit(people: NDArray[np.int64], need: NDArray[np.int64], room: NDArray[np.int64]) -> bool:
+    """Try to place everybody; in a large box, only each value and each batch by itself."""
+    from discreet.kernels.flow import fits
+
+    if need.sum() <= LARGE:
+        return bool(fits(people, need, room))
+    taken = np.minimum(room, need).sum(axis=1)
+    given = np.minimum(room, people[:, None]).sum(axis=0)
+    return bool((people <= taken).all() and (need <= given).all())
 
 
 def translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:

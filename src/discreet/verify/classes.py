@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -34,12 +35,12 @@ class Classes:
     mixes: ClassVar[bool] = False
     """Whether a group's bag is a mixture of others, which are judged instead of it."""
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of groups."""
         return int(self.labels.max()) + 1
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Records per group."""
         return np.bincount(self.labels, minlength=self.count)
