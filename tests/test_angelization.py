@@ -502,3 +502,14 @@ def test_several_tables_together_are_believed_no_more_than_the_audit_says(
         assert max(counts.values()) / worlds <= report.beliefs["s"][person] + 1e-12
     assert report.worst is not None
     assert report.worst <= Fraction(1, 2)
+
+
+def test_a_principle_whose_mixtures_need_not_keep_it_is_refused() -> None:
+    """By what it declares, not by what it is."""
+
+    class Odd(dc.KAnonymity):
+        monotone = False
+
+    frame = pl.DataFrame({"age": range(20), "pay": [1, 2, 3, 4] * 5})
+    with pytest.raises(dc.errors.PromiseError, match="not monotone"):
+        dc.publish(microdata(frame, ["age"], ["pay"]), dc.Angelization(Odd(2), k=2))
