@@ -10,10 +10,7 @@ from collections.abc import Callable
 
 import typer
 
-# isort: off  (commands are listed in this order)
 from discreet.cli import analyst, researcher, reviewer, steward
-
-# isort: on
 from discreet.cli.app import app
 from discreet.cli.screen import say_error
 from discreet.errors import DiscreetError

@@ -5,9 +5,23 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
+
+FLOW = ("inspect", "publish", "query", "audit", "reproduce")
+
+
+class Commands(TyperGroup):
+    """Commands, listed in the order in which a table flows through them; then the rest."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """Give their names as ``--help`` lists them."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: FLOW.index(name) if name in FLOW else len(FLOW))
+
 
 app = typer.Typer(
     name="discreet",
+    cls=Commands,
     help="Publish tables about people: make a release, audit it, prove what it protects.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
