@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from discreet.auditing import AuditReport as AuditReport
     from discreet.auditing import audit as audit
     from discreet.errors import DiscreetError as DiscreetError
+    from discreet.evaluate import Tradeoff as Tradeoff
+    from discreet.evaluate import tradeoff as tradeoff
     from discreet.groups import Groups as Groups
     from discreet.methods import Anatomy as Anatomy
     from discreet.methods import Angelization as Angelization
@@ -56,6 +58,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "auditing": ("AuditReport", "audit"),
     "errors": ("DiscreetError",),
+    "evaluate": ("Tradeoff", "tradeoff"),
     "groups": ("Groups",),
     "methods": (
         "Anatomy",

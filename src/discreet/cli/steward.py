@@ -17,7 +17,7 @@ from discreet.cli.screen import (
     show,
     working,
 )
-from discreet.errors import StoreError
+from discreet.errors import SchemaError, StoreError, name_closest
 
 
 @app.command()
@@ -48,6 +48,51 @@ def inspect(
     show(table)
     show(found.story)
     show(f"Plan: {target}. Check the roles, then: discreet publish {target}")
+
+
+@app.command()
+def tradeoff(
+    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")],
+    sensitive: Annotated[str, typer.Option(help="The column whose numbers to look at.")],
+    chart: Annotated[Path | None, typer.Option(help="Also draw it, as an SVG file.")] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Show which (ε,m) a number allows: how near it may be told, and how unlikely."""
+    from discreet.evaluate import tradeoff as weigh
+    from discreet.microdata import read
+    from discreet.schema import Schema
+    from discreet.tables import read_table
+
+    refuse_outputs([chart], inputs=[file], overwrite=overwrite)
+    with working(f"Reading {file.name}"):
+        frame = read_table(file)
+        if sensitive not in frame.columns:
+            raise SchemaError(
+                f"{file.name} has no column {sensitive!r}.",
+                hint=name_closest(sensitive, frame.columns),
+            )
+        column = frame.select(sensitive).drop_nulls()
+        schema = Schema.infer(column, quasi_identifiers=[], sensitive=[sensitive])
+        found = weigh(read(column, schema))
+    if chart is not None:
+        found.draw(chart)
+    if json:
+        print_json(found.to_dict())
+        return
+    kinds = ["absolute", "relative"] if found.has_relative else ["absolute"]
+    table = make_table("m", *(f"any {kind} ε below" for kind in kinds))
+    for row in found.by_m.iter_rows(named=True):
+        cells = ("no bound" if row[kind] is None else f"{row[kind]:,.6g}" for kind in kinds)
+        table.add_row(str(row["m"]), *cells)
+    show(f"{found.attribute}: {len(found.numbers):,} people. (ε,m) can be kept for")
+    show(table)
+    table = make_table("neighbourhood", "ε", "largest m")
+    for kind, epsilon, m in found.by_epsilon.iter_rows():
+        table.add_row(kind, f"{epsilon:,.6g}", f"{m:,}")
+    show(table)
+    if not found.has_relative:
+        show("Not all numbers are positive, so there are no relative neighbourhoods.")
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from discreet.evaluate.divergence import measure_divergence
 from discreet.evaluate.loss import Loss, measure_loss
+from discreet.evaluate.tradeoffs import Tradeoff, tradeoff
 from discreet.evaluate.workload import (
     Workload,
     count_truth,
@@ -14,6 +15,7 @@ from discreet.evaluate.workload import (
 
 __all__ = [
     "Loss",
+    "Tradeoff",
     "Workload",
     "count_truth",
     "draw_workload",
@@ -21,4 +23,5 @@ __all__ = [
     "measure_divergence",
     "measure_error",
     "measure_loss",
+    "tradeoff",
 ]

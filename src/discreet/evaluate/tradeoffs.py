@@ -1,0 +1,198 @@
+"""Trade-off: which (ε,m) a numeric attribute allows, before anything is published.
+
+Li, Tao, Xiao, SIGMOD 2008, section 4: some partition keeps (ε,m) if and only if m times the fullest
+one-sided neighbourhood is at most n. On the sorted numbers, with h = ⌊n/m⌋, that is: no h + 1
+consecutive numbers lie within ε. So every ε below ``min (x_{i+h} - x_i)`` will do, and that one
+itself will not (the paper's Theorem 2 is strict); for relative neighbourhoods the bound is
+``min (1 - x_i / x_{i+h})``. Each m costs one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+from discreet.microdata import Microdata
+from discreet.principles.base import Number, ratio, require_ratio, require_whole
+from discreet.schema import Type
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff:
+    """What one numeric attribute allows."""
+
+    attribute: str
+    numbers: NDArray[np.int64]
+    """Everybody's number as whole units, ascending."""
+    decimals: int
+
+    def supremum(self, m: int, *, relative: bool = False) -> Fraction | None:
+        """Give the ε below which (ε,m) can be kept, itself not included; ``None`` if all can.
+
+        0 means that not even equal numbers can be kept apart.
+
+        >>> pay = np.array([1000, 1010, 1020, 16000, 24000, 31000, 33000, 50000])
+        >>> curve = Tradeoff("pay", pay, 0)
+        >>> curve.supremum(3), curve.supremum(2), curve.supremum(1)
+        (Fraction(20, 1), Fraction(23000, 1), None)
+        >>> curve.supremum(3, relative=True), curve.supremum(2, relative=True)
+        (Fraction(1, 51), Fraction(17, 25))
+        """
+        require_whole("m", m)
+        if relative:
+            self._require_positive()
+        n = len(self.numbers)
+        h = n // m
+        if h >= n:
+            return None
+        low, high = self.numbers[: n - h], self.numbers[h:]
+        if not relative:
+            return Fraction(int((high - low).min()), 10**self.decimals)
+        if h == 0:
+            return Fraction(0)
+        shares = low / high
+        near = np.flatnonzero(shares >= shares.max() * (1 - 1e-12))  # settled exactly below
+        return 1 - max(Fraction(int(low[i]), int(high[i])) for i in near)
+
+    def largest_m(self, epsilon: Number, *, relative: bool = False) -> int:
+        """Give the largest m that can be kept with an ε.
+
+        >>> pay = np.array([1000, 1010, 1020, 16000, 24000, 31000, 33000, 50000])
+        >>> Tradeoff("pay", pay, 0).largest_m(19), Tradeoff("pay", pay, 0).largest_m(20)
+        (4, 2)
+        """
+        require_ratio("epsilon", epsilon, 0)
+        exact = ratio(epsilon)
+        kept, refused = 1, len(self.numbers) + 1
+        while refused - kept > 1:
+            m = (kept + refused) // 2
+            bound = self.supremum(m, relative=relative)
+            if bound is None or exact < bound:
+                kept = m
+            else:
+                refused = m
+        return kept
+
+    def _require_positive(self) -> None:
+        if int(self.numbers[0]) <= 0:
+            raise SchemaError(
+                f"Column {self.attribute!r} has numbers that are not positive; a relative "
+                "neighbourhood needs positive ones.",
+                hint="Leave such rows out, or use absolute neighbourhoods.",
+            )
+
+    @property
+    def has_relative(self) -> bool:
+        """Whether relative neighbourhoods make sense: all numbers are positive."""
+        return int(self.numbers[0]) > 0
+
+    @cached_property
+    def by_m(self) -> pl.DataFrame:
+        """Per m the ε below which it can be kept, absolute and relative; empty where all can."""
+        rows = []
+        for m in range(1, 11):
+            row: dict[str, Any] = {"m": m, "absolute": _number(self.supremum(m))}
+            if self.has_relative:
+                row["relative"] = _number(self.supremum(m, relative=True))
+            rows.append(row)
+        return pl.DataFrame(rows, schema_overrides={"absolute": pl.Float64, "relative": pl.Float64}
+                            if self.has_relative else {"absolute": pl.Float64})  # fmt: skip
+
+    @cached_property
+    def by_epsilon(self) -> pl.DataFrame:
+        """Per ε, round numbers up to the whole range, the largest m that can be kept."""
+        reach = Fraction(int(self.numbers[-1] - self.numbers[0]), 10**self.decimals)
+        rows: list[dict[str, Any]] = [
+            {"kind": "absolute", "epsilon": float(e), "m": self.largest_m(e)}
+            for e in _round_numbers(reach)
+        ]
+        if self.has_relative:
+            rows += [
+                {"kind": "relative", "epsilon": float(e), "m": self.largest_m(e, relative=True)}
+                for e in (Fraction(p, 100) for p in (0, 1, 2, 5, 10, 20, 30, 50, 75))
+            ]
+        return pl.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give both tables as plain values."""
+        return {
+            "attribute": self.attribute,
+            "people": len(self.numbers),
+            "epsilon_below": self.by_m.to_dicts(),
+            "largest_m": self.by_epsilon.to_dicts(),
+        }
+
+    def draw(self, target: Path) -> Path:
+        """Draw the largest m over ε, one panel per kind of neighbourhood, as an SVG file."""
+        try:
+            import altair as alt
+        except ImportError as error:
+            raise SchemaError(
+                "Charts need a library that is not installed.",
+                hint="pip install 'discreet[charts]'",
+            ) from error
+        from discreet.store import write_file
+
+        shown = self.by_epsilon.filter(pl.col("epsilon") > 0)
+        chart = (
+            alt.Chart(alt.InlineData(shown.to_dicts()))
+            .mark_line(point=True, interpolate="step-after")
+            .encode(
+                x=alt.X("epsilon:Q", title="ε", scale=alt.Scale(type="log")),
+                y=alt.Y("m:Q", title="largest m", scale=alt.Scale(type="log")),
+                column=alt.Column("kind:N", title=f"(ε,m) that {self.attribute} allows"),
+            )
+            .properties(width=320, height=240)
+            .resolve_scale(x="independent")
+        )
+        return write_file(target, lambda draft: chart.save(str(draft), format="svg"))
+
+
+def tradeoff(data: Microdata, name: str | None = None) -> Tradeoff:
+    """Look at one sensitive number of a table, by default the only one.
+
+    >>> import discreet as dc
+    >>> curve = dc.tradeoff(dc.datasets.census(1000, sensitive="income"))
+    >>> curve.largest_m(500) >= curve.largest_m(5000) >= 1
+    True
+    """
+    numeric = [n for n in data.sensitive if data.schema[n].type in (Type.INTEGER, Type.DECIMAL)]
+    if name is None and len(numeric) == 1:
+        name = numeric[0]
+    if name not in numeric:
+        raise SchemaError(
+            f"{'No attribute' if name is None else repr(name)} is one sensitive number here.",
+            hint=f"Name one of: {', '.join(map(repr, numeric)) or 'there is none'}.",
+        )
+    domain = data.domains[name]
+    if domain.missing:
+        raise SchemaError(
+            f"Column {name!r} has missing values; nearness is about numbers.",
+            hint='Set missing = "drop" to leave those rows out.',
+        )
+    numbers = np.sort(domain.numbers[data.codes[name]])
+    return Tradeoff(name, numbers, domain.decimals)
+
+
+def _number(bound: Fraction | None) -> float | None:
+    return None if bound is None else float(bound)
+
+
+def _round_numbers(reach: Fraction) -> Sequence[Fraction]:
+    """Give 0, and 1, 2, 5 times powers of ten over the last six orders below the range."""
+    power = Fraction(1)
+    while power * 10 <= reach:
+        power *= 10
+    while power > reach > 0:
+        power /= 10
+    steps = [step * power / 10**order for order in range(4, -1, -1) for step in (1, 2, 5)]
+    return [Fraction(0), *(step for step in steps if step <= reach)]
