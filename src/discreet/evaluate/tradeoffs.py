@@ -57,11 +57,12 @@ class Tradeoff:
         low, high = self.numbers[: n - h], self.numbers[h:]
         if not relative:
             return Fraction(int((high - low).min()), 10**self.decimals)
-        if h == 0:
+        if (low == high).any():
             return Fraction(0)
         shares = low / high
-        near = np.flatnonzero(shares >= shares.max() * (1 - 1e-12))  # settled exactly below
-        return 1 - max(Fraction(int(low[i]), int(high[i])) for i in near)
+        near = shares >= shares.max() * (1 - 1e-12)  # settled exactly among these
+        pairs = set(zip(low[near].tolist(), high[near].tolist(), strict=True))
+        return 1 - max(Fraction(*pair) for pair in pairs)
 
     def largest_m(self, epsilon: Number, *, relative: bool = False) -> int:
         """Give the largest m that can be kept with an ε.
