@@ -16,7 +16,6 @@ from discreet.auditing.candidates import Candidates
 from discreet.auditing.comparison import translate
 from discreet.groups import Groups
 from discreet.microdata import Microdata
-from discreet.verify.angelized import Boxes
 
 ROUNDS = 10
 MOST_ENTRIES = 50_000_000
@@ -52,18 +51,12 @@ def attack(found: Candidates, data: Microdata, beliefs: dict[str, Floats]) -> li
         if learned is not None:
             how = "groups are compared by naive Bayes, and each person's likeliest value guessed"
             attacks.append(Attack("deFinetti", name, how, learned, chance))
-        bags = _groups_of(found, name)
+        _, bags = found.classes.draws(name)
         average, worst = _corrupt(bags)
         alone = float(bags.largest.sum() / bags.sizes.sum())
         how = "the group is known, and one other person of it has told theirs"
         attacks.append(Attack("corruption", name, how, average, alone, worst))
     return attacks
-
-
-def _groups_of(found: Candidates, name: str) -> Groups:
-    """The bags that records are drawn from: batches where there are any."""
-    classes = found.classes
-    return classes.held if isinstance(classes, Boxes) else classes.bags(name)
 
 
 def _corrupt(bags: Groups) -> tuple[float, float]:
@@ -81,7 +74,7 @@ def _corrupt(bags: Groups) -> tuple[float, float]:
     guess = (lowered * second + (1 - lowered) * largest) / left
     guess = np.where(sizes > 1, guess, 1.0)
     other = bags.distinct > 1
-    worst = np.where(other, largest / left, np.where(sizes > 1, 1.0, 1.0))
+    worst = np.where(other, largest / left, 1.0)
     return float((guess * sizes).sum() / sizes.sum()), float(worst.max())
 
 
@@ -100,8 +93,8 @@ def _learn(found: Candidates, data: Microdata, name: str) -> float | None:
     how values show in the published columns; from that, how probable each is becomes clearer, while
     every bag keeps its counts. ``None`` where there are too many possibilities to try.
     """
-    bags, classes = _groups_of(found, name), found.classes
-    group = classes.batch if isinstance(classes, Boxes) else classes.labels
+    classes = found.classes
+    group, bags = classes.draws(name)
     lengths = bags.distinct[group]
     if int(lengths.sum()) > MOST_ENTRIES:
         return None

@@ -53,6 +53,10 @@ class Boxes(Classes):
         np.logical_or.at(spoilt, self.labels, bad[self.batch])
         return looks & ~spoilt
 
+    def draws(self, name: str) -> tuple[NDArray[np.int64], Groups]:  # noqa: ARG002
+        """A record's value is drawn from its batch."""
+        return self.batch, self.held
+
     def bags(self, name: str | None) -> Groups:
         """Mix the batches of each box in the proportion of its records (Equation 2)."""
         return Groups.of_people(self.sizes) if name is None else self._mixture

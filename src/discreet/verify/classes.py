@@ -49,6 +49,10 @@ class Classes:
         """Say of each group whether a principle holds for it."""
         return part.admits(self.bags(name))
 
+    def draws(self, name: str) -> tuple[NDArray[np.int64], Groups]:
+        """Give, per record, the bag its value is drawn from; and these bags."""
+        return self.labels, self.bags(name)
+
     def bags(self, name: str | None) -> Groups:
         """Give what may be a group's values of a sensitive attribute; unnamed, its people only."""
         if name is None:
