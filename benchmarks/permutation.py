@@ -15,6 +15,7 @@ from numba import njit
 import discreet as dc
 from clock import clock, run
 from discreet.datasets import census_frame, census_schema
+from discreet.experiments.permutation import copy_tables
 from discreet.kernels.bounds import bound_groups
 from discreet.partitioners.sorted_runs import cut_runs, interlock_runs
 from discreet.sql.answer import rewrite
@@ -71,11 +72,7 @@ def measure_query(n: int, times: int) -> list[dict[str, Any]]:
     release = dc.publish(data, dc.Permutation(dc.KE(10, 0), objective="groups"), seed=1)
     rewritten = rewrite(release, QUESTION)[1].sql(dialect="duckdb", identify=True)
     with duckdb.connect() as connection:
-        connection.register("source", data.to_polars().to_arrow())
-        connection.execute("CREATE TABLE release AS SELECT * FROM source")
-        for name, table in release.tables.items():
-            connection.register("source", table.to_arrow())
-            connection.execute(f'CREATE TABLE "{name}" AS SELECT * FROM source')
+        copy_tables(connection, {"release": data.to_polars(), **release.tables})
         plain = clock(lambda: connection.execute(QUESTION).fetchall(), times)
         span = clock(lambda: connection.execute(rewritten).fetchall(), times)
     groups = release.tables["permuted"]["group"].n_unique()
@@ -92,7 +89,7 @@ def measure_prepared(release: dc.Release, rewritten: float, times: int) -> list[
         whole = clock(lambda: prepared.query(QUESTION), times)
         index = prepared._index
         assert index is not None
-        conditions = split_conditions(parse(QUESTION, release.schema).where)
+        conditions = split_conditions(parse(QUESTION, release.schema))
         assert conditions is not None
         values = index.table["income"].to_numpy()
 

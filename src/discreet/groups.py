@@ -132,6 +132,30 @@ class Groups:
         """Add up a number per entry over each bag."""
         return np.add.reduceat(per_entry, self.offsets[:-1])
 
+    def entries_of(self, bags: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List the entries of some bags, one bag after the other: of which bag, and which entry."""
+        lengths = self.distinct[bags]
+        which = np.repeat(np.arange(len(bags)), lengths)
+        # where each bag starts, plus a running count
+        shift = np.repeat(self.offsets[bags] - np.cumsum(lengths) + lengths, lengths)
+        return which, np.arange(int(lengths.sum())) + shift
+
+    def pour(
+        self,
+        bags: NDArray[np.integer],
+        into: NDArray[np.int64],
+        times: NDArray[np.int64],
+        count: int,
+    ) -> Groups:
+        """Make ``count`` new bags: each listed bag goes, so many times, into one of them."""
+        which, entry = self.entries_of(bags)
+        size = self.domain.size
+        keys, inverse = np.unique(into[which] * size + self.codes[entry], return_inverse=True)
+        weights = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(weights, inverse, times[which] * self.weights[entry])
+        offsets = np.searchsorted(keys // size, np.arange(count + 1))
+        return Groups(offsets, (keys % size).astype(np.int32), weights, self.domain, self.whole)
+
     def union(self) -> Groups:
         """Pour all bags into one."""
         counts = np.zeros(self.domain.size, dtype=np.int64)

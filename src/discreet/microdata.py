@@ -85,6 +85,10 @@ class Microdata:
             {name: self.domains[name].series().gather(codes) for name, codes in self.codes.items()}
         )
 
+    def codes_in(self, name: str, domain: Domain) -> NDArray[np.int64]:
+        """Give everyone's value as a code of another domain; -1 where that does not have it."""
+        return domain.find(self.domains[name].texts)[self.codes[name]]
+
     def sorted(self) -> Microdata:
         """Give the same people in the order of their values, whatever order they came in."""
         keys = [np.zeros(self.n, dtype=np.int64)]

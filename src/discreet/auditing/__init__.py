@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.candidates import Candidates, find_candidates
-from discreet.auditing.comparison import compare, translate
+from discreet.auditing.comparison import compare
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joins import JoinedCells, join_views
 from discreet.errors import SchemaError, name_closest
@@ -223,7 +223,7 @@ def _check(
         for found in views:
             seen, classes = found.of >= 0, found.classes
             if not classes.mixes or name is None:
-                believed = Groups.of_people(found.records) if name is None else found.believe(name)
+                believed = Groups.of_people(found.records) if name is None else found.believed[name]
                 failing |= seen & ~part.admits(believed)[found.of]
             if name is not None or classes.boxes is not None:
                 # who knows everybody's quasi-identifiers may tell which of several groups it is
@@ -243,7 +243,7 @@ def _believe(
     worst: Fraction | None = None
     for found in views:
         for name in found.release.schema.sensitive:
-            bag = found.believe(name)
+            bag = found.believed[name]
             largest = _spread(found, bag.largest / bag.sizes)
             truth = _believe_truth(found, bag, data, name)
             beliefs[name] = np.maximum(beliefs.get(name, largest), largest)
@@ -293,7 +293,7 @@ def _measure_proximity(views: list[Candidates]) -> dict[str, list[tuple[str, flo
     worst: dict[str, list[tuple[str, float]]] = {}
     for found in views:
         for name in found.release.schema.sensitive:
-            bag = found.bags[name]
+            bag = found.classes.bags(name)
             if bag.domain.attribute.type.numeric and not bag.domain.missing:
                 near = _near(bag)
                 both = zip(worst.get(name, near), near, strict=True)
@@ -320,10 +320,10 @@ def _believe_truth(
 
     Where records are exact and several groups may be a person's, the most telling of them counts.
     """
-    own = translate(data, name, bags.domain)
+    own = data.codes_in(name, bags.domain)
     if found.classes.boxes is not None:
         return _look_up(bags, found.of, own)
-    groups = found.bags[name]
+    groups = found.classes.bags(name)
     truth = np.zeros(data.n)
     for rank in range(max(len(candidates) for candidates in found.sets)):
         chosen = [c[rank] if rank < len(c) else -1 for c in found.sets]

@@ -13,7 +13,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing.candidates import Candidates
-from discreet.auditing.comparison import translate
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 
@@ -98,9 +97,7 @@ def _learn(found: Candidates, data: Microdata, name: str) -> float | None:
     lengths = bags.distinct[group]
     if int(lengths.sum()) > MOST_ENTRIES:
         return None
-    record = np.repeat(np.arange(len(group)), lengths)
-    shift = np.repeat(bags.offsets[group] - np.cumsum(lengths) + lengths, lengths)
-    entry = np.arange(len(record)) + shift
+    record, entry = bags.entries_of(group)
     value, size = bags.codes[entry].astype(np.int64), bags.domain.size
     prior = bags.weights[entry] / bags.sizes[group][record]
     columns = [
@@ -148,5 +145,5 @@ def _guess(
     first = np.append(True, np.diff((keys // size)[order]) != 0)
     places, best = (keys // size)[order][first], (keys % size)[order][first]
     guess = best[np.searchsorted(places, wanted)]
-    own = translate(data, name, bags.domain)[found.of >= 0]
+    own = data.codes_in(name, bags.domain)[found.of >= 0]
     return float((guess == own).sum() / data.n)

@@ -39,29 +39,28 @@ class Candidates:
         """What these candidates were read from: the release, as far as one table shows it."""
         return self.classes.release
 
-    @cached_property
-    def bags(self) -> dict[str | None, Groups]:
-        """Per sensitive attribute the bag of each group; under ``None``, of people only."""
-        names = [*self.release.schema.sensitive, None]
-        return {name: self.classes.bags(name) for name in names}
-
     def shown_to(self, people: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Give the row of the table that shows each of these people."""
         assert self.first is not None
         return self.first[self.of[people]]
 
-    def believe(self, name: str) -> Groups:
-        """What is believed about the people of each candidate set on one sensitive attribute.
+    @cached_property
+    def believed(self) -> dict[str, Groups]:
+        """Per sensitive attribute, what is believed about the people of each candidate set.
 
         Boxes that fit are poured together. Where records show exact values and a person's are in
         several groups, the belief is a mixture; the worst of the groups bounds it.
         """
-        bags = self.bags[name]
+        return {name: self._believe(name) for name in self.release.schema.sensitive}
+
+    def _believe(self, name: str) -> Groups:
+        bags, sets = self.classes.bags(name), self.sets
         if self.classes.boxes is None:
             shares = bags.largest / bags.sizes
-            worst = [max(groups, key=shares.__getitem__) for groups in self.sets]
-            return self._pour(bags, [(group,) for group in worst])
-        return self._pour(bags, self.sets)
+            sets = [(max(groups, key=shares.__getitem__),) for groups in self.sets]
+        group = np.array([g for groups in sets for g in groups], dtype=np.int64)
+        owner = np.repeat(np.arange(len(sets)), [len(groups) for groups in sets])
+        return bags.pour(group, owner, np.ones_like(group), len(sets))
 
     def admits_each(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Per candidate set whether every one of its groups is good."""
@@ -78,23 +77,6 @@ class Candidates:
         """Per person the first group that may be theirs; -1 if none."""
         first = np.array([groups[0] for groups in self.sets] + [-1], dtype=np.int64)
         return first[self.of]
-
-    def _pour(self, bags: Groups, sets: list[tuple[int, ...]]) -> Groups:
-        """Unite the bags of the groups in each set."""
-        group = np.array([g for s in sets for g in s], dtype=np.int64)
-        lengths = bags.distinct[group]
-        owner = np.repeat(np.arange(len(sets)), [len(s) for s in sets])
-        owners = np.repeat(owner, lengths)
-        # entries of all groups one after the other: where each group starts, plus a running count
-        shift = np.repeat(bags.offsets[group] - np.cumsum(lengths) + lengths, lengths)
-        picked = np.arange(int(lengths.sum())) + shift
-        size = bags.domain.size
-        keys, inverse = np.unique(owners * size + bags.codes[picked], return_inverse=True)
-        weights = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(weights, inverse, bags.weights[picked])
-        offsets = np.searchsorted(keys // size, np.arange(len(sets) + 1))
-        codes = (keys % size).astype(np.int32)
-        return Groups(offsets, codes, weights, bags.domain, bags.whole)
 
 
 def find_candidates(classes: Classes, data: Microdata) -> Candidates:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.auditing.candidates import Candidates
-from discreet.domain import Domain, reduce_column
+from discreet.domain import reduce_column
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.schema import Role
@@ -34,8 +34,8 @@ def _compare_boxes(found: Candidates, data: Microdata) -> list[str]:
     if wrong:
         findings.append(f"{wrong} groups have not as many records as people they cover")
     for name in found.release.schema.sensitive if not wrong else []:
-        published = found.bags[name]
-        own = translate(data, name, published.domain)
+        published = found.classes.bags(name)
+        own = data.codes_in(name, published.domain)
         if found.classes.mixes:
             if not _has_counts(own, published.whole) or _is_foreign(found, own):
                 findings.append(f"the published values of {name} are not those of the people")
@@ -59,8 +59,8 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
     if int(found.records.sum()) != found.classes.table.height or (people != found.records).any():
         findings.append("the published quasi-identifiers are not those of the people")
     for name in found.release.schema.sensitive:
-        bags = found.bags[name]
-        own = translate(data, name, bags.domain)
+        bags = found.classes.bags(name)
+        own = data.codes_in(name, bags.domain)
         if not _has_counts(own, bags.whole):
             findings.append(f"the published values of {name} are not those of the people")
             continue
@@ -70,7 +70,7 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
 
 def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> list[str]:
     """Whoever can be in one group only must find their value there; and not in their own row."""
-    bags = found.bags[name]
+    bags = found.classes.bags(name)
     size = bags.domain.size
     alone = (found.of >= 0) & ~found.several
     keys, theirs = np.unique(found.group_of[alone] * size + own[alone], return_counts=True)
@@ -102,7 +102,7 @@ def _compare_kept(found: Candidates, data: Microdata) -> list[str]:
         name = attribute.name
         codes, domain = reduce_column(found.classes.table[name], attribute).encode(None)
         counts = np.bincount(codes, minlength=domain.size)
-        if not _has_counts(translate(data, name, domain), counts):
+        if not _has_counts(data.codes_in(name, domain), counts):
             findings.append(f"the published values of {name} are not those of the people")
     return findings
 
@@ -141,11 +141,6 @@ def _may_fit(people: NDArray[np.int64], need: NDArray[np.int64], room: NDArray[n
     taken = np.minimum(room, need).sum(axis=1)
     given = np.minimum(room, people[:, None]).sum(axis=0)
     return bool((people <= taken).all() and (need <= given).all())
-
-
-def translate(data: Microdata, name: str, domain: Domain) -> NDArray[np.int64]:
-    """Give everyone's own value as a code of the published domain; -1 if it is not published."""
-    return domain.find(data.domains[name].texts)[data.codes[name]]
 
 
 def _has_counts(own: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:

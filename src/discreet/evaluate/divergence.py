@@ -61,7 +61,7 @@ def _diverge_in_boxes(view: Classes, data: Microdata, sensitive: str) -> float:
     shares = np.zeros((bags.count, bags.domain.size))
     shares[bags.owners, bags.codes] = bags.weights / bags.sizes[bags.owners]
     box = found.group_of
-    own = bags.domain.find(data.domains[sensitive].texts)[data.codes[sensitive]]
+    own = data.codes_in(sensitive, bags.domain)
     if (own < 0).any() or (shares[box, own] == 0).any():
         raise SchemaError("The release gives no probability to some people of this microdata.")
     rebuilt = view.sizes[box] / data.n / cells[box] * shares[box, own]

@@ -112,7 +112,7 @@ def estimate_counts(release: Release, data: Microdata, workload: Workload) -> Fl
         part = slice(first, first + AT_ONCE)
         taken = workload.takes.get(sensitive)
         values = held @ taken[part].T.astype(float) if taken is not None else held.sum(1)[:, None]
-        share = np.ones((len(held), len(workload.takes[next(iter(workload.takes))][part])))
+        share = np.ones((len(held), min(AT_ONCE, workload.count - first)))
         for name in wanted:
             takes = workload.takes[name][part]
             if covered is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError, name_closest
 from discreet.methods.boxes import blur
-from discreet.methods.exact import refuse_names
+from discreet.methods.exact import refuse_names, require_known, take_exactly
 from discreet.microdata import Microdata
 from discreet.partition import Partition
 from discreet.partitioners.batches import Batching, choose_batching, make_batches
@@ -192,12 +192,7 @@ class Angelization(Method):
 
     def _read_marginals(self, data: Microdata, sensitive: str) -> list[list[str]]:
         """Give the quasi-identifiers of each table, in the schema's order."""
-        known = data.quasi_identifiers
-        if not known:
-            raise SchemaError(
-                "There is no quasi-identifier to publish.",
-                hint='Set role = "quasi-identifier" for the columns others may know.',
-            )
+        known = require_known(data)
         found = []
         for marginal in [known] if self.marginals is None else self.marginals:
             names = [name for name in marginal if name != sensitive]
@@ -249,8 +244,6 @@ class Anatomy(Method):
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Angelize with k = 1."""
-        from dataclasses import replace
-
         release = self._angelization().publish(data, rng)
         return replace(release, method=self.title, parameters=self.parameters())
 
@@ -298,6 +291,5 @@ def _state(
 ) -> tuple[pl.DataFrame, dict[str, Recoding]]:
     """One row per person: exact quasi-identifiers and the batch."""
     order = np.lexsort((number, *(data.codes[name] for name in reversed(names))))
-    columns = {n: data.domains[n].series().gather(data.codes[n][order]) for n in names}
-    exact = {n: Recoding(Transformation.EXACT, missing=data.domains[n].missing) for n in names}
-    return pl.DataFrame({**columns, BATCH: number[order]}), exact
+    columns, recodings = take_exactly(data, names)
+    return pl.DataFrame({**columns, BATCH: number})[order], recodings

@@ -36,12 +36,30 @@ def find_number(data: Microdata, method: str, principle: KE) -> str:
             hint='Set role = "sensitive" for one integer or decimal column, "other" for the rest.',
         )
     list(demands(principle, names))  # refuses to be about another attribute
+    require_known(data)
+    return names[0]
+
+
+def require_known(data: Microdata) -> list[str]:
+    """Give the quasi-identifiers, or refuse a table without any."""
     if not data.quasi_identifiers:
         raise SchemaError(
             "There is no quasi-identifier to publish.",
             hint='Set role = "quasi-identifier" for the columns others may know.',
         )
-    return names[0]
+    return data.quasi_identifiers
+
+
+def take_exactly(
+    data: Microdata, names: Iterable[str]
+) -> tuple[dict[str, pl.Series], dict[str, Recoding]]:
+    """Give some columns as they are, and how to read them."""
+    columns, recodings = {}, {}
+    for name in names:
+        domain = data.domains[name]
+        columns[name] = domain.series().gather(data.codes[name])
+        recodings[name] = Recoding(Transformation.EXACT, missing=domain.missing)
+    return columns, recodings
 
 
 def refuse_names(columns: Iterable[str], *ours: str) -> None:
@@ -64,11 +82,7 @@ def lay_out(
     others = [a.name for a in data.schema.published if a.name != name]
     refuse_names([*others, name], *lead)
     keys = [shown, *(data.codes[other] for other in reversed(others)), *reversed(lead.values())]
-    columns = {other: data.domains[other].series().gather(data.codes[other]) for other in others}
+    columns, recodings = take_exactly(data, others)
     columns[name] = data.domains[name].series().gather(shown)
-    recodings = {
-        other: Recoding(Transformation.EXACT, missing=data.domains[other].missing)
-        for other in others
-    }
     recodings[name] = Recoding(Transformation.PERMUTED)
     return pl.DataFrame({**lead, **columns})[np.lexsort(keys)], recodings

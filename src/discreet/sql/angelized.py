@@ -27,7 +27,7 @@ from discreet.sql.cells import (
 )
 from discreet.sql.exact import name_parts
 from discreet.sql.parse import Aggregate, Query
-from discreet.sql.trees import add_up, case, column, double, named_table, number
+from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
 
 BATCHES, HIT, BAG, TALLY, CELL = "batches", "#hit", "#bag", "#tally", "#cell"
 KEY = "#key"
@@ -148,9 +148,6 @@ def _tally(grouped: bool, summed: bool) -> exp.Select:
     batch = [column("batch")]
     by = [*batch, column(KEY)] if grouped else batch
 
-    def over(amount: exp.Expr, keys: list[exp.Column]) -> exp.Expr:
-        return exp.Window(this=add_up(amount), partition_by=[key.copy() for key in keys])
-
     def times(*factors: str) -> exp.Expr:
         product: exp.Expr = column(factors[0])
         for factor in factors[1:]:
@@ -159,19 +156,21 @@ def _tally(grouped: bool, summed: bool) -> exp.Select:
 
     made = select(
         column("batch"), column(KEY), column("#n"), column("#m"),
-        over(column("#n"), batch).as_("#size", quoted=True),
-        over(times("#n", "#m"), by).as_("#all m", quoted=True),
-        over(times("#n", "#k"), by).as_("#all k", quoted=True),
+        add_up_over(column("#n"), batch).as_("#size", quoted=True),
+        add_up_over(times("#n", "#m"), by).as_("#all m", quoted=True),
+        add_up_over(times("#n", "#k"), by).as_("#all k", quoted=True),
     )  # fmt: skip
     if summed:
         negative = case(exp.LT(this=column("#y"), expression=number(0)), column("#n"), number(0))
         positive = case(exp.GT(this=column("#y"), expression=number(0)), column("#n"), number(0))
         made = made.select(
             column("#y"),
-            over(double(times("#n", "#y")), batch).as_("#all y", quoted=True),
-            over(double(times("#n", "#y")) * column("#y"), batch).as_("#all yy", quoted=True),
-            over(negative, batch).as_("#minus", quoted=True),
-            over(positive, batch).as_("#plus", quoted=True),
+            add_up_over(double(times("#n", "#y")), batch).as_("#all y", quoted=True),
+            add_up_over(double(times("#n", "#y")) * column("#y"), batch).as_(
+                "#all yy", quoted=True
+            ),
+            add_up_over(negative, batch).as_("#minus", quoted=True),
+            add_up_over(positive, batch).as_("#plus", quoted=True),
             _before(descending=False).as_("#up", quoted=True),
             _before(descending=True).as_("#down", quoted=True),
         )
@@ -180,16 +179,9 @@ def _tally(grouped: bool, summed: bool) -> exp.Select:
 
 def _before(*, descending: bool) -> exp.Expr:
     """How many of a batch come before a value, in the order of what they add."""
-    order = [exp.Ordered(this=column(name), desc=descending) for name in ("#y", KEY)]
-    window = exp.Window(
-        this=add_up(column("#n")),
-        partition_by=[column("batch")],
-        order=exp.Order(expressions=order),
-        spec=exp.WindowSpec(
-            kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW"
-        ),
-    )
-    return exp.Sub(this=window, expression=column("#n"))
+    order = [column("#y"), column(KEY)]
+    upto = add_up_over(column("#n"), [column("batch")], order, descending=descending)
+    return exp.Sub(this=upto, expression=column("#n"))
 
 
 def _bound_cells(keys: list[str], grouped: bool, summed: bool) -> exp.Select:

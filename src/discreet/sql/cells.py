@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 from sqlglot import exp, select
 
-from discreet.domain import reduce_column
+from discreet.domain import MISSING, reduce_column
 from discreet.errors import QueryError
 from discreet.release import Release, Transformation
 from discreet.schema import Attribute, Type
 from discreet.sql.parse import Query
-from discreet.sql.trees import add_up, case, column, double, named_table, number
+from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
 
 Component = tuple[list[str], list[exp.Expr]]
 """Blurred attributes, and the conditions that tie them together."""
@@ -34,7 +34,7 @@ def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], li
     components: list[tuple[set[str], list[exp.Expr]]] = [
         ({name}, []) for name in query.group_by if name in blurred
     ]
-    for part in _conjuncts(query.where) if query.where is not None else []:
+    for part in query.conditions:
         names = {column.name for column in part.find_all(exp.Column)}
         if not names & blurred:
             exact.append(part)
@@ -51,19 +51,12 @@ def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], li
     return exact, [(sorted(names), parts) for names, parts in components]
 
 
-def _conjuncts(expression: exp.Expr) -> list[exp.Expr]:
-    inner = expression.unnest()
-    if isinstance(inner, exp.And):
-        return [*_conjuncts(inner.this), *_conjuncts(inner.expression)]
-    return [expression]
-
-
 def list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
     """List, per label of an attribute, the values it stands for; missing is null."""
     recoding, attribute = release.recodings[name], release.schema[name]
     if recoding.transformation is Transformation.SET:
         pairs = [(label, text) for label, texts in recoding.labels.items() for text in texts]
-        cells = pl.Series([None if t == "(missing)" else t for _, t in pairs], dtype=pl.String)
+        cells = pl.Series([None if t == MISSING else t for _, t in pairs], dtype=pl.String)
         codes, domain = reduce_column(cells, attribute).encode(None)
         labels = pl.Series([label for label, _ in pairs])
         return pl.DataFrame({"label": labels, "value": domain.series().gather(codes)})
@@ -207,14 +200,8 @@ def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:
 def _count_spans(name: str, parts: list[exp.Expr]) -> exp.Select:
     """Count the hits of each interval as the difference of two prefix counts."""
     condition = _at(parts, lambda _: column("value"))
-    running = exp.Window(
-        this=add_up(case(condition, number(1), number(0))),
-        order=exp.Order(expressions=[exp.Ordered(this=column("place"))]),
-        spec=exp.WindowSpec(
-            kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW"
-        ),
-    )
-    prefix = select(column("place"), running.as_("#upto", quoted=True))
+    upto = add_up_over(case(condition, number(1), number(0)), order=[column("place")])
+    prefix = select(column("place"), upto.as_("#upto", quoted=True))
     prefix = prefix.from_(named_table(f"values {name}"))
     first, last, absent = (column(end, "s") for end in ("first", "last", "absent"))
     high, low, none = (column("#upto", table) for table in ("high", "low", "none"))
@@ -261,9 +248,7 @@ def _count_cells(names: list[str], parts: list[exp.Expr], grouping: list[str]) -
     condition = _at(parts, lambda name: column("value", f"c {name}"))
     labels = [column("label", f"c {name}") for name in names]
     values = [column("value", f"c {name}") for name in names if name in grouping]
-    total = exp.Window(
-        this=add_up(exp.Count(this=exp.Star())), partition_by=[label.copy() for label in labels]
-    )
+    total = add_up_over(exp.Count(this=exp.Star()), labels)
     made = select(
         *(label.as_(name, quoted=True) for label, name in zip(labels, names, strict=True)),
         *(column("value", f"c {n}").as_(f"#v {n}", quoted=True) for n in names if n in grouping),

@@ -24,7 +24,7 @@ from discreet.sql.cells import (
     weigh_shares,
 )
 from discreet.sql.parse import Aggregate, Query
-from discreet.sql.trees import add_up, case, column, double, number
+from discreet.sql.trees import add_up, add_up_over, case, column, double, number
 
 TABLE, BASE, RANKED = "generalized", "base", "ranked"
 
@@ -96,6 +96,7 @@ def _rank(query: Query, averages: list[str]) -> exp.Select:
     the smallest of them first; so it is the least over the running averages.
     """
     made = select(exp.Star()).from_(exp.to_table(BASE))
+    groups = [column(name) for name in query.group_by]
     for name in averages:
         value = column(f"#x {name}")
         there = case(value.copy().is_(exp.null()), number(0), number(1))
@@ -107,26 +108,14 @@ def _rank(query: Query, averages: list[str]) -> exp.Select:
                     this=kept.copy(),
                     expression=exp.paren(exp.Sub(this=number(1), expression=column("#c"))),
                 )
-                sure = _over(exp.Mul(this=kept, expression=column("#c")), query)
-                running = _over(extra, query, exp.Ordered(this=value.copy(), desc=descending))
+                sure = add_up_over(exp.Mul(this=kept, expression=column("#c")), groups)
+                running = add_up_over(extra, groups, [value], descending=descending)
                 parts = [exp.func("COALESCE", part, number(0)) for part in (sure, running)]
                 sums.append(exp.Add(this=parts[0], expression=parts[1]))
             nobody = exp.Nullif(this=sums[1], expression=number(0))
             ratio = exp.Div(this=double(sums[0]), expression=double(nobody))
             made = made.select(ratio.as_(f"#{direction} {name}", quoted=True))
     return made
-
-
-def _over(amount: exp.Expr, query: Query, order: exp.Expr | None = None) -> exp.Expr:
-    window = exp.Window(this=add_up(amount), partition_by=[column(name) for name in query.group_by])
-    if order is not None:
-        window.set("order", exp.Order(expressions=[order]))
-        window.set(
-            "spec",
-            exp.WindowSpec(kind="ROWS", start="UNBOUNDED", start_side="PRECEDING",
-                           end="CURRENT ROW"),
-        )  # fmt: skip
-    return window
 
 
 def _answer(aggregate: Aggregate) -> list[exp.Expr]:

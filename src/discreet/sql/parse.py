@@ -53,10 +53,22 @@ class Query:
     group_by: tuple[str, ...]
 
     @property
+    def conditions(self) -> list[exp.Expr]:
+        """The conditions that AND joins to the predicate."""
+        return [] if self.where is None else _conjuncts(self.where)
+
+    @property
     def columns(self) -> list[str]:
         """Columns that select and group people."""
         found = self.where.find_all(exp.Column) if self.where is not None else ()
         return [*dict.fromkeys([*(column.name for column in found), *self.group_by])]
+
+
+def _conjuncts(expression: exp.Expr) -> list[exp.Expr]:
+    inner = expression.unnest()
+    if isinstance(inner, exp.And):
+        return [*_conjuncts(inner.this), *_conjuncts(inner.expression)]
+    return [expression]
 
 
 def parse(text: str, schema: Schema) -> Query:

@@ -131,7 +131,7 @@ class PermutedIndex:
 
         (sensitive,) = self._release.schema.sensitive
         asked = {aggregate.column for aggregate in query.aggregates}
-        conditions = split_conditions(query.where)
+        conditions = split_conditions(query)
         if query.group_by or asked - {None, sensitive} or conditions is None or not self.is_small:
             return None
         chosen = self.choose(conditions)
@@ -201,13 +201,12 @@ class PermutedIndex:
         return (max_low + max_high) / 2, max_low, max_high, None
 
 
-def split_conditions(where: exp.Expr | None) -> list[tuple[str, exp.Expr]] | None:
-    """Split a predicate into conditions on one column each; ``None`` if it is not made of them."""
-    if where is None:
-        return []
-    where = where.unnest()
-    if isinstance(where, exp.And):
-        left, right = split_conditions(where.left), split_conditions(where.right)
-        return None if left is None or right is None else [*left, *right]
-    names = {column.name for column in where.find_all(exp.Column)}
-    return [(names.pop(), where)] if len(names) == 1 else None
+def split_conditions(query: Query) -> list[tuple[str, exp.Expr]] | None:
+    """Give a question's conditions with their column; ``None`` if one is not about one column."""
+    found = []
+    for condition in query.conditions:
+        names = {column.name for column in condition.find_all(exp.Column)}
+        if len(names) != 1:
+            return None
+        found.append((names.pop(), condition))
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 
@@ -23,6 +25,27 @@ def number(value: int) -> exp.Expr:
 def add_up(expression: exp.Expr) -> exp.Expr:
     """The sum of an expression."""
     return exp.Sum(this=expression)
+
+
+def add_up_over(
+    expression: exp.Expr,
+    partition: Sequence[exp.Expr] = (),
+    order: Sequence[exp.Expr] = (),
+    *,
+    descending: bool = False,
+) -> exp.Expr:
+    """The sum of an expression over a partition; with an order, up to and with each row."""
+    window = exp.Window(this=add_up(expression), partition_by=[key.copy() for key in partition])
+    if order:
+        ordered = [exp.Ordered(this=key.copy(), desc=descending) for key in order]
+        window.set("order", exp.Order(expressions=ordered))
+        window.set(
+            "spec",
+            exp.WindowSpec(
+                kind="ROWS", start="UNBOUNDED", start_side="PRECEDING", end="CURRENT ROW"
+            ),
+        )
+    return window
 
 
 def case(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Expr:

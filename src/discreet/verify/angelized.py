@@ -57,32 +57,19 @@ class Boxes(Classes):
         """A record's value is drawn from its batch."""
         return self.batch, self.held
 
-    def bags(self, name: str | None) -> Groups:
-        """Mix the batches of each box in the proportion of its records (Equation 2)."""
-        return Groups.of_people(self.sizes) if name is None else self._mixture
-
     @cached_property
     def references(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """The distinct pairs of box and batch, and how many records each has."""
         pairs, counts = np.unique(self.labels * self.held.count + self.batch, return_counts=True)
         return pairs // self.held.count, pairs % self.held.count, counts
 
-    @cached_property
-    def _mixture(self) -> Groups:
+    def _read_bags(self, name: str) -> Groups:  # noqa: ARG002
+        """Mix the batches of each box in the proportion of its records (Equation 2)."""
         box, batch, records = self.references
-        held, lengths = self.held, self.held.distinct[batch]
-        at = np.repeat(held.offsets[batch] - np.cumsum(lengths) + lengths, lengths)
-        entry = np.arange(int(lengths.sum())) + at
-        unit = _common_units(box, held.sizes[batch], self.count)
-        parts = unit[box] // held.sizes[batch]  # of a record, that go to each of its batch
-        weight = np.repeat(records * parts, lengths) * held.weights[entry]
-        size = held.domain.size
-        keys = np.repeat(box, lengths) * size + held.codes[entry]
-        cells, inverse = np.unique(keys, return_inverse=True)
-        weights = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(weights, inverse, weight)
-        offsets = np.searchsorted(cells // size, np.arange(self.count + 1))
-        return Groups(offsets, (cells % size).astype(np.int32), weights, held.domain, held.whole)
+        sizes = self.held.sizes[batch]
+        # how many parts of a record go to each person of its batch
+        parts = _common_units(box, sizes, self.count)[box] // sizes
+        return self.held.pour(batch, box, records * parts, self.count)
 
 
 def _common_units(

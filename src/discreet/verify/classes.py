@@ -55,8 +55,16 @@ class Classes:
 
     def bags(self, name: str | None) -> Groups:
         """Give what may be a group's values of a sensitive attribute; unnamed, its people only."""
-        if name is None:
-            return Groups.of_people(self.sizes)
+        if name not in self._read:
+            people = Groups.of_people(self.sizes)
+            self._read[name] = people if name is None else self._read_bags(name)
+        return self._read[name]
+
+    @cached_property
+    def _read(self) -> dict[str | None, Groups]:
+        return {}
+
+    def _read_bags(self, name: str) -> Groups:
         codes, domain = reduce_column(self.table[name], self.release.schema[name]).encode(None)
         return Groups.from_labels(self.labels, codes, domain, count=self.count)
 

@@ -22,10 +22,8 @@ class Shown(Classes):
 
     repeats: ClassVar[int | None] = 4  # late ones find few partners left
 
-    def bags(self, name: str | None) -> Groups:
+    def _read_bags(self, name: str) -> Groups:
         """Give all numbers in the window of each shown one."""
-        if name is None:
-            return Groups.of_people(self.sizes)
         codes, domain = reduce_column(self.table[name], self.release.schema[name]).encode(None)
         counts = np.bincount(codes, minlength=domain.size).astype(np.int64)
         windows = self.release.tables["windows"]
