@@ -6,6 +6,8 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
+from fractions import Fraction
+
 import numpy as np
 import polars as pl
 import pytest
@@ -131,7 +133,7 @@ def test_the_auditor_warns_of_probability_which_ke_does_not_bound() -> None:
     report = dc.audit(release, data)
     assert report.kept
     assert report.max_belief is not None and 0.5 < report.max_belief < 0.7
-    assert report.proximity["capital-loss"][0][1] == pytest.approx(report.max_belief)
+    assert float(report.proximity["capital-loss"].curve[0].worst) == pytest.approx(report.max_belief)
     assert any("likelier" in text for text in report.promise.leaves_open)
     assert any("exact" in text for text in report.promise.leaves_open)
 
@@ -255,7 +257,7 @@ def test_proximity_and_truth_look_at_every_group_that_may_be_somebodys() -> None
     )
     helped = build_help(table["group"], table["pay"], data.schema["pay"])
     report = dc.audit(replace(release, tables={"permuted": table, "help": helped}), data)
-    assert report.proximity["pay"][1][1] == 0.75
+    assert report.proximity["pay"].curve[1].worst == Fraction(3, 4)
     assert (report.truths["pay"] > 0).all()
 
 

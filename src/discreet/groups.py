@@ -53,7 +53,7 @@ class Groups:
             cells = np.flatnonzero(table)
             weights = table[cells]
         else:
-            cells, weights = np.unique(keys, return_counts=True)
+            cells, weights = _count_runs(keys if (keys[1:] >= keys[:-1]).all() else np.sort(keys))
         owners = cells // size
         offsets = np.searchsorted(owners, np.arange(count + 1))
         if whole is None:
@@ -161,3 +161,9 @@ class Groups:
         counts = np.zeros(self.domain.size, dtype=np.int64)
         np.add.at(counts, self.codes, self.weights)
         return Groups.from_counts(counts, self.domain)
+
+
+def _count_runs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the distinct numbers of an ascending list, and how often each is in it."""
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return keys[first], np.diff(np.append(first, len(keys)))

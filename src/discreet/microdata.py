@@ -91,22 +91,31 @@ class Microdata:
 
     def sorted(self) -> Microdata:
         """Give the same people in the order of their values, whatever order they came in."""
+        return self.taken(self.order(list(self.codes)))
+
+    def taken(self, rows: NDArray[np.int64]) -> Microdata:
+        """Give the people of some rows, in this order."""
+        codes = {name: column[rows] for name, column in self.codes.items()}
+        return replace(self, codes=codes, rows=rows if self.rows is None else self.rows[rows])
+
+    def order(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Give the rows in the order of the first of some attributes, then the second, and so on.
+
+        By all attributes it does not depend on the order in which people came in.
+        """
         keys = [np.zeros(self.n, dtype=np.int64)]
         reach = 1
-        for name, column in self.codes.items():  # as few numbers as hold all codes of a row
+        for name in names:  # as few numbers as hold all codes of a row
             size = self.domains[name].size
             if reach * size >= 2**62:
                 keys.append(np.zeros(self.n, dtype=np.int64))
                 reach = 1
-            keys[-1] = keys[-1] * size + column
+            keys[-1] = keys[-1] * size + self.codes[name]
             reach *= size
         if len(keys) == 1 and reach * self.n < 2**62:
             # with the row in the same number: sorting numbers is far faster than sorting rows
-            order = np.sort(keys[0] * self.n + np.arange(self.n)) % max(self.n, 1)
-        else:
-            order = np.lexsort(keys)
-        codes = {name: column[order] for name, column in self.codes.items()}
-        return replace(self, codes=codes, rows=order if self.rows is None else self.rows[order])
+            return np.sort(keys[0] * self.n + np.arange(self.n)) % max(self.n, 1)
+        return np.lexsort(keys[::-1])
 
     def head(self, n: int) -> Microdata:
         """Give the first ``n`` people as a table of their own."""

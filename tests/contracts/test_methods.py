@@ -57,6 +57,14 @@ GENERALIZATIONS = [
     for promise in PROMISES
     for categories in ("set", "ancestor")
 ]
+DEALT = [
+    dc.Generalization(dc.Proximity(1, 2, on="pay")),
+    dc.Generalization(dc.Proximity(1, 2, on="pay"), dealing="round-robin", categories="ancestor"),
+    dc.Generalization(dc.Proximity("1/4", 3, relative=True, on="pay") & dc.KAnonymity(4)),
+    dc.Generalization(dc.Proximity((0, 1), 2, on="pay") & dc.FrequencyDiversity(2, on="disease")),
+    dc.Generalization(dc.Proximity(1, 2, on="pay") & dc.EntropyDiversity(1.5, on="disease")),
+    dc.Generalization(dc.Proximity(1, 2, on="pay") & dc.KE(2, 2, on="pay")),
+]
 PERMUTATIONS = [
     dc.Permutation(dc.KE(2, 2), objective=objective) for objective in get_args(Objective)
 ]
@@ -69,7 +77,7 @@ ANGELIZATIONS = [
     dc.Anatomy(dc.RecursiveDiversity(2, 2)),
     dc.Anatomy(dc.EntropyDiversity(1.5), batches="mondrian"),
 ]
-METHODS = [*GENERALIZATIONS, *PERMUTATIONS, *ANGELIZATIONS, dc.RankSwapping(dc.KE(2, 2))]
+METHODS = [*GENERALIZATIONS, *DEALT, *PERMUTATIONS, *ANGELIZATIONS, dc.RankSwapping(dc.KE(2, 2))]
 
 
 def name_of(method: Method) -> str:
@@ -215,7 +223,8 @@ def test_compiled_rules_and_principles_split_alike(
     except dc.errors.PromiseError:
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mondrian_module, "_compile", lambda *_: None)
+        nothing = np.zeros((0, 6), dtype=np.int64), np.zeros(1, dtype=np.int64), False
+        patch.setattr(mondrian_module, "_compile", lambda *_: nothing)
         slow = mondrian(data, promise, categories=categories)  # type: ignore[arg-type]
     assert fast.labels.tolist() == slow.labels.tolist()
 

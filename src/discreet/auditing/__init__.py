@@ -17,15 +17,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing.attacks import Attack, attack
-from discreet.auditing.candidates import Candidates, find_candidates
+from discreet.auditing.candidates import Candidates, find_candidates, look_up
 from discreet.auditing.comparison import compare
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joins import JoinedCells, join_views
+from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import SchemaError, name_closest
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.principles.base import Principle, demands
-from discreet.principles.proximity import Proximity
 from discreet.release import Promise, Release
 from discreet.verify import read_classes
 
@@ -64,9 +64,8 @@ class AuditReport:
     """The largest belief in any value of anyone, exactly; of mixtures of batches whose common
     denominator does not fit 64 bits, to 12 digits."""
     loss: Loss
-    proximity: dict[str, list[tuple[str, float]]]
-    """Per numeric sensitive attribute: within which distance, and the worst chance of being so
-    near to somebody's number."""
+    proximity: dict[str, Nearness]
+    """Per sensitive number, how likely anybody's is told to within ε."""
     joined: JoinedCells | None
     """What several tables give away together; ``None`` where there is one."""
     attacks: list[Attack]
@@ -121,6 +120,8 @@ class AuditReport:
         for name, belief in self.beliefs.items():
             columns[f"belief: {name}"] = belief
             columns[f"belief in truth: {name}"] = self.truths[name]
+            if name in self.proximity:
+                columns[f"breach risk: {name}"] = self.proximity[name].risks
         return pl.DataFrame({**columns, "breach": self.breached})
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,7 +201,7 @@ def audit(
         breached=breached,
         worst=worst,
         loss=weigh_loss(data, *(found.classes for found in views)),
-        proximity=_measure_proximity(views),
+        proximity=measure_nearness(views, data, judged),
         joined=joined,
         attacks=attack(_widest(views), data, beliefs) if attacks else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
@@ -222,11 +223,11 @@ def _check(
         failing = np.zeros(n, dtype=bool)
         for found in views:
             seen, classes = found.of >= 0, found.classes
-            if not classes.mixes or name is None:
-                believed = Groups.of_people(found.records) if name is None else found.believed[name]
-                failing |= seen & ~part.admits(believed)[found.of]
+            if name is None:
+                failing |= seen & ~part.admits(Groups.of_people(found.records))[found.of]
             if name is not None or classes.boxes is not None:
-                # who knows everybody's quasi-identifiers may tell which of several groups it is
+                # who knows everybody's quasi-identifiers may tell which of several groups it is;
+                # of a mixture only what is closed under union is promised, and then this is more
                 alone = found.admits_each(classes.admits(part, name))
                 failing |= seen & ~alone[found.of]
         checks.append(Check(part, name, int(failing.sum())))
@@ -288,31 +289,6 @@ def _worst(bags: Groups) -> Fraction:
     return max(Fraction(int(bags.largest[g]), int(bags.sizes[g])) for g in near)
 
 
-def _measure_proximity(views: list[Candidates]) -> dict[str, list[tuple[str, float]]]:
-    """Measure over all groups, as somebody may know which one a person is in."""
-    worst: dict[str, list[tuple[str, float]]] = {}
-    for found in views:
-        for name in found.release.schema.sensitive:
-            bag = found.classes.bags(name)
-            if bag.domain.attribute.type.numeric and not bag.domain.missing:
-                near = _near(bag)
-                both = zip(worst.get(name, near), near, strict=True)
-                worst[name] = [(reach, max(a, b)) for (reach, a), (_, b) in both]
-    return worst
-
-
-def _near(bags: Groups) -> list[tuple[str, float]]:
-    """Measure how likely somebody's number is told to within some shares of the whole range."""
-    numbers = bags.domain.numbers
-    reach = Fraction(int(numbers[-1] - numbers[0]), 10**bags.domain.decimals)
-    found = []
-    for percent in (0, 1, 5, 10):
-        epsilon = reach * percent / 100
-        risk = Proximity(epsilon, m=1).neighbours(bags) / np.repeat(bags.sizes, bags.distinct)
-        found.append((f"{float(epsilon):g} ({percent} % of the range)", float(risk.max())))
-    return found
-
-
 def _believe_truth(
     found: Candidates, bags: Groups, data: Microdata, name: str
 ) -> NDArray[np.float64]:
@@ -321,25 +297,15 @@ def _believe_truth(
     Where records are exact and several groups may be a person's, the most telling of them counts.
     """
     own = data.codes_in(name, bags.domain)
-    if found.classes.boxes is not None:
-        return _look_up(bags, found.of, own)
-    groups = found.classes.bags(name)
     truth = np.zeros(data.n)
-    for rank in range(max(len(candidates) for candidates in found.sets)):
-        chosen = [c[rank] if rank < len(c) else -1 for c in found.sets]
-        place = np.array([*chosen, -1], dtype=np.int64)[found.of]
-        truth = np.maximum(truth, _look_up(groups, place, own))
+    if found.classes.boxes is not None:
+        entries = look_up(bags, found.of, own)
+        people, entries = np.flatnonzero(entries >= 0), entries[entries >= 0]
+    else:
+        bags = found.classes.bags(name)
+        people, entries = found.find_entries(bags, own)
+    np.maximum.at(truth, people, bags.weights[entries] / bags.sizes[bags.owners[entries]])
     return truth
-
-
-def _look_up(bags: Groups, place: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The share of each person's own code in the bag at their place; 0 where there is none."""
-    size = bags.domain.size
-    keys = bags.owners * size + bags.codes
-    wanted = place * size + own
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    hit = (keys[at] == wanted) & (place >= 0) & (own >= 0)
-    return np.where(hit, bags.weights[at] / bags.sizes[place], 0.0)
 
 
 __all__ = ["PRESETS", "Attack", "AuditReport", "Check", "IdentityRisk", "Preset", "audit"]

@@ -62,6 +62,24 @@ class Candidates:
         owner = np.repeat(np.arange(len(sets)), [len(groups) for groups in sets])
         return bags.pour(group, owner, np.ones_like(group), len(sets))
 
+    @cached_property
+    def options(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The groups of all candidate sets, one set after the other, and where each set starts."""
+        starts = np.concatenate([[0], np.cumsum([len(groups) for groups in self.sets])])
+        return starts, np.array([g for groups in self.sets for g in groups], dtype=np.int64)
+
+    def find_entries(
+        self, bags: Groups, own: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List, person by person, where a person's own code is in the groups that may be theirs."""
+        starts, groups = self.options
+        seen = np.flatnonzero(self.of >= 0)
+        lengths = np.diff(starts)[self.of[seen]]
+        people = np.repeat(seen, lengths)
+        shift = np.repeat(starts[self.of[seen]] - np.cumsum(lengths) + lengths, lengths)
+        entries = look_up(bags, groups[np.arange(len(people)) + shift], own[people])
+        return people[entries >= 0], entries[entries >= 0]
+
     def admits_each(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Per candidate set whether every one of its groups is good."""
         return np.array([bool(good[list(groups)].all()) for groups in self.sets], dtype=bool)
@@ -77,6 +95,15 @@ class Candidates:
         """Per person the first group that may be theirs; -1 if none."""
         first = np.array([groups[0] for groups in self.sets] + [-1], dtype=np.int64)
         return first[self.of]
+
+
+def look_up(bags: Groups, place: NDArray[np.int64], own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the entry of a code in a bag, for many at once; -1 where the bag does not have it."""
+    size = bags.domain.size
+    keys = bags.owners * size + bags.codes
+    wanted = place * size + own
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[at] == wanted) & (place >= 0) & (own >= 0), at, -1)
 
 
 def find_candidates(classes: Classes, data: Microdata) -> Candidates:

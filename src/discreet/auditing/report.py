@@ -53,7 +53,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "max_belief": report.joined.max_belief,
         },
         "attacks": [vars(attack) for attack in report.attacks],
-        "proximity": {name: dict(rows) for name, rows in report.proximity.items()},
+        "proximity": {name: near.to_dict() for name, near in report.proximity.items()},
         "loss": {
             "ncp": report.loss.ncp,
             "per_attribute": report.loss.per_attribute,

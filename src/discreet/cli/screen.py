@@ -93,6 +93,13 @@ def print_findings(found: Any) -> None:
         )
     else:
         lines.append("No precision lost: quasi-identifiers are exact.")
+    for name, near in found.proximity.items():
+        told = near.promised or near.curve[3]
+        mixed = f" ({float(told.mixed):.1%} if the group is not known)" if told.mixed > told.worst else ""
+        lines.append(
+            f"{name} to within {told.said}: at worst {float(told.worst):.1%}{mixed}, on average "
+            f"{told.mean:.1%}; from all numbers alone at worst {float(told.chance):.1%}."
+        )
     if found.joined is not None:
         lines.append(
             f"All tables together: {found.joined.alone:,} people are alone in their joined cell "

@@ -78,7 +78,7 @@ def _zoom(buffers, node, plane, shift, mask, low, log_width, bins, hist, least):
 
 
 @compiled
-def _ancestor_leaves(attrs, a, low, high, trees):
+def measure_ancestor(attrs, a, low, high, trees):
     """Depth of the lowest common ancestor of two leaves, and how many leaves it has."""
     table, height, leaves = attrs[a, 5], attrs[a, 6], attrs[a, 3] + 1
     depth = 0
@@ -144,7 +144,7 @@ def _cut_tree(attrs, a, hist, bins, low, n, least, trees):
         first += 1
     while hist[last] == 0:
         last -= 1
-    depth, leaves = _ancestor_leaves(attrs, a, low + first, low + last, trees)
+    depth, leaves = measure_ancestor(attrs, a, low + first, low + last, trees)
     if first == last:
         return -1, -1, -1, first, last, leaves - 1
     gain = n * (leaves - 1)
@@ -228,13 +228,13 @@ def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
 
 
 @compiled
-def rank_trees(attrs, merit, best):
-    """List the TREE attributes whose one cut has more merit than ``best``, most first."""
+def rank_cuts(attrs, merit, best, trees_only):
+    """List the attributes, or the TREEs among them, whose cut beats ``best``, most merit first."""
     order = np.argsort(-merit, kind="mergesort")
     ranked = np.empty(merit.shape[0], np.int64)
     count = 0
     for a in order:
-        if attrs[a, 4] == TREE and merit[a] >= 0 and merit[a] > best:
+        if (attrs[a, 4] == TREE or not trees_only) and merit[a] >= 0 and merit[a] > best:
             ranked[count] = a
             count += 1
     return ranked[:count]

@@ -1,4 +1,4 @@
-"""Whether the people of a box can have their values in the batches its records refer to."""
+"""Whether people can have their values where a release says they are: flows and matchings."""
 
 from __future__ import annotations
 
@@ -42,3 +42,49 @@ def fits(people, need, room):
             if not _augment(v, room, need, take, seen, used):
                 return False
     return True
+
+
+@compiled
+def place(starts, options, room):
+    """Count the people for whom there is no room however all are placed.
+
+    Person p goes to one of ``options[starts[p]:starts[p + 1]]``, of which each takes ``room``
+    people. Everybody's turn looks for the shortest chain of moves that ends at a free place.
+    """
+    people = starts.shape[0] - 1
+    first = np.zeros(room.shape[0] + 1, np.int64)
+    for o in range(room.shape[0]):
+        first[o + 1] = first[o] + room[o]
+    slots, used = np.full(first[-1], -1, np.int64), np.zeros(room.shape[0], np.int64)
+    found_by, turn = np.empty(room.shape[0], np.int64), np.full(room.shape[0], -1, np.int64)
+    left = np.empty(people, np.int64)  # the slot a person would leave
+    queue, missed = np.empty(people + 1, np.int64), 0
+    for p in range(people):
+        queue[0], head, tail, free = p, 0, 1, -1
+        while head < tail and free < 0:
+            q = queue[head]
+            head += 1
+            for i in range(starts[q], starts[q + 1]):
+                o = options[i]
+                if turn[o] == p:
+                    continue
+                turn[o], found_by[o] = p, q
+                if used[o] < room[o]:
+                    free = o
+                    break
+                for slot in range(first[o], first[o + 1]):
+                    queue[tail] = slots[slot]
+                    left[slots[slot]] = slot
+                    tail += 1
+        if free < 0:
+            missed += 1
+            continue
+        slot = first[free] + used[free]
+        used[free] += 1
+        q = found_by[free]
+        while q != p:
+            slots[slot] = q
+            slot = left[q]
+            q = found_by[np.searchsorted(first, slot, side="right") - 1]
+        slots[slot] = p
+    return missed

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.kernels import compiled
-from discreet.kernels.cuts import BINS, TREE, choose_cuts, rank_trees
-from discreet.kernels.rules import obeys
+from discreet.kernels.cuts import BINS, TREE, choose_cuts, rank_cuts
+from discreet.kernels.rules import COVER, obeys, stay_apart
 from discreet.kernels.sweep import sweep
 
 
@@ -75,6 +75,16 @@ def judge(buffers, here, start, end, fields, rules, tables, counts, touched):
     for f in range(fields.shape[0]):
         m = 0
         plane, shift, mask, base = fields[f, 0], fields[f, 1], fields[f, 2], fields[f, 4]
+        counting = False
+        for r in range(rules.shape[0]):
+            if rules[r, 1] == f and not (rules[r, 0] == COVER and rules[r, 3]):
+                counting = True
+            elif rules[r, 1] == f and not stay_apart(
+                buffers[here, plane], start, end, shift, mask, tables, rules[r, 5], rules[r, 2]
+            ):
+                return False
+        if not counting:
+            continue
         for i in range(start, end):
             code = (buffers[here, plane, i] >> shift) & mask
             if counts[base + code] == 0:
@@ -83,7 +93,7 @@ def judge(buffers, here, start, end, fields, rules, tables, counts, touched):
             counts[base + code] += 1
         good = True
         for r in range(rules.shape[0]):
-            if good and rules[r, 1] == f:
+            if good and rules[r, 1] == f and not (rules[r, 0] == COVER and rules[r, 3]):
                 good = obeys(rules, r, tables, counts, touched, base, m, m, n)
         for j in range(m):
             counts[base + touched[base + j]] = 0
@@ -153,6 +163,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
     touched, rows = np.empty(codes, np.int64), np.empty(1, np.int64)
     cuts = np.empty(d, np.int64)
     ends = np.empty(max(2, widest), np.int64)
+    sweeping = not (rules[:, 0] == COVER).any()  # moving one row may move a whole window
     stack = np.empty((256, 3 + 3 * d), np.int64)
     paused = np.empty((256, 3 + 3 * d), np.int64)
     node = root.copy()
@@ -180,12 +191,16 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
                 if rows.shape[0] < node[1] - start:
                     rows = np.empty(node[1] - start, np.int64)
                 choose_cuts(buffers, node, attrs, least, trees, hist, merit, True, cuts)
-                best, a, cut = sweep(
-                    buffers, node, attrs, least, fields, rules, tables,
-                    hist, counts, others, touched, rows,
-                )  # fmt: skip
+                refused, best, a, cut = a, -1.0, -1, -1
+                if sweeping:
+                    best, a, cut = sweep(
+                        buffers, node, attrs, least, fields, rules, tables,
+                        hist, counts, others, touched, rows,
+                    )  # fmt: skip
                 sides = 0
-                for t in rank_trees(attrs, merit, best):
+                for t in rank_cuts(attrs, merit, best, sweeping):
+                    if t == refused:
+                        continue
                     sides = split(buffers, node, attrs, t, cuts[t], trees, ends)
                     if _judge_sides(
                         buffers, node, ends, sides, fields, rules, tables, counts, touched

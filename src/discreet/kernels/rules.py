@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.kernels import compiled
 
-SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED = range(7)
+SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED, COVER = range(8)
 
 
 @compiled
@@ -51,6 +51,8 @@ def obeys(rules, r, tables, counts, touched, base, listed, m, n):
                     low = code
                 high = max(high, code)
         return m >= a and tables[table + high] - tables[table + low] >= b
+    if op == COVER:
+        return _covers_little(tables, table, counts, touched, base, listed, n // a)
     size = c
     total = tables[table + size]
     if op == EQUAL:
@@ -68,3 +70,37 @@ def obeys(rules, r, tables, counts, touched, base, listed, m, n):
         whole += tables[table + code]
         moved += abs(here * total - whole * n)
     return b * moved <= a * (size - 1) * n * total
+
+
+@compiled
+def _covers_little(tables, table, counts, touched, base, listed, most):
+    """Whether no window, from a code down to the lowest one near it, holds more than ``most``."""
+    codes = np.sort(touched[base : base + listed])
+    held, tail = 0, 0
+    for j in range(listed):
+        held += counts[base + codes[j]]
+        while codes[tail] < tables[table + codes[j]]:
+            held -= counts[base + codes[tail]]
+            tail += 1
+        if held > most:
+            return False
+    return True
+
+
+@compiled
+def stay_apart(words, start, end, shift, mask, tables, table, m):
+    """The same of rows in the order of their codes, or against it: at most one in ``m`` is near."""
+    most, tail = (end - start) // m, start
+    falling = ((words[start] >> shift) & mask) > ((words[end - 1] >> shift) & mask)
+    for i in range(start, end):
+        code = (words[i] >> shift) & mask
+        if falling:
+            while tables[table + ((words[tail] >> shift) & mask)] > code:
+                tail += 1
+        else:
+            lowest = tables[table + code]
+            while ((words[tail] >> shift) & mask) < lowest:
+                tail += 1
+        if i + 1 - tail > most:
+            return False
+    return True

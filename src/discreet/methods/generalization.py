@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,7 @@ from discreet.methods.boxes import blur
 from discreet.microdata import Microdata
 from discreet.partition import Partition
 from discreet.partitioners.mondrian import Categories, mondrian
+from discreet.partitioners.proximity import Dealing, split_and_deal
 from discreet.release import Method, Promise, Recoding, Release, Transformation
 
 TABLE, CLASS = "generalized", "class"
@@ -30,14 +31,22 @@ OPEN = (
     "can make a value a little likelier than promised (minimality attack).",
     "What follows from joining this release with others about the same people.",
 )
+MIXED = (
+    "Boxes of different groups overlap, and the promise is about somebody who knows which group a "
+    "person is in. Who does not mixes several groups, and may find a neighbourhood up to twice as "
+    "likely as promised. Ask for twice the m where that matters."
+)
 
 
 @dataclass(frozen=True)
 class Generalization(Method):
     """Groups by Mondrian, and one box per group in place of its quasi-identifiers.
 
-    Strict recoding (ANGEL, section 2): boxes of different groups never overlap. Numbers, dates
-    and ordinals become intervals. With ``categories="set"`` a category becomes the set of values
+    Strict recoding (ANGEL, section 2): boxes of different groups never overlap, unless the
+    principle is not monotone. Then people are split as far as their groups can be found, and dealt
+    (Li, Tao, Xiao, SIGMOD 2008, section 5): ``dealing="local"`` keeps people who are close
+    together as far as their numbers allow, ``"round-robin"`` is the paper's. Numbers, dates and
+    ordinals become intervals. With ``categories="set"`` a category becomes the set of values
     in the group, named by the taxonomy where a node covers just these; with ``"ancestor"`` it
     becomes the lowest common ancestor in its taxonomy.
 
@@ -60,12 +69,29 @@ class Generalization(Method):
     paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Mondrian, ICDE 2006"
 
     categories: Categories = "set"
+    dealing: Dealing = "local"
 
     def __post_init__(self) -> None:
         if self.categories not in ("set", "ancestor"):
             raise SchemaError(
                 f"categories = {self.categories!r}: give 'set' or 'ancestor'.",
             )
+        if self.dealing not in get_args(Dealing):
+            raise SchemaError(
+                f"dealing = {self.dealing!r}: give one of {', '.join(get_args(Dealing))}."
+            )
+        if self.dealing != "local" and self.principle.monotone:
+            raise SchemaError(
+                f"dealing = {self.dealing!r}: nobody is dealt under {self.principle}.",
+                hint="Leave it out; it is for principles such as proximity.",
+            )
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters besides the principle; how people are dealt only where they are."""
+        given = super().parameters()
+        if self.principle.monotone:
+            del given["dealing"]
+        return given
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
         """Partition, blur each group to its box, and put the people in canonical order."""
@@ -76,13 +102,20 @@ class Generalization(Method):
                 'categories = "ancestor" needs a taxonomy, but no quasi-identifier has one.',
                 hint='Give one in the plan: taxonomy = { file = "…" }, or leave categories out.',
             )
-        partition = mondrian(data, self.principle, categories=self.categories)
+        if self.principle.monotone:
+            partition = mondrian(data, self.principle, categories=self.categories)
+        else:
+            partition = split_and_deal(
+                data, self.principle, categories=self.categories, dealing=self.dealing
+            )
         boxes, recodings = blur(data, partition, data.quasi_identifiers, self.categories)
         exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
         table = _assemble(data, partition, boxes, exact)
         for name in exact:
             recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
         opened = tuple(dict.fromkeys(part.leaves_open for part in self.principle.parts))
+        if not self.principle.monotone:
+            opened = (MIXED, *opened)
         return Release(
             method=self.title,
             parameters=self.parameters(),

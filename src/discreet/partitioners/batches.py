@@ -46,7 +46,7 @@ def make_batches(
     if how == "mondrian":
         return mondrian(data, principle)
     whole = whole_of(data, name)
-    q, cover = principle.singles, principle.cover(whole)
+    q, cover = principle.singles, int(principle.cover(whole)[0])
     if q is None:
         raise PromiseError(
             f"{principle} asks for more than different values: batches = {how!r} cannot keep it.",

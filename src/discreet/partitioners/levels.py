@@ -116,11 +116,11 @@ class Knife:
 
     def _cut_otherwise(self, node: Ints) -> Split | None:
         """Cut where it gains most among all cuts that the principles admit."""
-        from discreet.kernels.cuts import rank_trees
+        from discreet.kernels.cuts import rank_cuts
 
         self._choose(node, every=True)
         best, attribute, cut = self._sweep(node)
-        for a in rank_trees(self.cells.attrs, self.merit, best).tolist():
+        for a in rank_cuts(self.cells.attrs, self.merit, best, True).tolist():
             split = self._split(node, a, int(self.cuts[a]))
             if self.judge.admits_splits([(node, split)])[0]:
                 return split

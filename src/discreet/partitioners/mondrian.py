@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,63 @@ def mondrian(
     With ``categories="set"`` a category may be cut anywhere in its order; with ``"ancestor"`` an
     attribute with a taxonomy is split into all children of a node at once.
     """
+    return grow(data, principle, attributes, categories).partition
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The leaves of a grown tree, and the packed rows in them side by side."""
+
+    cells: Cells
+    leaves: NDArray[np.int8]
+    """At the first row of each leaf the buffer that holds its rows; elsewhere -1."""
+    rules: Ints
+    tables: Ints
+    complete: bool
+    """Whether the rules say all that the principle does."""
+    least: int
+
+    @property
+    def fixed(self) -> tuple[Any, ...]:
+        """What a kernel needs to go on."""
+        cells = self.cells
+        return (cells.attrs, self.least, cells.trees, self._fields, self.rules, self.tables)
+
+    @property
+    def _fields(self) -> Ints:
+        """Where the sensitive codes are, and where each one's counts start."""
+        fields = self.cells.sensitive.values() if len(self.rules) else []
+        starts = np.concatenate([[0], np.cumsum([f.mask + 1 for f in fields])])
+        return np.array(
+            [
+                (f.plane, f.shift, f.mask, f.mask + 1, start)
+                for f, start in zip(fields, starts, strict=False)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 5)
+
+    @property
+    def partition(self) -> Partition:
+        """The leaves as groups."""
+        from discreet.kernels.packing import unpack
+
+        row, leaves = self.cells.row, self.leaves
+        order = unpack(self.cells.buffers, leaves, row.plane, row.shift, row.mask)
+        return Partition(order, np.append(np.flatnonzero(leaves >= 0), len(leaves)))
+
+
+def grow(
+    data: Microdata,
+    principle: Principle,
+    attributes: Sequence[str] | None = None,
+    categories: Categories = "set",
+    ranked: str | None = None,
+) -> Tree:
+    """Split as long as a monotone principle allows.
+
+    Rows keep their order within a leaf, or come in the opposite one; ``ranked`` names the sensitive
+    attribute in whose order they come.
+    """
     names = list(data.quasi_identifiers if attributes is None else attributes)
     if not names:
         raise SchemaError(
@@ -60,19 +118,17 @@ def mondrian(
             raise PromiseError(
                 f"{part} cannot be promised by splitting groups top down: it is not monotone, so "
                 "two groups may satisfy it and their union not.",
-                hint="For numbers use k-e or variance here; an audit can measure it all the same.",
+                hint="Use a method that deals people into groups, such as generalization.",
                 subject=part,
             )
     cells = _prepare(data, names, [name for _, name in wanted if name is not None], categories)
-    rules = _compile(wanted, wholes, list(cells.sensitive))
-    if rules is None:
-        leaves = _split_by_levels(cells, wanted, wholes, principle.least)
+    compiled = _compile(wanted, wholes, list(cells.sensitive), ranked)
+    tree = Tree(cells, np.full(data.n, -1, dtype=np.int8), *compiled, principle.least)
+    if tree.complete:
+        _split_depth_first(tree)
     else:
-        leaves = _split_depth_first(cells, rules, principle.least)
-    from discreet.kernels.packing import unpack
-
-    order = unpack(cells.buffers, leaves, cells.row.plane, cells.row.shift, cells.row.mask)
-    return Partition(order, np.append(np.flatnonzero(leaves >= 0), data.n))
+        _split_by_levels(tree, wanted, wholes)
+    return tree
 
 
 def _prepare(
@@ -129,67 +185,53 @@ def _compile(
     wanted: list[tuple[Principle, str | None]],
     wholes: dict[str | None, Groups],
     fields: list[str],
-) -> tuple[Ints, Ints] | None:
-    """Write all rules as one array, with their tables in another; ``None`` if one cannot be."""
-    rows, tables, length = [], [np.zeros(1, dtype=np.int64)], 1
+    ranked: str | None,
+) -> tuple[Ints, Ints, bool]:
+    """Write the rules as one array, their tables in another; say whether all could be written."""
+    from discreet.kernels.rules import COVER
+
+    rows, tables, length, complete = [], [np.zeros(1, dtype=np.int64)], 1, True
     for part, name in wanted:
         if not part.reads_values:
             continue  # sizes are kept by the least size of a side
         rules = part.rules(wholes[name])
-        if rules is None:
-            return None
-        for rule in rules:
-            rows.append((rule.op, fields.index(str(name)), rule.a, rule.b, rule.c, length))
+        complete &= rules is not None
+        for rule in rules or []:
+            b = int(name == ranked) if rule.op == COVER else rule.b
+            rows.append((rule.op, fields.index(str(name)), rule.a, b, rule.c, length))
             tables.append(np.asarray(rule.table, dtype=np.int64))
             length += len(rule.table)
-    return np.array(rows, dtype=np.int64).reshape(-1, 6), np.concatenate(tables)
+    return np.array(rows, dtype=np.int64).reshape(-1, 6), np.concatenate(tables), complete
 
 
-def _split_depth_first(cells: Cells, rules: tuple[Ints, Ints], least: int) -> NDArray[np.int8]:
+def _split_depth_first(tree: Tree) -> None:
     from discreet.kernels.mondrian import grow_tree, open_root
 
-    n = cells.buffers.shape[2]
-    starts = np.concatenate([[0], np.cumsum([f.mask + 1 for f in cells.sensitive.values()])])
-    fields = np.array(
-        [
-            (f.plane, f.shift, f.mask, f.mask + 1, start)
-            for f, start in zip(cells.sensitive.values(), starts, strict=False)
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 5)
-    if not len(rules[0]):
-        fields = fields[:0]
-    leaves = np.full(n, -1, dtype=np.int8)
+    cells, fixed, n = tree.cells, tree.fixed, len(tree.leaves)
     cores = os.cpu_count() or 1
-    fixed = (cells.attrs, least, cells.trees, fields, *rules)
 
     def grow(root: Ints, pause: int) -> Ints:
-        paused: Ints = grow_tree(cells.buffers, root, leaves, pause, *fixed)
+        paused: Ints = grow_tree(cells.buffers, root, tree.leaves, pause, *fixed)
         return paused
 
     pause = n // (8 * cores) if n >= PARALLEL and cores > 1 else 0
     subtrees = grow(open_root(cells.attrs, n), pause)
     with ThreadPoolExecutor(cores) as pool:
         list(pool.map(lambda root: grow(root, 0), subtrees))
-    return leaves
 
 
 def _split_by_levels(
-    cells: Cells,
-    wanted: list[tuple[Principle, str | None]],
-    wholes: dict[str | None, Groups],
-    least: int,
-) -> NDArray[np.int8]:
+    tree: Tree, wanted: list[tuple[Principle, str | None]], wholes: dict[str | None, Groups]
+) -> None:
     """Do the same with the principles themselves: the first cuts of a level in one question.
 
     This is the way of any principle that offers no rule, and the reference for those that do.
     """
     from discreet.kernels.mondrian import open_root, open_side
 
-    n = cells.buffers.shape[2]
-    leaves = np.full(n, -1, dtype=np.int8)
+    cells, leaves, least = tree.cells, tree.leaves, tree.least
     knife = Knife(cells, least, Judge(cells, wanted, wholes))
-    level = [open_root(cells.attrs, n)]
+    level = [open_root(cells.attrs, len(leaves))]
     while level:
         below: list[Ints] = []
         for node, split in zip(level, knife.cut_level(level), strict=True):
@@ -206,4 +248,3 @@ def _split_by_levels(
                     below.append(child)
                 start = end
         level = below
-    return leaves

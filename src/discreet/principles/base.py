@@ -86,15 +86,23 @@ class Principle(ABC):
         """How many people it promises to look the same, themselves included."""
         return 1
 
-    def cover(self, whole: Groups) -> int:
-        """The most people of a table whose values are too near to stand in one such bag."""
-        return int(whole.largest[0])
+    def cover(self, bags: Groups) -> NDArray[np.int64]:
+        """The most people of each bag whose values are too near to stand in one of ``singles``."""
+        return bags.largest
 
     @property
     def mixed(self) -> Principle | None:
         """What bags must satisfy so that any mixture of them satisfies this principle.
 
         A principle that is closed under union is its own. ``None`` if there is no such thing.
+        """
+        return self if self.monotone else None
+
+    def generalizable(self, least: int = 1) -> Principle | None:  # noqa: ARG002
+        """What a set must satisfy to be divisible into bags of ``least`` people that satisfy this.
+
+        It is closed under union, so a top-down search may rely on it. A principle that is closed
+        itself is its own: the set is such a bag. ``None`` if nothing is known.
         """
         return self if self.monotone else None
 
@@ -185,15 +193,20 @@ class All(Principle):
         """Whether any part is."""
         return any(part.spaced for part in self.members)
 
-    def cover(self, whole: Groups) -> int:
+    def cover(self, bags: Groups) -> NDArray[np.int64]:
         """The most over all parts."""
-        return max(part.cover(whole) for part in self.members)
+        return np.asarray(np.maximum.reduce([part.cover(bags) for part in self.members]))
 
     @property
     def mixed(self) -> Principle | None:
         """Every part's."""
-        parts = [part.mixed for part in self.members]
-        return None if None in parts else All(tuple(part for part in parts if part is not None))
+        return _combine([part.mixed for part in self.members])
+
+    def generalizable(self, least: int = 1) -> Principle | None:
+        """Every part's, for bags large enough for all: necessary, and enough on one attribute if
+        different values are all it takes (``singles``)."""
+        least = max(least, self.singles or 1)
+        return _combine([part.generalizable(least) for part in self.members])
 
     @property
     def promise(self) -> str:
@@ -215,6 +228,12 @@ class All(Principle):
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.members))
+
+
+def _combine(parts: list[Principle | None]) -> Principle | None:
+    """Ask for all parts, if all there are."""
+    known = [part for part in parts if part is not None]
+    return All(tuple(known)) if len(known) == len(parts) else None
 
 
 def demands(principle: Principle, sensitive: list[str]) -> Iterator[tuple[Principle, str | None]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.domain import Domain
 from discreet.errors import SchemaError
 from discreet.groups import Groups
 from discreet.principles.base import (
@@ -16,7 +18,9 @@ from discreet.principles.base import (
     Feasibility,
     Number,
     Principle,
+    Rule,
     at_most,
+    fits,
     ratio,
     require_ratio,
     require_whole,
@@ -76,64 +80,63 @@ class Proximity(Principle):
         pair = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,) * 2
         return ratio(pair[0]), ratio(pair[1])
 
-    def _reach(self, groups: Groups) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give the first code inside, and the first beyond, each code's neighbourhood."""
+    def reach(self, domain: Domain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Give the first code inside, and the first beyond, each code's neighbourhood.
+
+        Numbers are whole here, so the ends of a neighbourhood may be rounded inwards.
+        """
         below, above = self._sides
-        numbers = groups.domain.numbers.tolist()
+        numbers = domain.numbers
         if self.relative:
             if numbers[0] <= 0:
                 raise SchemaError(
-                    f"Column {groups.domain.attribute.name!r} has the value "
-                    f"{groups.domain.texts[0]}; a relative neighbourhood needs positive numbers.",
+                    f"Column {domain.attribute.name!r} has the value {domain.texts[0]}; "
+                    "a relative neighbourhood needs positive numbers.",
                     hint="Leave out rows that are not positive, or use relative = false.",
                 )
-            lows = [x * (1 - below) for x in numbers]
-            highs = [x * (1 + above) for x in numbers]
+            lows, highs = -_scale(-numbers, 1 - below), _scale(numbers, 1 + above)
         else:
-            unit = 10**groups.domain.decimals
-            lows = [x - below * unit for x in numbers]
-            highs = [x + above * unit for x in numbers]
-        first, beyond = np.empty(len(numbers), np.int64), np.empty(len(numbers), np.int64)
-        i = j = 0
-        for code in range(len(numbers)):  # both ends move right only: one linear scan
-            while numbers[i] < lows[code]:
-                i += 1
-            while j < len(numbers) and numbers[j] <= highs[code]:
-                j += 1
-            first[code], beyond[code] = i, j
-        return first, beyond
+            unit, widest = 10**domain.decimals, int(numbers[-1]) - int(numbers[0])
+            lows = numbers - min(floor(below * unit), widest)
+            highs = numbers + min(floor(above * unit), widest)
+        return np.searchsorted(numbers, lows), np.searchsorted(numbers, highs, side="right")
+
+    def nearest(self, domain: Domain) -> NDArray[np.int64]:
+        """Give, per code, the lowest code that may not stand beside it in a small bag.
+
+        One of the two lies in the other's neighbourhood.
+        """
+        first, beyond = self.reach(domain)
+        own = np.arange(len(first))
+        return np.minimum(first, np.searchsorted(beyond, own, side="right"))
 
     def neighbours(self, groups: Groups) -> NDArray[np.int64]:
         """Count, per entry of the bags, the weight inside the value's neighbourhood."""
-        first, beyond = self._reach(groups)
-        return self._weigh(groups, first[groups.codes], beyond[groups.codes])
+        from discreet.kernels.near import weigh_near
 
-    def _weigh(
-        self, groups: Groups, first: NDArray[np.int64], beyond: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        size = groups.domain.size + 1
-        keys = groups.owners * size + groups.codes
-        running = np.concatenate([[0], np.cumsum(groups.weights)])
-        start = np.searchsorted(keys, groups.owners * size + first)
-        stop = np.searchsorted(keys, groups.owners * size + beyond)
-        return np.asarray(running[stop] - running[start])
+        near: NDArray[np.int64] = weigh_near(
+            groups.offsets, groups.codes, groups.weights, *self.reach(groups.domain)
+        )
+        return near
 
     def admits(self, groups: Groups) -> Bools:
         """``m`` × the fullest neighbourhood is at most the size."""
         fullest = np.maximum.reduceat(self.neighbours(groups), groups.offsets[:-1])
         return at_most(fullest, self.m, groups.sizes, 1)
 
-    def largest_cover(self, groups: Groups) -> NDArray[np.int64]:
+    def cover(self, bags: Groups) -> NDArray[np.int64]:
         """Find maxsize of each bag (Definition 11): the fullest one-sided neighbourhood."""
-        first, beyond = self._reach(groups)
-        own = groups.codes.astype(np.int64)
-        left = self._weigh(groups, first[own], own + 1)
-        right = self._weigh(groups, own, beyond[own])
-        return np.maximum.reduceat(np.maximum(left, right), groups.offsets[:-1])
+        from discreet.kernels.near import weigh_near
+
+        nearest = self.nearest(bags.domain)
+        covered = weigh_near(
+            bags.offsets, bags.codes, bags.weights, nearest, np.arange(1, len(nearest) + 1)
+        )
+        return np.maximum.reduceat(covered, bags.offsets[:-1])
 
     def feasible(self, whole: Groups) -> Feasibility:
         """Reachable if and only if ``m · maxsize ≤ n`` (Theorem 1)."""
-        n, cover = int(whole.sizes[0]), int(self.largest_cover(whole)[0])
+        n, cover = int(whole.sizes[0]), int(self.cover(whole)[0])
         best = (
             f"{cover} of {n} values of {whole.domain.attribute.name} lie within one side of a "
             f"neighbourhood: m ≤ {n // cover}"
@@ -150,22 +153,29 @@ class Proximity(Principle):
         """A value and m - 1 others outside its neighbourhood."""
         return self.m
 
-    def cover(self, whole: Groups) -> int:
-        """The fullest one-sided neighbourhood."""
-        return int(self.largest_cover(whole)[0])
-
     @property
-    def mixed(self) -> Proximity:
-        """Bags that satisfy (ε, 2m) give (ε, m) however they are mixed.
+    def mixed(self) -> Principle:
+        """Bags whose one-sided neighbourhoods hold 1/2m give (ε, m) however they are mixed.
 
         Proof. Let y be any number, and take the part of a bag that lies in y's neighbourhood. Those
         not above y: let x be the largest of them. The lower end of x's neighbourhood is no higher
-        than that of y's, so x's own neighbourhood holds them all: at most 1/2m of the bag. Those
-        not below y: the same with the smallest. So y's neighbourhood holds at most 1/m of every
-        bag, and then of every mixture. ∎ (For absolute, relative and asymmetric neighbourhoods:
-        the argument needs only that both ends move up with the number.)
+        than that of y's, so x's own neighbourhood holds them all, on one side: at most 1/2m of the
+        bag. Those not below y: the same with the smallest. So y's neighbourhood holds at most 1/m
+        of every bag, and then of every mixture. ∎ (For absolute, relative and asymmetric
+        neighbourhoods: the argument needs only that both ends move up with the number.)
         """
-        return replace(self, m=2 * self.m)
+        return self._one_sided(2 * self.m)
+
+    def generalizable(self, least: int = 1) -> Principle:
+        """``m · maxsize ≤ |G|`` (Theorem 1), which unlike (ε,m) itself is closed under union.
+
+        With ``least · maxsize ≤ |G|`` the bags are as large as that, and from 2m on the set itself
+        is such a bag.
+        """
+        return self._one_sided(max(self.m, min(least, 2 * self.m)))
+
+    def _one_sided(self, m: int) -> Generalizable:
+        return Generalizable(self.epsilon, m, self.relative, on=self.on)
 
     @property
     def promise(self) -> str:
@@ -175,3 +185,43 @@ class Proximity(Principle):
             f"No person's number can be told to within {self.epsilon} ({kind}) with probability "
             f"above 1/{self.m}."
         )
+
+
+@dataclass(frozen=True)
+class Generalizable(Proximity):
+    """Whether a set of people can be partitioned into (ε,m)-anonymous groups.
+
+    Section 5.1 of the paper calls this predictability: the fullest one-sided neighbourhood holds
+    at most ``1/m`` of the set. By Lemma 2 the share of a union is no larger than those of its
+    parts, so this is monotone where (ε,m) is not.
+
+    >>> Generalizable(epsilon=15, m=2).admits(
+    ...     Groups.of([[40, 60], [50, 80], [40, 50, 60, 80], [40, 50]])).tolist()
+    [True, True, True, False]
+    """
+
+    title: ClassVar[str] = "generalizable"
+    monotone: ClassVar[bool] = True
+
+    def admits(self, groups: Groups) -> Bools:
+        """``m`` × the fullest one-sided neighbourhood is at most the size."""
+        return at_most(self.cover(groups), self.m, groups.sizes, 1)
+
+    def rules(self, whole: Groups) -> list[Rule]:
+        """A window that reaches down to the lowest code too near to each."""
+        from discreet.kernels.rules import COVER
+
+        return [Rule(COVER, self.m, table=self.nearest(whole.domain))]
+
+    @property
+    def mixed(self) -> Principle:
+        """The same: a mixture's neighbourhoods are mixtures too."""
+        return self
+
+
+def _scale(numbers: NDArray[np.int64], factor: Fraction) -> NDArray[np.int64]:
+    """Multiply and round down, exactly."""
+    a, b = factor.numerator, factor.denominator
+    if fits(int(np.abs(numbers).max()), a):
+        return numbers * a // b
+    return np.array([x * a // b for x in numbers.tolist()], dtype=np.int64)

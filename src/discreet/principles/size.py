@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.groups import Groups
 from discreet.principles.base import Bools, Feasibility, Principle, Rule, require_whole
 
@@ -58,9 +61,9 @@ class KAnonymity(Principle):
         """Exactly k."""
         return self.k
 
-    def cover(self, whole: Groups) -> int:  # noqa: ARG002
+    def cover(self, bags: Groups) -> NDArray[np.int64]:
         """Anybody may stand beside anybody."""
-        return 1
+        return np.ones(bags.count, dtype=np.int64)
 
     def rules(self, whole: Groups) -> list[Rule]:  # noqa: ARG002
         """The size, nothing else."""

@@ -1,4 +1,4 @@
-"""Reading generalized releases: a group is the people who show one box."""
+"""Reading generalized releases: a group is the people of one class, who show one box."""
 
 from __future__ import annotations
 
@@ -16,28 +16,35 @@ from discreet.verify.classes import Classes, take_table
 
 
 def read_generalized(release: Release) -> list[Classes]:
-    """Number the groups by the boxes people see, not by the class column the publisher wrote.
+    """Take groups as numbered, and refuse a class whose rows do not show one box.
 
-    Rows of one class must show one box; two classes that show the same box are one group to
-    everyone outside.
+    Under a principle that is closed under union, classes that show the same box are one group to
+    everyone outside. Under another they stay apart: several groups that may be a person's.
     """
     columns = box_columns(release)
     exact = [n for n in release.schema.names if n not in release.schema.quasi_identifiers]
     declared = {"class", *columns, *exact}
     table = take_table(release, {"generalized"}, "generalized", declared)
-    classes = table["class"].to_numpy()
-    is_first = np.append(True, classes[1:] != classes[:-1])
+    if not table["class"].dtype.is_integer() or table["class"].null_count():
+        raise StoreError("The table 'generalized' does not give everyone a class.")
+    classes, first, labels = np.unique(
+        table["class"].to_numpy(), return_index=True, return_inverse=True
+    )
+    boxes = table[first]
     for column in columns:
-        cells = table[column]
-        same = cells.eq_missing(cells.shift(1)).to_numpy() | is_first
+        same = table[column].eq_missing(boxes[column].gather(labels)).to_numpy()
         if not same.all():
             row = int(np.flatnonzero(~same)[0])
             raise StoreError(
                 f"The table 'generalized' is not a generalization: row {row + 1} differs from its "
-                f"class {classes[row]} in {column!r}."
+                f"class {classes[labels[row]]} in {column!r}."
             )
-    number, boxes = number_boxes(release, table[np.flatnonzero(is_first)])
-    return [Classes(release, table, number[np.cumsum(is_first) - 1], boxes)]
+    if release.promise.principle.monotone:
+        number, boxes = number_boxes(release, boxes)
+        labels = number[labels]
+    else:
+        refuse_finer_labels(release, boxes)
+    return [Classes(release, table, labels.astype(np.int64), boxes)]
 
 
 def box_columns(release: Release) -> list[str]:
@@ -51,10 +58,7 @@ def box_columns(release: Release) -> list[str]:
 
 def number_boxes(release: Release, rows: pl.DataFrame) -> tuple[NDArray[np.int64], pl.DataFrame]:
     """Number the distinct boxes among rows; give each row's number and one row per box."""
-    for name in release.schema.quasi_identifiers:
-        ends = release.recodings[name].columns(name)[1:]
-        if ends:
-            _refuse_finer_labels(release.schema[name], rows.select(name, *ends).unique())
+    refuse_finer_labels(release, rows)
     columns = box_columns(release)
     number = rows.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
     number -= 1
@@ -63,8 +67,15 @@ def number_boxes(release: Release, rows: pl.DataFrame) -> tuple[NDArray[np.int64
     return number, rows[first]
 
 
-def _refuse_finer_labels(attribute: Attribute, labels: pl.DataFrame) -> None:
+def refuse_finer_labels(release: Release, boxes: pl.DataFrame) -> None:
     """A label that told more than its ends would not have been examined; refuse it."""
+    for name in release.schema.quasi_identifiers:
+        ends = release.recodings[name].columns(name)[1:]
+        if ends:
+            _compare_labels(release.schema[name], boxes.select(name, *ends).unique())
+
+
+def _compare_labels(attribute: Attribute, labels: pl.DataFrame) -> None:
     if not attribute.type.ordered:
         raise StoreError(f"Column {attribute.name!r} is a {attribute.type} and has no intervals.")
     low, high = (_write_cells(cells, attribute) for cells in labels.get_columns()[1:3])

@@ -1,0 +1,103 @@
+"""Groups under (ε,m), which is not closed under union.
+
+Li, Tao, Xiao, SIGMOD 2008, section 5.2: split as long as both sides could still be partitioned
+(*splitting*), then deal what is left into groups that satisfy the principle (*partitioning*).
+Dealing takes no notice of who is near whom. Beyond the paper, sets that no cut can split are
+therefore first halved stretch by stretch of their numbers, by the quasi-identifier that makes
+boxes smallest, as long as both halves can still be partitioned.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+import numpy as np
+
+from discreet.errors import PromiseError
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.partition import Partition
+from discreet.partitioners.mondrian import Categories, Tree, grow
+from discreet.partitioners.wholes import whole_of
+from discreet.principles.base import Principle, demands
+from discreet.principles.proximity import Proximity
+
+Dealing = Literal["local", "round-robin"]
+
+
+def split_and_deal(
+    data: Microdata,
+    principle: Principle,
+    *,
+    categories: Categories = "set",
+    dealing: Dealing = "local",
+) -> Partition:
+    """Partition under (ε,m), alone or with others; ``round-robin`` is the paper's way to deal.
+
+    Other principles may be too much for dealing. Then people are split into sets of which no part
+    needs dealing: what :attr:`Principle.mixed` asks of bags makes each of them good as it is.
+    """
+    wanted = list(demands(principle, data.sensitive))
+    for part, name in wanted:
+        part.require(whole_of(data, name))
+    near, spaced = next((p, n) for p, n in wanted if isinstance(p, Proximity) and n is not None)
+    rows = data.order([spaced, *(name for name in data.codes if name != spaced)])
+    ranked = data.taken(rows)
+    for condition in (principle.generalizable(), principle.mixed):
+        if condition is None or not _is_feasible(data, condition):
+            continue
+        tree = grow(ranked, condition, categories=categories, ranked=spaced)
+        _partition_leaves(tree, ranked, near, spaced, dealing == "local")
+        groups = tree.partition
+        # alone, Theorem 1 says that it holds
+        if len(wanted) == 1 or all(_holds(ranked, groups, *each) for each in wanted):
+            return Partition(rows[groups.order].astype(np.int32), groups.offsets)
+    raise PromiseError(
+        f"{principle} cannot be kept together on this table.",
+        hint=f"Ask for one alone, for a smaller m or for a smaller epsilon than {near.epsilon}.",
+        subject=principle,
+    )
+
+
+def _is_feasible(data: Microdata, condition: Principle) -> bool:
+    return all(
+        part.feasible(whole_of(data, name)).possible
+        for part, name in demands(condition, data.sensitive)
+    )
+
+
+def _partition_leaves(
+    tree: Tree, data: Microdata, near: Proximity, spaced: str, local: bool
+) -> None:
+    from discreet.kernels.halving import halve_and_deal
+    from discreet.kernels.rules import COVER
+
+    starts = np.flatnonzero(tree.leaves >= 0)
+    ends = np.append(starts[1:], data.n)
+    spans = np.stack([starts, ends, tree.leaves[starts]], axis=1)
+    ranked = np.flatnonzero((tree.rules[:, 0] == COVER) & (tree.rules[:, 3] == 1))[0]
+    reach = np.stack(near.reach(data.domains[spaced]))
+    # halving asks the rules alone, so they must say all that is promised
+    last = (*tree.fixed, ranked, reach, near.m, local and tree.complete)
+    cores = os.cpu_count() or 1
+    # leaves lie side by side, so a thread's share is a stretch of them
+    shares = np.searchsorted(starts, np.arange(1, 8 * cores) * data.n // (8 * cores))
+    with ThreadPoolExecutor(cores) as pool:
+        list(
+            pool.map(
+                lambda part: halve_and_deal(tree.cells.buffers, part, tree.leaves, *last),
+                np.split(spans, shares),
+            )
+        )
+
+
+def _holds(data: Microdata, groups: Partition, part: Principle, name: str | None) -> bool:
+    if name is None:
+        return bool(part.admits(Groups.of_people(groups.sizes)).all())
+    codes, whole = data.codes[name][groups.order], whole_of(data, name)
+    bags = Groups.from_labels(
+        groups.sorted_labels, codes, whole.domain, count=groups.count, whole=whole.whole
+    )
+    return bool(part.admits(bags).all())
