@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
-
-from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -133,7 +132,9 @@ def test_the_auditor_warns_of_probability_which_ke_does_not_bound() -> None:
     report = dc.audit(release, data)
     assert report.kept
     assert report.max_belief is not None and 0.5 < report.max_belief < 0.7
-    assert float(report.proximity["capital-loss"].curve[0].worst) == pytest.approx(report.max_belief)
+    assert float(report.proximity["capital-loss"].curve[0].worst) == pytest.approx(
+        report.max_belief
+    )
     assert any("likelier" in text for text in report.promise.leaves_open)
     assert any("exact" in text for text in report.promise.leaves_open)
 

@@ -95,7 +95,9 @@ def print_findings(found: Any) -> None:
         lines.append("No precision lost: quasi-identifiers are exact.")
     for name, near in found.proximity.items():
         told = near.promised or near.curve[3]
-        mixed = f" ({float(told.mixed):.1%} if the group is not known)" if told.mixed > told.worst else ""
+        mixed = ""
+        if told.mixed > told.worst:
+            mixed = f" ({float(told.mixed):.1%} if the group is not known)"
         lines.append(
             f"{name} to within {told.said}: at worst {float(told.worst):.1%}{mixed}, on average "
             f"{told.mean:.1%}; from all numbers alone at worst {float(told.chance):.1%}."

@@ -139,7 +139,7 @@ def _is_good(buffers, node, fronts, fields, rules, tables, counts, touched):
 
 
 @compiled
-def _deal(buffers, node, numbers, reach, m, lanes, leaves):
+def deal(buffers, node, numbers, reach, m, lanes, leaves):
     """Leave a node whole if each row has at most one in ``m`` near it, else deal its rows in turn.
 
     Groups come in ascending order. ``reach`` has, per code, the first one inside and the first
@@ -211,7 +211,7 @@ def halve_and_deal(
             lanes = max(1, min(most, n // least))
             if not local or n < 2 * least or m * ((most + 1) // 2) > n - n // 2:
                 # too few, or one side would have too many of those near each other
-                _deal(buffers, node, numbers, reach, m_both, lanes, leaves)
+                deal(buffers, node, numbers, reach, m_both, lanes, leaves)
                 continue
             for a in range(d):
                 for j in range(n):
@@ -242,7 +242,7 @@ def halve_and_deal(
                     best, found = after, True
                     chosen[:n] = fronts[:n]
             if not found:
-                _deal(buffers, node, numbers, reach, m_both, lanes, leaves)
+                deal(buffers, node, numbers, reach, m_both, lanes, leaves)
                 continue
             middle = _move(buffers, node, chosen)
             if top + 2 > stack.shape[0]:
