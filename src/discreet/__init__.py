@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.methods import Angelization as Angelization
     from discreet.methods import Generalization as Generalization
     from discreet.methods import Permutation as Permutation
+    from discreet.methods import Perturbation as Perturbation
     from discreet.methods import RankSwapping as RankSwapping
     from discreet.methods import publish as publish
     from discreet.microdata import Microdata as Microdata
@@ -65,6 +66,7 @@ _ROOMS = {
         "Angelization",
         "Generalization",
         "Permutation",
+        "Perturbation",
         "RankSwapping",
         "publish",
     ),

@@ -35,6 +35,8 @@ class Transformation(StrEnum):
     """Published as it is."""
     INTERVAL = "interval"
     """A range: the label, and its ends beside it as ``<name>_low`` and ``<name>_high``."""
+    PERTURBED = "perturbed"
+    """Kept with some probability, else any number of the domain."""
     PERMUTED = "permuted"
     """Exact values, shuffled among the people of each group."""
     SWAPPED = "swapped"

@@ -267,6 +267,7 @@ def _explain_recoding(name: str, transformation: Transformation) -> str:
         Transformation.BATCHED: "counted in batches; each record refers to one",
         Transformation.EXACT: "exactly",
         Transformation.SWAPPED: "exactly, but exchanged between people of near rank",
+        Transformation.PERTURBED: "a person's own with some probability, else any of the domain",
         Transformation.PERMUTED: "exactly, but shuffled among the people of each group",
         Transformation.INTERVAL: f"as an interval; its ends are in `{name}_low` and `{name}_high`",
         Transformation.SET: f"as a set of values; `{MANIFEST}` lists what each label stands for",

@@ -77,7 +77,10 @@ ANGELIZATIONS = [
     dc.Anatomy(dc.RecursiveDiversity(2, 2)),
     dc.Anatomy(dc.EntropyDiversity(1.5), batches="mondrian"),
 ]
-METHODS = [*GENERALIZATIONS, *DEALT, *PERMUTATIONS, *ANGELIZATIONS, dc.RankSwapping(dc.KE(2, 2))]
+METHODS = [
+    *GENERALIZATIONS, *DEALT, *PERMUTATIONS, *ANGELIZATIONS, dc.RankSwapping(dc.KE(2, 2)),
+    dc.Perturbation(dc.Proximity(1, 2)), dc.Perturbation(dc.Proximity(0, 3), within=(-5, 20)),
+]  # fmt: skip
 
 
 def name_of(method: Method) -> str:
@@ -88,7 +91,7 @@ def schema_for(method: Method) -> Schema:
     """Some methods take one sensitive attribute; the rest of the table is the same for all."""
     if method.title == "generalization":
         return SCHEMA
-    about_pay = method.title in ("permutation", "rank-swapping") or method.principle.parts[0].on
+    about_pay = method.title in ("permutation", "rank-swapping", "perturbation") or method.principle.parts[0].on
     other = "disease" if about_pay else "pay"
     return SCHEMA.changed(replace(SCHEMA[other], role=Role.OTHER))
 
@@ -188,7 +191,7 @@ def test_the_order_of_the_input_rows_leaves_no_trace_in_the_bytes(
 
 
 @pytest.mark.parametrize(
-    "method", [METHODS[0], PERMUTATIONS[0], *ANGELIZATIONS[:3], METHODS[-1]], ids=name_of
+    "method", [METHODS[0], PERMUTATIONS[0], *ANGELIZATIONS[:3], *METHODS[-3:]], ids=name_of
 )
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 @quick

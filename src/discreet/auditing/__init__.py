@@ -17,7 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing.attacks import Attack, attack
-from discreet.auditing.candidates import Candidates, find_candidates, look_up
+from discreet.auditing.beliefs import Beliefs, believe
+from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.auditing.comparison import compare
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joins import JoinedCells, join_views
@@ -180,9 +181,12 @@ def audit(
         )
     candidates = np.min([_spread(found, found.records) for found in views], axis=0)
     judged = principle or release.promise.principle
-    checks, breached = _check(views, judged, release.schema.sensitive, data.n)
+    told = {
+        name: [believe(found, data, name) for found in views] for name in release.schema.sensitive
+    }
+    checks, breached = _check(views, told, judged, data.n)
     identity = measure_identity(candidates[candidates > 0], population)
-    beliefs, truths, worst = _believe(views, data)
+    beliefs, truths, worst = _believe(told)
     joined = join_views(views)
     if joined is not None:  # all tables together may tell more than the most telling one
         beliefs = {name: np.maximum(b, joined.beliefs[name]) for name, b in beliefs.items()}
@@ -201,9 +205,9 @@ def audit(
         breached=breached,
         worst=worst,
         loss=weigh_loss(data, *(found.classes for found in views)),
-        proximity=measure_nearness(views, data, judged),
+        proximity=measure_nearness(told, data, judged),
         joined=joined,
-        attacks=attack(_widest(views), data, beliefs) if attacks else [],
+        attacks=attack(_widest(views), data, beliefs) if attacks and views[0].classes.tells else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )
@@ -215,41 +219,33 @@ def _widest(views: list[Candidates]) -> Candidates:
 
 
 def _check(
-    views: list[Candidates], principle: Principle, sensitive: list[str], n: int
+    views: list[Candidates], told: dict[str, list[Beliefs]], principle: Principle, n: int
 ) -> tuple[list[Check], NDArray[np.bool_]]:
     """Count the people for whom each part of a principle fails, in any table."""
     checks, breached = [], np.zeros(n, dtype=bool)
-    for part, name in demands(principle, sensitive):
+    for part, name in demands(principle, list(told)):
         failing = np.zeros(n, dtype=bool)
-        for found in views:
-            seen, classes = found.of >= 0, found.classes
-            if name is None:
-                failing |= seen & ~part.admits(Groups.of_people(found.records))[found.of]
-            if name is not None or classes.boxes is not None:
-                # who knows everybody's quasi-identifiers may tell which of several groups it is;
-                # of a mixture only what is closed under union is promised, and then this is more
-                alone = found.admits_each(classes.admits(part, name))
-                failing |= seen & ~alone[found.of]
+        for view in told[name] if name is not None else []:
+            failing |= view.fails(part)
+        for found in views if name is None else []:
+            good = part.admits(Groups.of_people(found.records))
+            if found.classes.boxes is not None:
+                good &= found.admits_each(found.classes.admits(part, None))
+            failing |= (found.of >= 0) & ~good[found.of]
         checks.append(Check(part, name, int(failing.sum())))
         breached |= failing
     return checks, breached
 
 
 def _believe(
-    views: list[Candidates], data: Microdata
+    told: dict[str, list[Beliefs]],
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]], Fraction | None]:
     """Measure the largest belief in any value, and in the true one, from the most telling table."""
-    beliefs: dict[str, NDArray[np.float64]] = {}
-    truths: dict[str, NDArray[np.float64]] = {}
-    worst: Fraction | None = None
-    for found in views:
-        for name in found.release.schema.sensitive:
-            bag = found.believed[name]
-            largest = _spread(found, bag.largest / bag.sizes)
-            truth = _believe_truth(found, bag, data, name)
-            beliefs[name] = np.maximum(beliefs.get(name, largest), largest)
-            truths[name] = np.maximum(truths.get(name, truth), truth)
-            worst = max(worst or Fraction(0), _worst(bag))
+    beliefs, truths, worst = {}, {}, None
+    for name, views in told.items():
+        beliefs[name] = np.maximum.reduce([view.largest() for view in views])
+        truths[name] = np.maximum.reduce([view.truths() for view in views])
+        worst = max(worst or Fraction(0), *(view.worst() for view in views))
     return beliefs, truths, worst
 
 
@@ -281,31 +277,6 @@ def _find_preset(name: str) -> Preset:
 def _spread(found: Candidates, per_set: NDArray[Any]) -> NDArray[Any]:
     """Give everybody what their candidate set has; 0 to those without."""
     return np.where(found.of >= 0, per_set[found.of], 0)
-
-
-def _worst(bags: Groups) -> Fraction:
-    shares = bags.largest / bags.sizes
-    near = np.flatnonzero(shares >= shares.max() - 1e-12)
-    return max(Fraction(int(bags.largest[g]), int(bags.sizes[g])) for g in near)
-
-
-def _believe_truth(
-    found: Candidates, bags: Groups, data: Microdata, name: str
-) -> NDArray[np.float64]:
-    """Look up, for each person, the weight of the person's own value in the person's bag.
-
-    Where records are exact and several groups may be a person's, the most telling of them counts.
-    """
-    own = data.codes_in(name, bags.domain)
-    truth = np.zeros(data.n)
-    if found.classes.boxes is not None:
-        entries = look_up(bags, found.of, own)
-        people, entries = np.flatnonzero(entries >= 0), entries[entries >= 0]
-    else:
-        bags = found.classes.bags(name)
-        people, entries = found.find_entries(bags, own)
-    np.maximum.at(truth, people, bags.weights[entries] / bags.sizes[bags.owners[entries]])
-    return truth
 
 
 __all__ = ["PRESETS", "Attack", "AuditReport", "Check", "IdentityRisk", "Preset", "audit"]

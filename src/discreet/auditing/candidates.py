@@ -64,21 +64,15 @@ class Candidates:
 
     @cached_property
     def options(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The groups of all candidate sets, one set after the other, and where each set starts."""
-        starts = np.concatenate([[0], np.cumsum([len(groups) for groups in self.sets])])
-        return starts, np.array([g for groups in self.sets for g in groups], dtype=np.int64)
-
-    def find_entries(
-        self, bags: Groups, own: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """List, person by person, where a person's own code is in the groups that may be theirs."""
-        starts, groups = self.options
+        """Everyone with every group that may be theirs, person by person."""
+        groups = np.array([g for groups in self.sets for g in groups], dtype=np.int64)
+        sizes = np.array([len(groups) for groups in self.sets], dtype=np.int64)
         seen = np.flatnonzero(self.of >= 0)
-        lengths = np.diff(starts)[self.of[seen]]
-        people = np.repeat(seen, lengths)
-        shift = np.repeat(starts[self.of[seen]] - np.cumsum(lengths) + lengths, lengths)
-        entries = look_up(bags, groups[np.arange(len(people)) + shift], own[people])
-        return people[entries >= 0], entries[entries >= 0]
+        lengths = sizes[self.of[seen]]
+        # where each person's set starts, plus a running count
+        starts = np.repeat((np.cumsum(sizes) - sizes)[self.of[seen]], lengths)
+        running = np.arange(len(starts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return np.repeat(seen, lengths), groups[starts + running]
 
     def admits_each(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Per candidate set whether every one of its groups is good."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.auditing.candidates import Candidates
+from discreet.auditing.candidates import Candidates, look_up
 from discreet.domain import reduce_column
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.schema import Role
 from discreet.verify.angelized import Boxes
+from discreet.verify.perturbed import Perturbed
 
 LARGE = 60
 """In boxes of more people it is not tried to place everybody at once."""
@@ -65,9 +66,10 @@ def _compare_overlapping(found: Candidates, data: Microdata) -> list[str]:
         if not _has_counts(own, bags.whole):
             findings.append(f"the published values of {name} are not those of the people")
             continue
-        people, entries = found.find_entries(bags, own)
-        starts = np.searchsorted(people, np.arange(data.n + 1))
-        missed = int(place(starts, entries, bags.weights))
+        people, groups = found.options
+        entries = look_up(bags, groups, own[people])
+        starts = np.searchsorted(people[entries >= 0], np.arange(data.n + 1))
+        missed = int(place(starts, entries[entries >= 0], bags.weights))
         if missed:
             findings.append(
                 f"the published values of {name} are not those of the people covered: "
@@ -82,6 +84,8 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
     people = np.bincount(found.of[found.of >= 0], minlength=len(found.sets))
     if int(found.records.sum()) != found.classes.table.height or (people != found.records).any():
         findings.append("the published quasi-identifiers are not those of the people")
+    if isinstance(found.classes, Perturbed):
+        return [*findings, *_compare_retention(found, data, found.classes)]
     for name in found.release.schema.sensitive:
         bags = found.classes.bags(name)
         own = data.codes_in(name, bags.domain)
@@ -90,6 +94,23 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
             continue
         findings += _compare_groups(found, name, own)
     return findings
+
+
+def _compare_retention(found: Candidates, data: Microdata, classes: Perturbed) -> list[str]:
+    """Whoever has a record of their own shows their number about as often as was said."""
+    (name,) = found.release.schema.sensitive
+    alone = (found.of >= 0) & (found.records[found.of] == 1)
+    own = data.codes_in(name, classes.domain)[alone]
+    drawn = classes.replacement
+    if not drawn.count(data.domains[name].numbers, data.domains[name].numbers).all():
+        return [f"some people's {name} is outside of what numbers were drawn from"]
+    hits = int((classes.labels[found.shown_to(alone)] == own).sum())
+    chance = float(drawn.retention + (1 - drawn.retention) / drawn.size)
+    expected = chance * len(own)
+    if abs(hits - expected) > 6 * np.sqrt(expected * (1 - chance)) + 1:
+        said = f"{hits} of {len(own)} people who can be told apart show their own {name}"
+        return [f"{said}; with the retention it states about {expected:.0f} would"]
+    return []
 
 
 def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> list[str]:

@@ -19,6 +19,7 @@ from discreet.extents import read_extents
 from discreet.microdata import Microdata
 from discreet.release import Release
 from discreet.verify import Classes, read_classes
+from discreet.verify.perturbed import Perturbed
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -106,13 +107,14 @@ def estimate_counts(release: Release, data: Microdata, workload: Workload) -> Fl
     (sensitive,) = release.schema.sensitive
     covered = _cover_codes(view, data, workload) if view.boxes is None else None
     extents = {} if view.boxes is None else read_extents(view.release, data, view.boxes)
-    held = _hold_codes(view, data, sensitive)
+    everything = np.ones((workload.count, data.domains[sensitive].size), dtype=bool)
+    taken = workload.takes.get(sensitive, everything)
+    hold = _hold_shown if isinstance(view, Perturbed) else _hold_codes
     found = []
     for first in range(0, workload.count, AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        taken = workload.takes.get(sensitive)
-        values = held @ taken[part].T.astype(float) if taken is not None else held.sum(1)[:, None]
-        share = np.ones((len(held), min(AT_ONCE, workload.count - first)))
+        values = hold(view, data, sensitive, taken[part])
+        share = np.ones_like(values)
         for name in wanted:
             takes = workload.takes[name][part]
             if covered is not None:
@@ -146,15 +148,30 @@ def _cover_codes(
     return found
 
 
-def _hold_codes(view: Classes, data: Microdata, sensitive: str) -> Floats:
-    """Per box, or per record where they are exact: how many have each sensitive code."""
+def _hold_codes(view: Classes, data: Microdata, sensitive: str, taken: Bools) -> Floats:
+    """Per box, or per record where they are exact: how many have a value each question takes."""
     bags = view.bags(sensitive)
-    table = np.zeros((bags.count, data.domains[sensitive].size))
     code = data.domains[sensitive].find(bags.domain.texts)[bags.codes]
-    table[bags.owners, code] = bags.weights / bags.sizes[bags.owners]
+    hits = bags.sum(taken.T[code] * bags.weights[:, None]) / bags.sizes[:, None]
     if view.boxes is None:
-        return np.asarray(table[view.labels])
-    return np.asarray(table * view.sizes[:, None])
+        return np.asarray(hits[view.labels])
+    return np.asarray(hits * view.sizes[:, None])
+
+
+def _hold_shown(view: Classes, data: Microdata, sensitive: str, taken: Bools) -> Floats:
+    """Per record of a perturbed release: what it adds to the estimate of each question.
+
+    A record that shows a number taken counts 1/p, and every record (1-p)/p of the share of all
+    numbers that are taken less. Questions take intervals here.
+    """
+    assert isinstance(view, Perturbed)
+    drawn, numbers = view.replacement, data.domains[sensitive].numbers
+    lows = numbers[taken.argmax(axis=1)]
+    highs = numbers[taken.shape[1] - 1 - taken[:, ::-1].argmax(axis=1)]
+    shown = view.domain.numbers[view.labels][:, None]
+    share = drawn.count(lows, highs) / drawn.size
+    p = float(drawn.retention)
+    return np.asarray((((lows <= shown) & (shown <= highs)) - (1 - p) * share) / p)
 
 
 def measure_error(truth: NDArray[np.int64], estimate: Floats) -> float:

@@ -8,13 +8,21 @@ from discreet.errors import SchemaError
 from discreet.methods.angelization import Anatomy, Angelization
 from discreet.methods.generalization import Generalization
 from discreet.methods.permutation import Permutation
+from discreet.methods.perturbation import Perturbation
 from discreet.methods.rank_swapping import RankSwapping
 from discreet.microdata import Microdata
 from discreet.release import Method, Release
 
 REGISTRY: dict[str, type[Method]] = {
     method.title: method
-    for method in (Generalization, Angelization, Anatomy, Permutation, RankSwapping)
+    for method in (
+        Generalization,
+        Angelization,
+        Anatomy,
+        Permutation,
+        RankSwapping,
+        Perturbation,
+    )
 }
 
 
@@ -35,6 +43,7 @@ __all__ = [
     "Angelization",
     "Generalization",
     "Permutation",
+    "Perturbation",
     "RankSwapping",
     "publish",
 ]

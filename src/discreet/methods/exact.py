@@ -26,7 +26,7 @@ def require_ke(method: str, principle: Principle) -> KE:
     return principle
 
 
-def find_number(data: Microdata, method: str, principle: KE) -> str:
+def find_number(data: Microdata, method: str, principle: Principle) -> str:
     """Give the one sensitive number of a table, or refuse the table."""
     names = data.sensitive
     if len(names) != 1 or data.schema[names[0]].type not in (Type.INTEGER, Type.DECIMAL):

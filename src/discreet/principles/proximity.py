@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domain import Domain
+from discreet.domain import LARGEST_UNIT, Domain
 from discreet.errors import SchemaError
 from discreet.groups import Groups
 from discreet.principles.base import (
@@ -81,7 +81,13 @@ class Proximity(Principle):
         return ratio(pair[0]), ratio(pair[1])
 
     def reach(self, domain: Domain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give the first code inside, and the first beyond, each code's neighbourhood.
+        """Give the first code inside, and the first beyond, each code's neighbourhood."""
+        lows, highs = self.ends(domain)
+        numbers = domain.numbers
+        return np.searchsorted(numbers, lows), np.searchsorted(numbers, highs, side="right")
+
+    def ends(self, domain: Domain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Give the smallest and the largest number in each one's neighbourhood.
 
         Numbers are whole here, so the ends of a neighbourhood may be rounded inwards.
         """
@@ -94,12 +100,12 @@ class Proximity(Principle):
                     "a relative neighbourhood needs positive numbers.",
                     hint="Leave out rows that are not positive, or use relative = false.",
                 )
-            lows, highs = -_scale(-numbers, 1 - below), _scale(numbers, 1 + above)
-        else:
-            unit, widest = 10**domain.decimals, int(numbers[-1]) - int(numbers[0])
-            lows = numbers - min(floor(below * unit), widest)
-            highs = numbers + min(floor(above * unit), widest)
-        return np.searchsorted(numbers, lows), np.searchsorted(numbers, highs, side="right")
+            return -_scale(-numbers, 1 - below), _scale(numbers, 1 + above)
+        unit = 10**domain.decimals
+        return (
+            numbers - min(floor(below * unit), LARGEST_UNIT),
+            numbers + min(floor(above * unit), LARGEST_UNIT),
+        )
 
     def nearest(self, domain: Domain) -> NDArray[np.int64]:
         """Give, per code, the lowest code that may not stand beside it in a small bag.

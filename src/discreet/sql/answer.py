@@ -13,6 +13,7 @@ from discreet.sql.angelized import rewrite_angelized
 from discreet.sql.generalized import rewrite_generalized
 from discreet.sql.parse import Query, parse
 from discreet.sql.permuted import rewrite_permuted
+from discreet.sql.perturbed import rewrite_perturbed
 from discreet.sql.swapped import rewrite_swapped
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ REWRITERS = {
     "angelization": rewrite_angelized,
     "generalization": rewrite_generalized,
     "permutation": rewrite_permuted,
+    "perturbation": rewrite_perturbed,
     "rank-swapping": rewrite_swapped,
 }
 
@@ -37,7 +39,8 @@ class Answer:
     spread, over all shuffles of a permuted release, or over records spread evenly in the boxes of
     a generalized one. MIN and MAX, whose means have no closed form, have the middle of their
     bounds and no standard error; nor has AVG over boxes, whose number of hits is itself random.
-    A rank-swapped release is read as if what it shows were true, and has no standard error.
+    A rank-swapped release is read as if what it shows were true, and has no standard error. From
+    a perturbed one what was drawn at random is subtracted, and its spread is the standard error.
     """
 
     query: Query

@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.schema import Role, Schema
-from discreet.sql.parse import Aggregate, Query
-from discreet.sql.trees import number
+from discreet.sql.parse import FUNCTIONS, Aggregate, Query
+from discreet.sql.trees import double, number
 
 
 def refuse_sensitive(query: Query, schema: Schema) -> None:
@@ -23,6 +23,12 @@ def refuse_sensitive(query: Query, schema: Schema) -> None:
 def is_exact(aggregate: Aggregate, schema: Schema) -> bool:
     """Whether a column is published as it is, so that its aggregates are, too."""
     return aggregate.column is not None and schema[aggregate.column].role is not Role.SENSITIVE
+
+
+def aggregate_column(function: str, argument: exp.Expr) -> exp.Expr:
+    """Apply an aggregate by its name."""
+    kind = {name: kind for kind, name in FUNCTIONS.items()}[function]
+    return kind(this=double(argument) if function == "AVG" else argument)
 
 
 def state_exactly(value: exp.Expr) -> list[exp.Expr]:

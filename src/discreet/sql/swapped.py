@@ -9,12 +9,17 @@ import polars as pl
 from sqlglot import exp, select
 
 from discreet.release import Release
-from discreet.sql.exact import is_exact, name_parts, refuse_sensitive, state_exactly
-from discreet.sql.parse import FUNCTIONS, Query
-from discreet.sql.trees import column, double
+from discreet.sql.exact import (
+    aggregate_column,
+    is_exact,
+    name_parts,
+    refuse_sensitive,
+    state_exactly,
+)
+from discreet.sql.parse import Query
+from discreet.sql.trees import column
 
 SWAPPED, WINDOWS = "swapped", "windows"
-KINDS = {function: kind for kind, function in FUNCTIONS.items()}
 
 
 def rewrite_swapped(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
@@ -27,11 +32,13 @@ def rewrite_swapped(query: Query, release: Release) -> tuple[exp.Select, dict[st
         if aggregate.column is None:
             parts = state_exactly(exp.Count(this=exp.Star()))
         elif is_exact(aggregate, schema) or aggregate.function == "COUNT":
-            parts = state_exactly(_apply(aggregate.function, column(aggregate.column, SWAPPED)))
+            parts = state_exactly(
+                aggregate_column(aggregate.function, column(aggregate.column, SWAPPED))
+            )
         else:
             shown = column(aggregate.column, SWAPPED)
             ends = (shown, column("low", WINDOWS), column("high", WINDOWS))
-            parts = [*(_apply(aggregate.function, end) for end in ends), exp.null()]
+            parts = [*(aggregate_column(aggregate.function, end) for end in ends), exp.null()]
         tree = tree.select(*name_parts(aggregate, parts))
     (sensitive,) = schema.sensitive
     on = column(sensitive, SWAPPED).eq(column("value", WINDOWS))
@@ -44,8 +51,3 @@ def rewrite_swapped(query: Query, release: Release) -> tuple[exp.Select, dict[st
     if keys:
         tree = tree.group_by(*keys).order_by(*(key.copy() for key in keys))
     return tree, {}
-
-
-def _apply(function: str, argument: exp.Expr) -> exp.Expr:
-    argument = double(argument) if function == "AVG" else argument
-    return KINDS[function](this=argument)

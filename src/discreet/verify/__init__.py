@@ -17,6 +17,7 @@ from discreet.verify.angelized import read_angelized
 from discreet.verify.classes import Classes
 from discreet.verify.generalized import read_generalized
 from discreet.verify.permuted import read_permuted
+from discreet.verify.perturbed import read_perturbed
 from discreet.verify.swapped import read_swapped
 
 READERS: dict[str, Callable[[Release], list[Classes]]] = {
@@ -24,13 +25,14 @@ READERS: dict[str, Callable[[Release], list[Classes]]] = {
     "angelization": read_angelized,
     "generalization": read_generalized,
     "permutation": read_permuted,
+    "perturbation": read_perturbed,
     "rank-swapping": read_swapped,
 }
 
 
 def verify(release: Release) -> None:
     """Raise if a group of the release, as published, breaks the promise."""
-    for classes in read_classes(release):
+    for classes in filter(lambda view: view.tells, read_classes(release)):
         for part, name in demands(release.promise.principle, release.schema.sensitive):
             good = classes.admits(part, name)
             if not good.all():

@@ -34,6 +34,8 @@ class Classes:
     show no value."""
     mixes: ClassVar[bool] = False
     """Whether a group's bag is a mixture of others, which are judged instead of it."""
+    tells: ClassVar[bool] = True
+    """Whether the release alone tells what a group may hold; else only the microdata does."""
 
     @cached_property
     def count(self) -> int:
