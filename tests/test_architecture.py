@@ -20,7 +20,7 @@ ROOMS = [
     {"microdata", "inference"},
     {"groups", "partition", "help_table"},
     {"principles", "kernels"},
-    {"release", "partitioners", "windows"},
+    {"release", "partitioners", "windows", "replacement"},
     {"methods", "verify", "extents", "manifest"},
     {"store", "sql"},
     {"reconstruction"},

@@ -162,7 +162,7 @@ def test_values_that_are_not_the_peoples_are_noticed() -> None:
     swapped = data.to_polars().with_columns(disease=pl.lit("flu"))
     report = dc.audit(release, microdata(swapped, ["age", "sex"], ["disease"]))
     assert report.findings == [
-        "the published values of disease are not those of the people covered"
+        "the published values of disease are not those of the people covered: 8 find no record"
     ]
 
 

@@ -91,7 +91,10 @@ def schema_for(method: Method) -> Schema:
     """Some methods take one sensitive attribute; the rest of the table is the same for all."""
     if method.title == "generalization":
         return SCHEMA
-    about_pay = method.title in ("permutation", "rank-swapping", "perturbation") or method.principle.parts[0].on
+    about_pay = (
+        method.title in ("permutation", "rank-swapping", "perturbation")
+        or method.principle.parts[0].on
+    )
     other = "disease" if about_pay else "pay"
     return SCHEMA.changed(replace(SCHEMA[other], role=Role.OTHER))
 

@@ -52,12 +52,9 @@ def test_round_robin_of_the_running_example() -> None:
     """{1000, 16000, 33000}, {1010, 24000, 50000}, {1020, 31000}: one after the other."""
     from discreet.kernels.halving import deal
 
-    codes = np.arange(8)
-    buffers = np.stack([codes[None], np.zeros((1, 8), dtype=np.int64)])
+    buffers = np.stack([np.arange(8)[None], np.zeros((1, 8), dtype=np.int64)])
     leaves = np.full(8, -1, dtype=np.int8)
-    reach = np.zeros((2, 8), dtype=np.int64)
-    reach[1] = 8  # everybody near everybody: it must be dealt
-    deal(buffers, np.array([0, 8, 0]), codes, reach, 8, 3, leaves)
+    deal(buffers, np.array([0, 8, 0]), False, 3, leaves)
     assert [SALARIES[code] for code in buffers[1, 0]] == [
         1000, 16000, 33000, 1010, 24000, 50000, 1020, 31000,
     ]  # fmt: skip
@@ -251,11 +248,77 @@ def test_two_numbers_at_once() -> None:
     assert set(report.proximity) == {"pay", "debt"}
 
 
-def test_what_cannot_be_kept_together_is_refused_with_what_could() -> None:
+def test_what_is_not_found_together_is_refused_with_what_could_be_asked() -> None:
     data = as_data([(1, 40), (1, 50), (1, 60), (1, 80)])
-    with pytest.raises(dc.errors.PromiseError, match="cannot be kept together") as caught:
+    with pytest.raises(dc.errors.PromiseError, match="No groups were found that keep") as caught:
         dc.publish(data, dc.Generalization(dc.Proximity(15, 2) & dc.KAnonymity(3)))
-    assert "one alone" in str(caught.value)
+    assert "one of them alone" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("pays", "promise"),
+    [
+        ([0, 0, 100, 100], dc.KAnonymity(3) & dc.Proximity(1, 2)),
+        ([4, 12, 5, 0, 4], dc.Proximity(0, 2) & dc.KAnonymity(3)),
+        ([2, 3, 0, 7, 5], dc.Proximity(0, 3) & dc.Proximity(1, 2)),
+        ([11, 9, 1, 0], dc.Proximity(1, 2) & dc.DistinctDiversity(3)),
+    ],
+)
+def test_where_the_whole_table_keeps_everything_it_is_published(
+    pays: list[int], promise: dc.Principle
+) -> None:
+    data = as_data([(age, pay) for age, pay in enumerate(pays)])
+    release = dc.publish(data, dc.Generalization(promise))
+    assert dc.audit(release, data).problems == []
+
+
+def test_numbers_that_just_allow_m_are_dealt_in_groups_of_m() -> None:
+    """Half the people have each of two numbers: pairs are possible, so pairs are made."""
+    data = as_data([(i % 80, 5 + 90 * (i % 2)) for i in range(2000)])
+    release = dc.publish(data, dc.Generalization(dc.Proximity(1, 2)))
+    assert {len(group) for group in groups_of(release)} == {2}
+
+
+def test_wide_numbers_and_written_fractions_are_audited_and_reported(tmp_path: Path) -> None:
+    data = as_data([(i, i * 10**15) for i in range(8)])
+    report = dc.audit(dc.publish(data, dc.Generalization(dc.KAnonymity(2))), data)
+    assert report.proximity["pay"].curve[-1].worst == 1
+    small = as_data([(i, i) for i in range(8)])
+    for epsilon in ("1/3", ("1/3", 1)):
+        release = dc.publish(small, dc.Generalization(dc.Proximity(epsilon, 2)))
+        found = dc.audit(release, small)
+        assert found.to_dict()["proximity"]["pay"]["promised"]["worst"] <= 0.5
+        assert "1/3" in found.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_angelization_whose_boxes_overlap_is_a_finding_still() -> None:
+    data = as_data([(i // 2, 1000 * (i // 3)) for i in range(60)])
+    release = dc.publish(data, dc.Angelization(dc.Proximity(10, 2), k=4), seed=1)
+    title, table = next(
+        (n, t) for n, t in release.tables.items() if n != "batches" and "age_high" in t.columns
+    )
+    highest = table["age_high"].max()
+    first = pl.col("age_low") == table["age_low"].min()
+    label = pl.when(first).then(pl.lit("*")).otherwise(pl.col("age").cast(pl.String))
+    wide = table.with_columns(
+        label.alias("age"),
+        pl.when(first).then(highest).otherwise(pl.col("age_high")).alias("age_high"),
+    )
+    report = dc.audit(replace(release, tables={**release.tables, title: wide}), data)
+    assert any("boxes overlap" in finding for finding in report.findings)
+
+
+def test_pairs_of_sensitive_values_that_nobody_has_are_seen() -> None:
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame(
+        {"age": rng.integers(20, 60, 40), "pay": [*range(40)], "debt": [*range(100, 140)]}
+    )
+    data = microdata(frame, ["age"], ["pay", "debt"])
+    release = dc.publish(data, dc.Generalization(dc.KAnonymity(4)))
+    table = release.tables["generalized"]
+    turned = table.with_columns(pl.col("debt").reverse().over("class"))
+    findings = dc.audit(replace(release, tables={"generalized": turned}), data).findings
+    assert "values of pay, debt are not those of the people covered" in findings[0]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ people have which number, and weighs both.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -84,31 +85,42 @@ class Beliefs:
             people, entries = np.flatnonzero(entries >= 0), entries[entries >= 0]
         else:
             bags = self.found.classes.bags(self.name)
-            people, entries = self._own_entries()
-        np.maximum.at(truth, people, bags.weights[entries] / bags.sizes[bags.owners[entries]])
+            case_of, cases, entries = self._own
+            per_case = np.zeros(int(case_of.max()) + 1)
+            np.maximum.at(per_case, cases, bags.weights[entries] / bags.sizes[bags.owners[entries]])
+            return np.asarray(per_case[case_of])
+        truth[people] = bags.weights[entries] / bags.sizes[bags.owners[entries]]
         return truth
 
-    def _own_entries(self) -> tuple[Ints, Ints]:
+    @cached_property
+    def _own(self) -> tuple[Ints, Ints, Ints]:
+        """Where a person's own value is in the groups that may be theirs.
+
+        People who face the same groups and have the same value are one case: give everyone's case,
+        and the cases with their entries.
+        """
         bags = self.found.classes.bags(self.name)
-        people, groups = self.found.options
         own = self.data.codes_in(self.name, bags.domain)
-        entries = look_up(bags, groups, own[people])
-        return people[entries >= 0], entries[entries >= 0]
+        pairs = (self.found.of + 1) * (bags.domain.size + 1) + own + 1
+        _, first, case_of = np.unique(pairs, return_index=True, return_inverse=True)
+        cases, groups = self.found.list_options(self.found.of[first])
+        entries = look_up(bags, groups, own[first][cases])
+        return case_of, cases[entries >= 0], entries[entries >= 0]
 
     def breach(self, principle: Proximity) -> Breach:
         """Give everyone's risk of proximity breach (Definition 5), exact where it is largest."""
         bags = self.found.classes.bags(self.name)
-        people, entries = self._own_entries()
+        case_of, cases, entries = self._own
         near, sizes = principle.neighbours(bags)[entries], bags.sizes[bags.owners[entries]]
-        risks = np.zeros(self.n)
-        np.maximum.at(risks, people, near / sizes)
+        risks = np.zeros(int(case_of.max()) + 1)
+        np.maximum.at(risks, cases, near / sizes)
         worst = mixed = find_largest(near, sizes)
         if self.found.classes.boxes is not None and self.found.several.any():
             bags = self._pooled
             entries = look_up(bags, self.found.of, self.data.codes_in(self.name, bags.domain))
             near = principle.neighbours(bags)[entries[entries >= 0]]
             mixed = max(mixed, find_largest(near, bags.sizes[bags.owners[entries[entries >= 0]]]))
-        return Breach(risks, worst, mixed)
+        return Breach(risks[case_of], worst, mixed)
 
 
 class Spiked(Beliefs):
@@ -124,7 +136,7 @@ class Spiked(Beliefs):
         assert isinstance(classes, Perturbed)
         drawn, domain = classes.replacement, data.domains[name]
         self.counts = np.bincount(data.codes[name], minlength=domain.size)
-        self.people, groups = found.options
+        self.people, groups = found.list_options(found.of)
         self.own = data.codes[name][self.people].astype(np.int64)
         # the number shown as a code of the microdata; -1 if nobody has it
         self.shown = domain.find(classes.domain.texts)[groups]
@@ -192,5 +204,13 @@ def find_largest(parts: np.ndarray, wholes: np.ndarray) -> Fraction:
     if not len(parts):
         return Fraction(0)
     shares = (parts / wholes).astype(float)
-    near = np.flatnonzero(shares >= shares.max() - 1e-12)
-    return max(Fraction(a, b) for a, b in {(int(parts[i]), int(wholes[i])) for i in near})
+    near = shares >= shares.max() - 1e-12
+    parts, wholes = parts[near], wholes[near]
+    if int(parts.max()) * int(wholes.max()) >= 2**62:
+        parts, wholes = parts.astype(object), wholes.astype(object)
+    while True:  # floats cannot tell these apart
+        a, b = parts[0], wholes[0]
+        larger = (parts * b > a * wholes).astype(bool)
+        if not larger.any():
+            return Fraction(int(a), int(b))
+        parts, wholes = parts[larger], wholes[larger]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -58,19 +59,24 @@ class Candidates:
         if self.classes.boxes is None:
             shares = bags.largest / bags.sizes
             sets = [(max(groups, key=shares.__getitem__),) for groups in self.sets]
-        group = np.array([g for groups in sets for g in groups], dtype=np.int64)
-        owner = np.repeat(np.arange(len(sets)), [len(groups) for groups in sets])
+        owner, group = np.arange(len(sets)), np.array([groups[0] for groups in sets])
+        if self.classes.boxes is not None:
+            owner, group = self.list_options(owner)
         return bags.pour(group, owner, np.ones_like(group), len(sets))
 
     @cached_property
-    def options(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Everyone with every group that may be theirs, person by person."""
-        groups = np.array([g for groups in self.sets for g in groups], dtype=np.int64)
-        sizes = np.array([len(groups) for groups in self.sets], dtype=np.int64)
-        seen = np.flatnonzero(self.of >= 0)
-        lengths = sizes[self.of[seen]]
-        # where each person's set starts, plus a running count
-        starts = np.repeat((np.cumsum(sizes) - sizes)[self.of[seen]], lengths)
+    def _listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many groups each candidate set has, and all of them one set after the other."""
+        sizes = np.fromiter(map(len, self.sets), np.int64, len(self.sets))
+        return sizes, np.fromiter(chain.from_iterable(self.sets), np.int64, int(sizes.sum()))
+
+    def list_options(self, of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """List some candidate sets (-1 is none), group by group: place in the list, and group."""
+        sizes, groups = self._listed
+        seen = np.flatnonzero(of >= 0)
+        lengths = sizes[of[seen]]
+        # where each set starts, plus a running count
+        starts = np.repeat((np.cumsum(sizes) - sizes)[of[seen]], lengths)
         running = np.arange(len(starts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return np.repeat(seen, lengths), groups[starts + running]
 

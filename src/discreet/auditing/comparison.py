@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.auditing.candidates import Candidates, look_up
+from discreet.auditing.candidates import Candidates
 from discreet.domain import reduce_column
-from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.schema import Role
 from discreet.verify.angelized import Boxes
@@ -15,6 +14,8 @@ from discreet.verify.perturbed import Perturbed
 
 LARGE = 60
 """In boxes of more people it is not tried to place everybody at once."""
+AT_ONCE = 20_000
+"""So many people are held against their groups at a time, to bound memory."""
 
 
 def compare(found: Candidates, data: Microdata) -> list[str]:
@@ -26,56 +27,66 @@ def compare(found: Candidates, data: Microdata) -> list[str]:
 
 def _compare_boxes(found: Candidates, data: Microdata) -> list[str]:
     """Hold the records and values of each box against the people it covers."""
-    several = int(found.several.sum())
-    if several and not found.release.promise.principle.monotone:
-        return _compare_overlapping(found, data)
-    if several:
+    several, classes = int(found.several.sum()), found.classes
+    if several and (classes.mixes or found.release.promise.principle.monotone):
         return [f"boxes overlap: {several} people are covered by more than one group"]
-    findings = []
-    covered = np.bincount(found.group_of[found.of >= 0], minlength=found.classes.count)
-    wrong = int((covered != found.classes.sizes).sum())
+    covered = np.bincount(found.group_of[found.of >= 0], minlength=classes.count)
+    wrong = int((covered != classes.sizes).sum()) if not several else 0
     if wrong:
-        findings.append(f"{wrong} groups have not as many records as people they cover")
-    for name in found.release.schema.sensitive if not wrong else []:
-        published = found.classes.bags(name)
-        own = data.codes_in(name, published.domain)
-        if found.classes.mixes:
-            if not _has_counts(own, published.whole) or _is_foreign(found, own):
-                findings.append(f"the published values of {name} are not those of the people")
-            continue
-        theirs = Groups.from_labels(
-            found.group_of[own >= 0], own[own >= 0], published.domain, count=found.classes.count
-        )
-        if (own < 0).any() or not (
-            np.array_equal(theirs.codes, published.codes)
-            and np.array_equal(theirs.weights, published.weights)
-            and np.array_equal(theirs.offsets, published.offsets)
-        ):
-            findings.append(f"the published values of {name} are not those of the people covered")
-    return findings
-
-
-def _compare_overlapping(found: Candidates, data: Microdata) -> list[str]:
-    """Try to give every person a record of a group that covers them and holds their value."""
-    from discreet.kernels.flow import place
-
+        return [f"{wrong} groups have not as many records as people they cover"]
+    if not classes.mixes:
+        return _compare_records(found, data)
     findings = []
     for name in found.release.schema.sensitive:
-        bags = found.classes.bags(name)
-        own = data.codes_in(name, bags.domain)
-        if not _has_counts(own, bags.whole):
+        published = classes.bags(name)
+        own = data.codes_in(name, published.domain)
+        if not _has_counts(own, published.whole) or _is_foreign(found, own):
             findings.append(f"the published values of {name} are not those of the people")
-            continue
-        people, groups = found.options
-        entries = look_up(bags, groups, own[people])
-        starts = np.searchsorted(people[entries >= 0], np.arange(data.n + 1))
-        missed = int(place(starts, entries[entries >= 0], bags.weights))
+    return findings
+
+
+def _compare_records(found: Candidates, data: Microdata) -> list[str]:
+    """Try to give every person a record of a group that covers them and holds their values.
+
+    First each column that is published as it is by itself, then all of them together.
+    """
+    schema = found.release.schema
+    names = [name for name in schema.names if name not in schema.quasi_identifiers]
+    findings: list[str] = []
+    for asked in [*([name] for name in names), names]:
+        missed = 0 if findings and len(asked) > 1 else _count_misplaced(found, data, asked)
         if missed:
             findings.append(
-                f"the published values of {name} are not those of the people covered: "
+                f"the published values of {', '.join(asked)} are not those of the people covered: "
                 f"{missed} find no record"
             )
-    return findings
+    return list(dict.fromkeys(findings))
+
+
+def _count_misplaced(found: Candidates, data: Microdata, names: list[str]) -> int:
+    """Count the people who find no record however records are given out."""
+    from discreet.kernels.flow import place
+
+    own, shown = np.zeros(data.n, dtype=np.int64), np.zeros(len(found.classes.labels), np.int64)
+    for name in names:
+        column = reduce_column(found.classes.table[name], found.release.schema[name])
+        codes, domain = column.encode(None)
+        both = np.concatenate([data.codes_in(name, domain), codes]) + 1
+        both = np.concatenate([own, shown]) * (domain.size + 1) + both
+        number = np.unique(both, return_inverse=True)[1]
+        own, shown = number[: data.n], number[data.n :]
+    size = int(max(own.max(), shown.max())) + 1
+    keys, room = np.unique(found.classes.labels * size + shown, return_counts=True)
+    people, entries = [], []
+    for first in range(0, data.n, AT_ONCE):
+        place_in_list, groups = found.list_options(found.of[first : first + AT_ONCE])
+        person = place_in_list + first
+        wanted = groups * size + own[person]
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        people.append(person[keys[at] == wanted])
+        entries.append(at[keys[at] == wanted])
+    starts = np.searchsorted(np.concatenate(people), np.arange(data.n + 1))
+    return int(place(starts, np.concatenate(entries), room))
 
 
 def _compare_exact(found: Candidates, data: Microdata) -> list[str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.auditing.beliefs import Beliefs, find_largest
 from discreet.groups import Groups
 from discreet.microdata import Microdata
-from discreet.principles.base import Number, Principle, demands
+from discreet.principles.base import Principle, demands
 from discreet.principles.proximity import Proximity
 
 SHARES = (0, 1, 2, 5, 10, 20)
@@ -27,11 +27,14 @@ SHARES = (0, 1, 2, 5, 10, 20)
 class Reach:
     """One point of the curve."""
 
-    epsilon: Number | tuple[Number, Number]
+    principle: Proximity
     said: str
-    """The same for people."""
+    """How near, for people."""
     worst: Fraction
-    """Of whoever is worst off, to somebody who knows which group the person is in."""
+    """Of whoever is worst off, to somebody who knows which group the person is in.
+
+    Of several tables, from the most telling one by itself.
+    """
     mean: float
     mixed: Fraction
     """Of whoever is worst off, to somebody who does not, where several groups may be theirs."""
@@ -40,9 +43,9 @@ class Reach:
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
-        epsilon = self.epsilon
+        below, above = map(float, self.principle.sides)
         return {
-            "epsilon": [*map(float, epsilon)] if isinstance(epsilon, tuple) else float(epsilon),
+            "epsilon": below if below == above else [below, above],
             "worst": float(self.worst),
             "mean": self.mean,
             "worst_if_group_unknown": float(self.mixed),
@@ -94,7 +97,7 @@ def measure_nearness(
             for epsilon, said in _list_steps(whole, relative)
         ]
         asked = promised or Proximity(0, 1)
-        reach, risks = _measure(views, whole, asked, f"{asked.epsilon}")
+        reach, risks = _measure(views, whole, asked, asked.reach_in_words)
         found[name] = Nearness(relative, tuple(curve), reach if promised else None, risks)
     return found
 
@@ -106,7 +109,7 @@ def _measure(
     risks = np.maximum.reduce([breach.risks for breach in breaches])
     near = principle.neighbours(whole)
     reach = Reach(
-        principle.epsilon,
+        principle,
         said,
         max(breach.worst for breach in breaches),
         float(risks.mean()),
@@ -121,5 +124,10 @@ def _list_steps(whole: Groups, relative: bool) -> list[tuple[Fraction, str]]:
         return [(Fraction(share, 100), f"{share} % of it") for share in SHARES]
     numbers = whole.domain.numbers
     reach = Fraction(int(numbers[-1]) - int(numbers[0]), 10**whole.domain.decimals)
-    steps = [(reach * share / 100, share) for share in SHARES]
-    return [(step, f"{float(step):g} ({share} % of the range)") for step, share in steps]
+    steps: dict[int, tuple[Fraction, str]] = {}
+    for share in SHARES:
+        step = reach * share / 100
+        said = f"{float(step):g} ({share} % of the range)"
+        # a step that reaches no farther than the one before would say the same
+        steps.setdefault(int(step * 10**whole.domain.decimals), (step, said))
+    return list(steps.values())

@@ -30,7 +30,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for JSON and charts.")] = Path("reproduction"),
     data: Annotated[
         Path | None,
-        typer.Option(help="Run it on this file where the experiment can: ACS persons for angel."),
+        typer.Option(help="A file to run it on: ACS persons, for angel and proximity."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller tables, fewer queries.")] = False,
     json: Json = False,
@@ -62,11 +62,17 @@ def reproduce(
         print_json(outcomes)
 
 
+def _write_cell(cell: float | None) -> str:
+    if cell is None:
+        return "impossible"
+    return f"{cell:,.4g}" if isinstance(cell, float) else f"{cell:,}"
+
+
 def _print_outcome(outcome: Any, files: list[Path]) -> None:
     show(f"{outcome.name}\n{outcome.shows}\n{outcome.data}")
     table = make_table(*outcome.table.columns)
     for row in outcome.table.iter_rows():
-        table.add_row(*(f"{cell:,.4g}" if isinstance(cell, float) else f"{cell:,}" for cell in row))
+        table.add_row(*map(_write_cell, row))
     show(table)
     claims = make_table("the paper says", "found here", "")
     for claim in outcome.claims:

@@ -94,7 +94,7 @@ def print_findings(found: Any) -> None:
     else:
         lines.append("No precision lost: quasi-identifiers are exact.")
     for name, near in found.proximity.items():
-        told = near.promised or near.curve[3]
+        told = near.promised or near.curve[-1]
         mixed = ""
         if told.mixed > told.worst:
             mixed = f" ({float(told.mixed):.1%} if the group is not known)"

@@ -8,6 +8,7 @@ from discreet.evaluate.tradeoffs import Tradeoff, tradeoff
 from discreet.evaluate.workload import (
     Workload,
     count_truth,
+    draw_ranges,
     draw_workload,
     estimate_counts,
     measure_error,
@@ -18,6 +19,7 @@ __all__ = [
     "Tradeoff",
     "Workload",
     "count_truth",
+    "draw_ranges",
     "draw_workload",
     "estimate_counts",
     "measure_divergence",

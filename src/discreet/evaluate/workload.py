@@ -57,8 +57,7 @@ def draw_workload(
     >>> draw_workload(data, 0.1, 5).count
     5
     """
-    if not 0 < volume <= 1:
-        raise SchemaError(f"volume = {volume}: give a share above 0 and up to 1.")
+    _require_share(volume)
     rng = np.random.default_rng(seed)
     chosen = list(names or [*data.quasi_identifiers, *data.sensitive])
     takes = {}
@@ -74,6 +73,31 @@ def draw_workload(
             flags[np.arange(count)[:, None], order] = True
         takes[name] = flags
     return Workload(takes)
+
+
+def draw_ranges(
+    data: Microdata, volume: float, count: int = 1000, *, names: Sequence[str], seed: int = 0
+) -> Workload:
+    """Draw questions that ask for a range of each of some numbers.
+
+    Li, Tao, Xiao, SIGMOD 2008, section 6: a range is ``⌊|A|·s^(1/w)⌋`` long, where the domain goes
+    from the smallest to the largest number, whether anybody has those between or not.
+    """
+    _require_share(volume)
+    rng = np.random.default_rng(seed)
+    takes = {}
+    for name in names:
+        numbers = data.domains[name].numbers
+        lowest, size = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
+        length = max(1, int(size * volume ** (1 / len(names))))
+        first = rng.integers(lowest, lowest + size - length + 1, count)[:, None]
+        takes[name] = (first <= numbers) & (numbers < first + length)
+    return Workload(takes)
+
+
+def _require_share(volume: float) -> None:
+    if not 0 < volume <= 1:
+        raise SchemaError(f"volume = {volume}: give a share above 0 and up to 1.")
 
 
 def count_truth(data: Microdata, workload: Workload) -> NDArray[np.int64]:

@@ -11,8 +11,9 @@ from discreet.errors import SchemaError, name_closest
 from discreet.experiments.angel import EXPERIMENTS as ANGEL
 from discreet.experiments.outcome import Claim, Outcome, Settings
 from discreet.experiments.permutation import EXPERIMENTS as PERMUTATION
+from discreet.experiments.proximity import EXPERIMENTS as PROXIMITY
 
-REGISTRY: dict[str, Callable[[Settings], Outcome]] = {**ANGEL, **PERMUTATION}
+REGISTRY: dict[str, Callable[[Settings], Outcome]] = {**ANGEL, **PERMUTATION, **PROXIMITY}
 
 
 def find_experiments(name: str) -> list[str]:

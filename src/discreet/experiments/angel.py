@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from discreet.datasets import adult
-from discreet.errors import SchemaError, name_closest
 from discreet.evaluate import (
     count_truth,
     draw_workload,
@@ -22,12 +21,12 @@ from discreet.evaluate import (
     measure_error,
 )
 from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.experiments.survey import read_survey
 from discreet.methods import Anatomy, Angelization, Generalization, publish
 from discreet.microdata import Microdata, read
 from discreet.principles import FrequencyDiversity, KAnonymity, Principle, TCloseness
 from discreet.release import Method, Release
 from discreet.schema import Schema
-from discreet.tables import read_table
 
 SURVEY = {
     "Marital Status": "marital",
@@ -49,16 +48,8 @@ def load_people(settings: Settings) -> tuple[Microdata, str]:
         names = ["marital-status", "workclass", "education", "sex", "age"]
         data = adult(sensitive="occupation", quasi_identifiers=names)
         return (data.head(8000) if settings.quick else data), "Adult"
-    frame = read_table(settings.source)
-    for name in SURVEY:
-        if name not in frame.columns:
-            raise SchemaError(
-                f"{settings.source.name} has no column {name!r}.",
-                hint=f"Give a file of ACS persons. {name_closest(name, frame.columns)}",
-            )
     prefix = pl.col("occupation").cast(pl.String).str.split("-").list.first()
-    frame = frame.select(list(SURVEY)).rename(SURVEY).with_columns(prefix)
-    frame = frame.with_columns(pl.col("age").cast(pl.Float64).cast(pl.Int64)).drop_nulls()
+    frame = read_survey(settings.source, SURVEY).with_columns(prefix)
     names = ["marital", "workclass", "education", "sex", "age"]
     schema = Schema.infer(frame, quasi_identifiers=names, sensitive=["occupation"])
     frame = frame.head(20_000) if settings.quick else frame

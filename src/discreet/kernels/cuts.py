@@ -18,8 +18,9 @@ RANGE, SET, TREE = range(3)
 BINS = 512
 """An attribute with a longer extent is scanned in this many bins; 2 to the 9 is a zoom's step."""
 SMALL = 4096
-UNSEEN, HOPELESS = -2.0, -1.0
 """From this size down a node looks for the best cut instead of halving its widest attribute."""
+UNSEEN, HOPELESS = -2.0, -1.0
+"""Merits of an attribute that was not looked at, and of one that has no cut."""
 
 
 @compiled
@@ -170,12 +171,10 @@ def _cut_tree(attrs, a, hist, bins, low, n, least, trees):
 def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
     """Find the attribute whose cut has most merit, -1 for none; write its cut into ``cuts[a]``.
 
-    Tightens the node's bounds on the way. Unless ``every``, stops as soon as no other attribute
-    can beat the best cut found.
+    Tightens the node's bounds on the way. Looks at attributes whose ``merit`` is UNSEEN; unless
+    ``every``, stops as soon as no other of them can beat the best cut found.
     """
     d, n = attrs.shape[0], node[1] - node[0]
-    for i in range(d):
-        merit[i] = UNSEEN
     winner = -1
     while True:
         a, bound = -1, 0.0

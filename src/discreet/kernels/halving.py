@@ -139,13 +139,11 @@ def _is_good(buffers, node, fronts, fields, rules, tables, counts, touched):
 
 
 @compiled
-def deal(buffers, node, numbers, reach, m, lanes, leaves):
-    """Leave a node whole if each row has at most one in ``m`` near it, else deal its rows in turn.
+def _count_near(numbers, n, reach):
+    """Count the rows in the fullest neighbourhood.
 
-    Groups come in ascending order. ``reach`` has, per code, the first one inside and the first
-    beyond its neighbourhood.
+    ``reach`` has, per code, the first one inside and the first beyond its neighbourhood.
     """
-    start, n, here = node[0], node[1] - node[0], node[2]
     step = -1 if numbers[0] > numbers[n - 1] else 1
     first = 0 if step > 0 else n - 1
     low, beyond, fullest = 0, 0, 0
@@ -156,8 +154,15 @@ def deal(buffers, node, numbers, reach, m, lanes, leaves):
         while beyond < n and numbers[first + step * beyond] < reach[1, code]:
             beyond += 1
         fullest = max(fullest, beyond - low)
-    if m * fullest <= n:
-        lanes = 1
+    return fullest
+
+
+@compiled
+def deal(buffers, node, falling, lanes, leaves):
+    """Give the rows of a node to so many groups in turn; each comes in ascending order."""
+    start, n, here = node[0], node[1] - node[0], node[2]
+    step = -1 if falling else 1
+    first = n - 1 if falling else 0
     at = start
     for lane in range(lanes):
         leaves[at] = 1 - here
@@ -208,10 +213,14 @@ def halve_and_deal(
             for j in range(n):
                 numbers[j] = (buffers[here, plane, start + j] >> shift) & mask
             most = _find_tails(numbers, n, tables, table, tails)
-            lanes = max(1, min(most, n // least))
+            lanes, falling = max(1, min(most, n // least)), numbers[0] > numbers[n - 1]
+            # smaller boxes, unless other rules or sizes forbid; the paper leaves good sets whole
+            finer = local and rules.shape[0] == 1 and most * least <= n
+            if not finer and m_both * _count_near(numbers, n, reach) <= n:
+                lanes = 1
             if not local or n < 2 * least or m * ((most + 1) // 2) > n - n // 2:
                 # too few, or one side would have too many of those near each other
-                deal(buffers, node, numbers, reach, m_both, lanes, leaves)
+                deal(buffers, node, falling, lanes, leaves)
                 continue
             for a in range(d):
                 for j in range(n):
@@ -242,7 +251,7 @@ def halve_and_deal(
                     best, found = after, True
                     chosen[:n] = fronts[:n]
             if not found:
-                deal(buffers, node, numbers, reach, m_both, lanes, leaves)
+                deal(buffers, node, falling, lanes, leaves)
                 continue
             middle = _move(buffers, node, chosen)
             if top + 2 > stack.shape[0]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.kernels import compiled
-from discreet.kernels.cuts import BINS, TREE, choose_cuts, rank_cuts
+from discreet.kernels.cuts import BINS, TREE, UNSEEN, choose_cuts, rank_cuts
 from discreet.kernels.rules import COVER, obeys, stay_apart
 from discreet.kernels.sweep import sweep
 
@@ -138,13 +138,15 @@ def open_side(child, node, s, ends, attrs, a, cut):
 
 
 @compiled
-def _judge_sides(buffers, node, ends, sides, fields, rules, tables, counts, touched):
+def _try_cut(buffers, node, attrs, a, cut, trees, ends, fields, rules, tables, counts, touched):
+    """Split a node if all sides obey every rule; give how many there are, 0 if they do not."""
     start, there = node[0], 1 - node[2]
-    for s in range(sides):
+    sides = split(buffers, node, attrs, a, cut, trees, ends)
+    for s in range(sides if fields.shape[0] else 0):
         if not judge(buffers, there, start, ends[s], fields, rules, tables, counts, touched):
-            return False
+            return 0
         start = ends[s]
-    return True
+    return sides
 
 
 @compiled
@@ -181,13 +183,14 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
             waiting += 1
             continue
         cut, sides = -1, 0
+        merit[:] = UNSEEN
         a = choose_cuts(buffers, node, attrs, least, trees, hist, merit, False, cuts)
         if a >= 0:
             cut = cuts[a]
-            sides = split(buffers, node, attrs, a, cut, trees, ends)
-            if fields.shape[0] and not _judge_sides(
-                buffers, node, ends, sides, fields, rules, tables, counts, touched
-            ):
+            sides = _try_cut(
+                buffers, node, attrs, a, cut, trees, ends, fields, rules, tables, counts, touched
+            )
+            if sides == 0:
                 if rows.shape[0] < node[1] - start:
                     rows = np.empty(node[1] - start, np.int64)
                 choose_cuts(buffers, node, attrs, least, trees, hist, merit, True, cuts)
@@ -201,13 +204,13 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
                 for t in rank_cuts(attrs, merit, best, sweeping):
                     if t == refused:
                         continue
-                    sides = split(buffers, node, attrs, t, cuts[t], trees, ends)
-                    if _judge_sides(
-                        buffers, node, ends, sides, fields, rules, tables, counts, touched
-                    ):
+                    sides = _try_cut(
+                        buffers, node, attrs, t, cuts[t], trees, ends,
+                        fields, rules, tables, counts, touched,
+                    )  # fmt: skip
+                    if sides:
                         a, cut = t, cuts[t]
                         break
-                    sides = 0
                 if sides == 0 and a >= 0:
                     sides = split(buffers, node, attrs, a, cut, trees, ends)
         if sides == 0:

@@ -32,8 +32,8 @@ OPEN = (
     "What follows from joining this release with others about the same people.",
 )
 MIXED = (
-    "Boxes of different groups overlap, and the promise is about somebody who knows which group a "
-    "person is in. Who does not mixes several groups, and may find a neighbourhood up to twice as "
+    "Boxes of different groups may overlap. The promise is about somebody who knows which group a "
+    "person is in; who does not mixes several groups, and may find a neighbourhood up to twice as "
     "likely as promised. Ask for twice the m where that matters."
 )
 

@@ -162,9 +162,10 @@ class Knife:
         return found
 
     def _choose(self, node: Ints, *, every: bool) -> int:
-        from discreet.kernels.cuts import choose_cuts
+        from discreet.kernels.cuts import UNSEEN, choose_cuts
 
         cells = self.cells
+        self.merit.fill(UNSEEN)
         fixed = (cells.buffers, node, cells.attrs, self.least, cells.trees)
         return int(choose_cuts(*fixed, self.hist, self.merit, every, self.cuts))
 

@@ -47,6 +47,14 @@ def mondrian(
     With ``categories="set"`` a category may be cut anywhere in its order; with ``"ancestor"`` an
     attribute with a taxonomy is split into all children of a node at once.
     """
+    for part in principle.parts:
+        if not part.monotone:
+            raise PromiseError(
+                f"{part} cannot be promised by splitting groups top down: it is not monotone, so "
+                "two groups may satisfy it and their union not.",
+                hint="Use a method that deals people into groups, such as generalization.",
+                subject=part,
+            )
     return grow(data, principle, attributes, categories).partition
 
 
@@ -99,7 +107,7 @@ def grow(
     categories: Categories = "set",
     ranked: str | None = None,
 ) -> Tree:
-    """Split as long as a monotone principle allows.
+    """Split as long as both sides satisfy a principle, which the whole table must.
 
     Rows keep their order within a leaf, or come in the opposite one; ``ranked`` names the sensitive
     attribute in whose order they come.
@@ -114,13 +122,6 @@ def grow(
     wanted = list(demands(principle, data.sensitive))
     for part, name in wanted:
         part.require(wholes[name])
-        if not part.monotone:
-            raise PromiseError(
-                f"{part} cannot be promised by splitting groups top down: it is not monotone, so "
-                "two groups may satisfy it and their union not.",
-                hint="Use a method that deals people into groups, such as generalization.",
-                subject=part,
-            )
     cells = _prepare(data, names, [name for _, name in wanted if name is not None], categories)
     compiled = _compile(wanted, wholes, list(cells.sensitive), ranked)
     tree = Tree(cells, np.full(data.n, -1, dtype=np.int8), *compiled, principle.least)

@@ -36,8 +36,9 @@ def split_and_deal(
 ) -> Partition:
     """Partition under (ε,m), alone or with others; ``round-robin`` is the paper's way to deal.
 
-    Other principles may be too much for dealing. Then people are split into sets of which no part
-    needs dealing: what :attr:`Principle.mixed` asks of bags makes each of them good as it is.
+    Other principles may be too much for dealing. Then people are split into sets that need none,
+    because they satisfy what :attr:`Principle.mixed` asks; and if that is too much as well, as far
+    as both sides satisfy everything as they are, which the whole table must.
     """
     wanted = list(demands(principle, data.sensitive))
     for part, name in wanted:
@@ -45,25 +46,28 @@ def split_and_deal(
     near, spaced = next((p, n) for p, n in wanted if isinstance(p, Proximity) and n is not None)
     rows = data.order([spaced, *(name for name in data.codes if name != spaced)])
     ranked = data.taken(rows)
-    for condition in (principle.generalizable(), principle.mixed):
-        if condition is None or not _is_feasible(data, condition):
+    for condition in (principle.generalizable(), principle.mixed, principle):
+        if condition is None or not _can_start(data, condition):
             continue
         tree = grow(ranked, condition, categories=categories, ranked=spaced)
-        _partition_leaves(tree, ranked, near, spaced, dealing == "local")
+        if condition is not principle:
+            _partition_leaves(tree, ranked, near, spaced, dealing == "local")
         groups = tree.partition
         # alone, Theorem 1 says that it holds
         if len(wanted) == 1 or all(_holds(ranked, groups, *each) for each in wanted):
             return Partition(rows[groups.order].astype(np.int32), groups.offsets)
     raise PromiseError(
-        f"{principle} cannot be kept together on this table.",
-        hint=f"Ask for one alone, for a smaller m or for a smaller epsilon than {near.epsilon}.",
+        f"No groups were found that keep {principle}.",
+        hint="Ask for one of them alone, or for less: a smaller epsilon or m, or a weaker other "
+        "principle.",
         subject=principle,
     )
 
 
-def _is_feasible(data: Microdata, condition: Principle) -> bool:
+def _can_start(data: Microdata, condition: Principle) -> bool:
+    """Whether the whole table satisfies what its parts shall."""
     return all(
-        part.feasible(whole_of(data, name)).possible
+        bool(part.admits(whole_of(data, name))[0])
         for part, name in demands(condition, data.sensitive)
     )
 

@@ -203,8 +203,11 @@ class All(Principle):
         return _combine([part.mixed for part in self.members])
 
     def generalizable(self, least: int = 1) -> Principle | None:
-        """Every part's, for bags large enough for all: necessary, and enough on one attribute if
-        different values are all it takes (``singles``)."""
+        """Every part's, for bags large enough for all.
+
+        Enough on one attribute if different values are all it takes (``singles``); not always
+        needed, as larger bags may hold near values.
+        """
         least = max(least, self.singles or 1)
         return _combine([part.generalizable(least) for part in self.members])
 

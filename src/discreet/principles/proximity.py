@@ -67,16 +67,16 @@ class Proximity(Principle):
             raise SchemaError(
                 f"epsilon = {list(self.epsilon)}: give one number, or two: [below, above]."
             )
-        given = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,)
-        for side in given:
-            require_ratio("epsilon", side, 0)
+        for side in self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,):
+            require_ratio("epsilon", side, 0, 10**19)
             if self.relative and ratio(side) >= 1:
                 raise SchemaError(
                     f"epsilon = {side}: a relative neighbourhood needs epsilon below 1."
                 )
 
     @property
-    def _sides(self) -> tuple[Fraction, Fraction]:
+    def sides(self) -> tuple[Fraction, Fraction]:
+        """How far a neighbourhood reaches below and above."""
         pair = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,) * 2
         return ratio(pair[0]), ratio(pair[1])
 
@@ -91,7 +91,7 @@ class Proximity(Principle):
 
         Numbers are whole here, so the ends of a neighbourhood may be rounded inwards.
         """
-        below, above = self._sides
+        below, above = self.sides
         numbers = domain.numbers
         if self.relative:
             if numbers[0] <= 0:
@@ -186,11 +186,18 @@ class Proximity(Principle):
     @property
     def promise(self) -> str:
         """In words."""
-        kind = "relative" if self.relative else "absolute"
         return (
-            f"No person's number can be told to within {self.epsilon} ({kind}) with probability "
+            f"No person's number can be told to within {self.reach_in_words} with probability "
             f"above 1/{self.m}."
         )
+
+    @property
+    def reach_in_words(self) -> str:
+        """How far a neighbourhood reaches, for people."""
+        of = " of itself" if self.relative else ""
+        if not isinstance(self.epsilon, tuple):
+            return f"{self.epsilon}{of}"
+        return f"{self.epsilon[0]}{of} below and {self.epsilon[1]}{of} above"
 
 
 @dataclass(frozen=True)
