@@ -43,8 +43,10 @@ def measure_partition(data: dc.Microdata, times: int) -> list[dict[str, Any]]:
 
             work()
             span = clock(work, times)
-            rows.append({"what": f"(ε,m) partition, m = {m}, {dealing}", "n": data.n,
-                         "seconds": span, "against": "np.argsort", "ratio": span / plain})  # fmt: skip
+            rows.append(
+                {"what": f"(ε,m) partition, m = {m}, {dealing}", "n": data.n, "seconds": span,
+                 "against": "np.argsort", "ratio": span / plain}
+            )  # fmt: skip
     return rows
 
 
