@@ -20,6 +20,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/ground.py
 	$(BIN)/python benchmarks/permutation.py
 	$(BIN)/python benchmarks/angel.py
+	$(BIN)/python benchmarks/proximity.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

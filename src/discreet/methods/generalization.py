@@ -114,12 +114,14 @@ class Generalization(Method):
         for name in exact:
             recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
         opened = tuple(dict.fromkeys(part.leaves_open for part in self.principle.parts))
+        guarantee = self.principle.promise
         if not self.principle.monotone:
             opened = (MIXED, *opened)
+            guarantee += " This is said of every group by itself."
         return Release(
             method=self.title,
             parameters=self.parameters(),
-            promise=Promise(self.principle, self.principle.promise, (*opened, *OPEN)),
+            promise=Promise(self.principle, guarantee, (*opened, *OPEN)),
             schema=data.public_schema,
             recodings=recodings,
             tables={TABLE: table},
