@@ -37,8 +37,8 @@ LOCAL, DEALT = "local dealing", "round robin"
 NOISE, SAFE_NOISE = "perturbation, Equation 3", "perturbation, safe"
 EPSILON, SHARE, M = 4500, "0.125", 5
 SPANS: dict[bool, tuple[int | str, ...]] = {
-    False: (1000, 2000, 3000, 4000, 5000),
-    True: ("0.025", "0.05", "0.075", "0.1", "0.125"),
+    False: (1000, 2000, 3000, 4000, 5000, 6000),
+    True: ("0.025", "0.05", "0.075", "0.1", "0.125", "0.15", "0.175"),
 }
 FEW = (
     "Fewer people than the paper's 500,000, and ranges of skewed attributes often hold few of them."
@@ -143,6 +143,7 @@ def _by_epsilon(settings: Settings, relative: bool) -> Outcome:
                   f"{gain[0]:.1%} to {gain[-1]:.1%} less error", gain[0] > 0,
                   "" if gain[0] > 0 else "Where hardly anybody is dealt, the two are the same."),
         ),
+        log=True,
     )  # fmt: skip
 
 
