@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -196,3 +197,47 @@ def test_microdata_of_other_types_is_refused() -> None:
     texts = data.to_polars().with_columns(pl.format("{}a", "age").alias("age"))
     with pytest.raises(dc.DiscreetError, match="category here and integer in the release"):
         dc.audit(release, microdata(texts, ["age", "sex"], ["disease"]))
+
+
+@pytest.mark.parametrize("method", [dc.RankSwapping(dc.KE(3, 100)), dc.Permutation(dc.KE(3, 100))])
+def test_kept_columns_that_moved_to_other_people_are_noticed(method: dc.Permutation) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"age": rng.integers(20, 60, 300), "note": rng.choice(list("abcdefghi"), 300),
+         "pay": rng.integers(1, 400, 300) * 10}
+    )  # fmt: skip
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"], keep=["note"])
+    data = dc.read(frame, schema)
+    release = dc.publish(data, method, seed=1)
+    assert dc.audit(release, data).findings == []
+    name, table = next(iter(release.tables.items()))
+    moved = table.with_columns(pl.col("note").shuffle(seed=1))
+    report = dc.audit(replace(release, tables={**release.tables, name: moved}), data)
+    assert "columns, taken together, are not those of the people" in report.findings[0]
+
+
+def test_records_that_refer_to_groups_without_their_peoples_values_are_noticed() -> None:
+    """Ages repeat, so a person may be in several batches; none of them has the value."""
+    rng = np.random.default_rng(4)
+    frame = pl.DataFrame({"age": rng.integers(0, 9, 24), "ill": rng.choice(list("abcdefgh"), 24)})
+    data = microdata(frame, ["age"], ["ill"])
+    release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(3)), seed=1)
+    assert dc.audit(release, data).findings == []
+    table, held = release.tables["generalized"], release.tables["batches"]
+    impossible = noticed = 0
+    for i in range(24):
+        for j in range(i):
+            batch = table["batch"].to_list()
+            batch[i], batch[j] = batch[j], batch[i]
+            moved = table.with_columns(pl.Series("batch", batch, dtype=table["batch"].dtype))
+            lost = False
+            for (age, ill), people in frame.group_by("age", "ill"):
+                records = moved.filter(pl.col("age") == age).group_by("batch").len()
+                there = records.join(held.filter(pl.col("ill") == ill), on="batch")
+                room = there.select(pl.min_horizontal("len", "count")).to_series().sum()
+                lost |= people.height > room
+            if lost:
+                tables = {**release.tables, "generalized": moved.sort("age", "batch")}
+                impossible += 1
+                noticed += bool(dc.audit(replace(release, tables=tables), data).findings)
+    assert impossible > 20 and noticed == impossible

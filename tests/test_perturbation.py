@@ -237,7 +237,7 @@ def test_the_auditor_sees_numbers_that_were_hardly_perturbed(people: dc.Microdat
     release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), seed=3)
     columns = release.tables["perturbed"].columns
     raw = replace(release, tables={"perturbed": people.to_polars().select(columns)})
-    assert "show their own income" in dc.audit(raw, people).findings[0]
+    assert "of somebody who looks the same" in dc.audit(raw, people).findings[0]
     table = release.tables["perturbed"]
     outside = replace(release, tables={"perturbed": table.with_columns(income=pl.lit(10**7))})
     with pytest.raises(dc.errors.StoreError, match="outside of its domain"):
@@ -250,10 +250,11 @@ def test_the_auditor_sees_numbers_that_were_hardly_perturbed(people: dc.Microdat
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: dc.Perturbation(dc.KAnonymity(3)), r"promises \(ε,m\)"),
+        (lambda: dc.Perturbation(dc.KAnonymity(3)), "promises one principle"),
         (lambda: dc.Perturbation(dc.Proximity(3, 1)), "at least 2"),
         (lambda: dc.Perturbation(dc.Proximity(3, 2), check="wild"), "give one of safe, paper"),  # type: ignore[arg-type]
         (lambda: dc.Perturbation(dc.Proximity(3, 2), within=(1,)), "give two numbers"),  # type: ignore[arg-type]
+        (lambda: dc.Perturbation(dc.Proximity(3, 2), within=5), "give two numbers"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_parameters_are_refused(make: object, reason: str) -> None:
@@ -264,3 +265,53 @@ def test_bad_parameters_are_refused(make: object, reason: str) -> None:
 def test_bounds_that_do_not_hold_the_table_are_refused() -> None:
     with pytest.raises(dc.errors.SchemaError, match="goes from 1 to 10"):
         dc.publish(evenly(10), dc.Perturbation(dc.Proximity((0, 1), 4), within=(2, 10)))
+
+
+def test_people_who_look_the_same_are_examined_too() -> None:
+    """Nobody has a record of their own here, and still it is seen that nothing was perturbed."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"sex": rng.choice(["m", "f"], 5000), "pay": rng.integers(1, 400, 5000) * 10}
+    )
+    data = microdata(frame, ["sex"], ["pay"])
+    release = dc.publish(data, dc.Perturbation(dc.Proximity(20, 3)), seed=1)
+    assert dc.audit(release, data).findings == []
+    raw = replace(release, tables={"perturbed": frame.select("sex", "pay")})
+    assert "of somebody who looks the same" in dc.audit(raw, data).findings[0]
+
+
+def test_large_weights_do_not_wrap() -> None:
+    step, people, m = 8 * 10**11, 60, 20
+    pays = [step * i + i**3 % 7 + 1 for i in range(people)]
+    data = microdata(pl.DataFrame({"age": range(people), "pay": pays}), ["age"], ["pay"])
+    method = dc.Perturbation(dc.Proximity(int(step * 0.45), m), check="paper")
+    for seed in range(4):
+        report = dc.audit(dc.publish(data, method, seed=seed), data)
+        assert report.breaches == int((report.proximity["pay"].risks > 1 / m).sum())
+    small = evenly(40)
+    release = dc.publish(small, dc.Perturbation(dc.Proximity(0, 2)), seed=1)
+    assert dc.audit(release, small, principle=dc.Proximity(0, 10**14)).breaches == 40
+
+
+@pytest.mark.parametrize("pays", [[1234] * 5 + [5678] * 5 + [10122] * 5, [31, 47, 63, 79, 95] * 4])
+def test_the_ends_of_coarse_numbers_are_not_told_either(pays: list[int]) -> None:
+    frame = pl.DataFrame({"age": range(len(pays)), "pay": pays})
+    release = dc.publish(microdata(frame, ["age"], ["pay"]), dc.Perturbation(dc.Proximity(1, 2)))
+    low, high = map(int, release.recodings["pay"].domain)
+    assert low < min(pays) and high > max(pays)
+
+
+def test_numbers_at_the_end_of_their_range_can_be_read_back() -> None:
+    pays = [min(int(x), 2**62 - 1) for x in np.linspace(0, 2**62 - 1, 40)]
+    pays[1] += 1
+    data = microdata(pl.DataFrame({"age": range(40), "pay": pays}), ["age"], ["pay"])
+    method = dc.Perturbation(dc.Proximity(2**62 // 60, 4), check="paper")
+    assert dc.audit(dc.publish(data, method, seed=1), data).findings == []
+
+
+def test_too_many_numbers_to_draw_from_are_named_as_the_reason() -> None:
+    pays = np.random.default_rng(0).integers(0, 10**9, 500).tolist()
+    data = microdata(pl.DataFrame({"age": range(500), "pay": pays}), ["age"], ["pay"])
+    with pytest.raises(dc.errors.PromiseError, match="numbers to draw from, only a retention") as e:
+        dc.publish(data, dc.Perturbation(dc.Proximity(10, 4)))
+    assert "Round the numbers" in str(e.value)

@@ -116,3 +116,48 @@ def test_what_does_not_fit_the_table_names_its_column(
 def test_the_json_schema_knows_every_principle() -> None:
     schema = str(plan_model().model_json_schema())
     assert all(repr(title) in schema for title in REGISTRY)
+
+
+PERTURBED = """
+[source]
+file = "t.csv"
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+[columns.pay]
+role = "sensitive"
+type = "integer"
+[method]
+name = "perturbation"
+within = [0, 100]
+[[method.principles]]
+name = "proximity"
+epsilon = [0, 1]
+m = 3
+"""
+
+
+def test_two_numbers_are_written_as_a_list(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PERTURBED)
+    method = dc.Plan.read(tmp_path / "plan.toml").method
+    assert method == dc.Perturbation(dc.Proximity((0, 1), 3), within=(0, 100))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[0, 100]", "5", "method.within: give two numbers in a list"),
+        ("[0, 100]", "[1, 2, 3]", "method.within: give two numbers in a list"),
+        ("[0, 100]", '["a", 1]', "within = a: give a number"),
+        ("[0, 1]", "{ a = 1 }", "epsilon: give one number, or two in a list"),
+        ("[0, 1]", "[1, [2]]", "epsilon: give one number, or two in a list"),
+    ],
+)
+def test_what_is_wrong_with_them_is_said_in_one_sentence(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    (tmp_path / "plan.toml").write_text(PERTURBED.replace(old, new))
+    with pytest.raises(dc.DiscreetError) as caught:
+        dc.Plan.read(tmp_path / "plan.toml")
+    assert message in str(caught.value)
+    assert str(caught.value).count("\n") <= 3

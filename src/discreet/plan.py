@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache, reduce
 from operator import and_
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WrapValidator,
+    create_model,
+)
+from pydantic_core import PydanticCustomError
 
 from discreet.errors import DiscreetError, PlanError, list_problems
 from discreet.methods import REGISTRY as METHODS
@@ -100,15 +109,35 @@ def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseMo
         if f.name in skip:
             continue
         hint = hints[f.name]
-        if Fraction in getattr(hint, "__args__", ()):
-            pair = "epsilon" if f.name == "epsilon" else None
-            hint = int | float | str | list[int | float | str] if pair else int | float | str
+        args = getattr(hint, "__args__", ())
+        pairs = [arg for arg in args if get_origin(arg) is tuple]
+        if Fraction in args:
+            hint = int | float | str
+        if pairs:
+            hint = _write_pair(single=Fraction in args, optional=type(None) in args)
         parts[f.name] = (hint, ... if f.default is MISSING else f.default)
     doc = (kind.__doc__ or "").split("\n")[0]
     made: type[BaseModel] = create_model(
         kind.__name__, __config__=ConfigDict(extra="forbid", strict=True), __doc__=doc, **parts
     )
     return made
+
+
+def _write_pair(*, single: bool, optional: bool) -> Any:
+    """How two numbers are written, or one for both; what is wrong is said in one sentence."""
+    number = int | float | str
+    hint: Any = Annotated[list[number], Field(min_length=2, max_length=2)]  # type: ignore[valid-type]
+    hint = number | hint if single else hint
+    hint = hint | None if optional else hint
+    wanted = "give one number, or two in a list" if single else "give two numbers in a list"
+
+    def check(value: Any, handler: Callable[[Any], Any]) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise PydanticCustomError("pair", wanted) from error  # type: ignore[arg-type]
+
+    return Annotated[hint, WrapValidator(check)]
 
 
 @cache

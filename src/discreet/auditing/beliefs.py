@@ -126,46 +126,72 @@ class Beliefs:
 class Spiked(Beliefs):
     """What follows from a perturbed number, to somebody who knows how many people have which.
 
-    The person has number x with weight ``(1-p) c(x) / size``, and the one shown with ``p c`` more.
-    All weights are whole here: multiplied by p's denominator and by the size.
+    Seeing y, a number x has weight ``(1-p) c(x) / size``, and y itself ``p c(y)`` more. All weights
+    are whole here: multiplied by p's denominator and by the size. Of the records that may be a
+    person's, the most telling counts. A number y near the truth tells the more the more people
+    have it; one that is not, the fewer.
     """
 
     def __init__(self, found: Candidates, data: Microdata, name: str) -> None:
         super().__init__(found, data, name)
         classes = found.classes
         assert isinstance(classes, Perturbed)
-        drawn, domain = classes.replacement, data.domains[name]
-        self.counts = np.bincount(data.codes[name], minlength=domain.size)
-        self.people, groups = found.list_options(found.of)
-        self.own = data.codes[name][self.people].astype(np.int64)
-        # the number shown as a code of the microdata; -1 if nobody has it
-        self.shown = domain.find(classes.domain.texts)[groups]
-        there = np.where(self.shown >= 0, self.counts[self.shown], 0)
+        drawn, self.domain = classes.replacement, data.domains[name]
+        self.counts = np.bincount(data.codes[name], minlength=self.domain.size)
         a, b = drawn.retention.numerator, drawn.retention.denominator
-        small = max(b * data.n, a * drawn.size * int(self.counts.max())) < 2**61
-        kind = np.int64 if small else object
-        self.base = b - a
-        self.spike = there.astype(kind) * (a * drawn.size)
-        self.total = self.spike + self.base * data.n
+        self.base, self.spike = b - a, a * drawn.size
+        # the numbers each set shows, as codes of the microdata; -1 if nobody has it
+        self.sets, groups = found.list_options(np.arange(len(found.sets)))
+        self.shown = self.domain.find(classes.domain.texts)[groups]
+        order = np.lexsort((self.shown, self.sets))
+        self.sets, self.shown = self.sets[order], self.shown[order]
+        self.held = np.where(self.shown >= 0, self.counts[self.shown], 0)
+        self.ends = np.searchsorted(self.sets, np.arange(len(found.sets) + 1))
+        # people of one set with one number are one case; who is in no set has none
+        size, seen = self.domain.size, found.of >= 0
+        cases, case_of = np.unique(
+            found.of[seen] * size + data.codes[name][seen], return_inverse=True
+        )
+        self.case_of = np.full(data.n, -1)
+        self.case_of[seen] = case_of
+        self.case_set, self.case_code = cases // size, cases % size
 
-    def _spread(self, weights: np.ndarray) -> Floats:
-        """Give everyone the largest share over the records that may be theirs."""
-        found = np.zeros(self.n)
-        np.maximum.at(found, self.people, (weights / self.total).astype(float))
+    def _between(self, first: Ints, beyond: Ints) -> Ints:
+        """Of each case, how many people have the commonest number shown within these codes."""
+        from discreet.kernels.near import largest_between
+
+        keys = self.sets * (self.domain.size + 1) + self.shown + 1
+        starts = self.case_set * (self.domain.size + 1) + 1
+        low, high = np.searchsorted(keys, starts + first), np.searchsorted(keys, starts + beyond)
+        found: Ints = largest_between(self.held, low, high)
         return found
 
-    def _likeliest(self) -> np.ndarray:
-        there = np.where(self.shown >= 0, self.counts[self.shown], 0)
-        most = int(self.counts.max()) * self.base
-        return np.asarray(np.maximum(there * self.base + self.spike, most))
+    def _rarest(self) -> Ints:
+        """Of each case, how many people have the rarest number shown to its set."""
+        rarest = np.minimum.reduceat(self.held, self.ends[:-1])
+        return np.asarray(rarest[self.case_set])
 
-    def _near(self, principle: Proximity) -> np.ndarray:
-        domain = self.data.domains[self.name]
-        first, beyond = principle.reach(domain)
+    def _weigh(self, inside: Ints, hits: Ints) -> tuple[np.ndarray, np.ndarray]:
+        """Give the larger of two shares: with a number shown among ``inside``, or without."""
+        there, rare = np.maximum(hits, 0), self._rarest()
+        n, base, spike = self.n, self.base, self.spike
+        if (base + spike) * n >= 2**31:  # products of two must fit 64 bits
+            inside, there, rare = (part.astype(object) for part in (inside, there, rare))
+        with_it = inside * base + there * spike, there * spike + base * n
+        without = inside * base, rare * spike + base * n
+        return _larger((np.where(hits >= 0, with_it[0], 0), with_it[1]), without)
+
+    def _near(self, principle: Proximity) -> tuple[np.ndarray, np.ndarray]:
+        first, beyond = principle.reach(self.domain)
         running = np.concatenate([[0], np.cumsum(self.counts)])
-        inside = (running[beyond] - running[first])[self.own] * self.base
-        hit = (first[self.own] <= self.shown) & (self.shown < beyond[self.own])
-        return np.asarray(inside + np.where(hit, self.spike, 0))
+        inside = (running[beyond] - running[first])[self.case_code]
+        return self._weigh(inside, self._between(first[self.case_code], beyond[self.case_code]))
+
+    def _spread(self, shares: tuple[np.ndarray, np.ndarray]) -> Floats:
+        """Give everyone their case's share; 0 to those without."""
+        parts, wholes = shares
+        per_case = np.append((parts / wholes).astype(float), 0.0)
+        return np.asarray(per_case[self.case_of])
 
     def fails(self, part: Principle) -> Bools:
         """Say for whom (ε,m) fails; nothing else can be asked of perturbed numbers."""
@@ -174,10 +200,18 @@ class Spiked(Beliefs):
                 f"{part} cannot be judged of a perturbed release.",
                 hint="Ask for proximity, or for k-anonymity.",
             )
-        failing = np.zeros(self.n, dtype=bool)
-        broken = (self._near(part) * part.m > self.total).astype(bool)
-        failing[self.people[broken]] = True
-        return failing
+        near, total = self._near(part)
+        broken = near.astype(object) * part.m > total.astype(object)
+        return np.asarray(np.append(broken.astype(bool), False)[self.case_of])
+
+    def _likeliest(self) -> tuple[np.ndarray, np.ndarray]:
+        """Either the commonest number of all, or the commonest that is shown."""
+        nothing = np.zeros_like(self.case_code)
+        shown = self._between(nothing, nothing + self.domain.size)
+        most = np.full_like(shown, int(self.counts.max()))
+        common = self._weigh(most, np.full_like(shown, -1))
+        seen = self._weigh(np.maximum(shown, 0), shown)
+        return _larger(seen, common)
 
     def largest(self) -> Floats:
         """Give everyone's largest belief in any value."""
@@ -185,18 +219,26 @@ class Spiked(Beliefs):
 
     def worst(self) -> Fraction:
         """Give the largest of these exactly."""
-        return find_largest(self._likeliest(), self.total)
+        return find_largest(*self._likeliest())
 
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
-        own = self.counts[self.own] * self.base
-        return self._spread(own + np.where(self.own == self.shown, self.spike, 0))
+        own = self.counts[self.case_code]
+        return self._spread(self._weigh(own, self._between(self.case_code, self.case_code + 1)))
 
     def breach(self, principle: Proximity) -> Breach:
         """Give everyone's risk of proximity breach, exact where it is largest."""
-        near = self._near(principle)
-        worst = find_largest(near, self.total)
-        return Breach(self._spread(near), worst, worst)
+        shares = self._near(principle)
+        worst = find_largest(*shares)
+        return Breach(self._spread(shares), worst, worst)
+
+
+def _larger(
+    one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give the larger of every two fractions."""
+    better = (one[0] * other[1] >= other[0] * one[1]).astype(bool)
+    return np.where(better, one[0], other[0]), np.where(better, one[1], other[1])
 
 
 def find_largest(parts: np.ndarray, wholes: np.ndarray) -> Fraction:

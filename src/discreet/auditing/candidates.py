@@ -34,6 +34,8 @@ class Candidates:
     classes: Classes
     first: NDArray[np.int64] | None = None
     """Where records are exact, per candidate set the first row of the table that shows it."""
+    per_group: NDArray[np.int64] | None = None
+    """Where records are exact, how many each set has in each of its groups, set after set."""
 
     @property
     def release(self) -> Release:
@@ -72,13 +74,23 @@ class Candidates:
 
     def list_options(self, of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List some candidate sets (-1 is none), group by group: place in the list, and group."""
-        sizes, groups = self._listed
+        return self._list(of, self._listed[1])
+
+    def _list(
+        self, of: NDArray[np.int64], per_group: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        sizes = self._listed[0]
         seen = np.flatnonzero(of >= 0)
         lengths = sizes[of[seen]]
         # where each set starts, plus a running count
         starts = np.repeat((np.cumsum(sizes) - sizes)[of[seen]], lengths)
         running = np.arange(len(starts)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return np.repeat(seen, lengths), groups[starts + running]
+        return np.repeat(seen, lengths), per_group[starts + running]
+
+    def list_records(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give the records of some candidate sets in each of their groups, as these are listed."""
+        assert self.per_group is not None
+        return self._list(of, self.per_group)[1]
 
     def admits_each(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Per candidate set whether every one of its groups is good."""
@@ -144,6 +156,7 @@ def _find_exact(release: Release, data: Microdata, classes: Classes) -> Candidat
         found[shown_somewhere],
         classes,
         first[shown_somewhere],
+        counts[np.isin(pairs[:, 0], shown_somewhere)],
     )
 
 

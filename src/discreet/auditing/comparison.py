@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.auditing.candidates import Candidates
+from discreet.auditing.candidates import Candidates, look_up
 from discreet.domain import reduce_column
+from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.schema import Role
 from discreet.verify.angelized import Boxes
@@ -63,18 +66,26 @@ def _compare_records(found: Candidates, data: Microdata) -> list[str]:
     return list(dict.fromkeys(findings))
 
 
-def _count_misplaced(found: Candidates, data: Microdata, names: list[str]) -> int:
-    """Count the people who find no record however records are given out."""
-    from discreet.kernels.flow import place
-
+def _number_jointly(
+    found: Candidates, data: Microdata, names: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the combinations of some columns: everyone's own, and what every record shows."""
     own, shown = np.zeros(data.n, dtype=np.int64), np.zeros(len(found.classes.labels), np.int64)
     for name in names:
         column = reduce_column(found.classes.table[name], found.release.schema[name])
         codes, domain = column.encode(None)
         both = np.concatenate([data.codes_in(name, domain), codes]) + 1
         both = np.concatenate([own, shown]) * (domain.size + 1) + both
-        number = np.unique(both, return_inverse=True)[1]
+        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
         own, shown = number[: data.n], number[data.n :]
+    return own, shown
+
+
+def _count_misplaced(found: Candidates, data: Microdata, names: list[str]) -> int:
+    """Count the people who find no record however records are given out."""
+    from discreet.kernels.flow import place
+
+    own, shown = _number_jointly(found, data, names)
     size = int(max(own.max(), shown.max())) + 1
     keys, room = np.unique(found.classes.labels * size + shown, return_counts=True)
     people, entries = [], []
@@ -91,10 +102,14 @@ def _count_misplaced(found: Candidates, data: Microdata, names: list[str]) -> in
 
 def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
     """Hold the published people and values, as two multisets, against those of the microdata."""
-    findings = []
-    people = np.bincount(found.of[found.of >= 0], minlength=len(found.sets))
-    if int(found.records.sum()) != found.classes.table.height or (people != found.records).any():
-        findings.append("the published quasi-identifiers are not those of the people")
+    findings: list[str] = []
+    schema = found.release.schema
+    exact = [n for n in schema.names if n not in schema.sensitive]
+    for names in (schema.quasi_identifiers, exact):
+        own, shown = _number_jointly(found, data, names)
+        if not findings and not np.array_equal(np.sort(own), np.sort(shown)):
+            what = "quasi-identifiers are" if names is not exact else "columns, taken together, are"
+            findings.append(f"the published {what} not those of the people")
     if isinstance(found.classes, Perturbed):
         return [*findings, *_compare_retention(found, data, found.classes)]
     for name in found.release.schema.sensitive:
@@ -108,31 +123,40 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
 
 
 def _compare_retention(found: Candidates, data: Microdata, classes: Perturbed) -> list[str]:
-    """Whoever has a record of their own shows their number about as often as was said."""
+    """People show their own number, or that of somebody who looks the same, as often as was said.
+
+    Every record counts the people who look like it and have the number it shows.
+    """
     (name,) = found.release.schema.sensitive
-    alone = (found.of >= 0) & (found.records[found.of] == 1)
-    own = data.codes_in(name, classes.domain)[alone]
-    drawn = classes.replacement
-    if not drawn.count(data.domains[name].numbers, data.domains[name].numbers).all():
+    drawn, numbers = classes.replacement, data.domains[name].numbers
+    if not drawn.count(numbers, numbers).all():
         return [f"some people's {name} is outside of what numbers were drawn from"]
-    hits = int((classes.labels[found.shown_to(alone)] == own).sum())
-    chance = float(drawn.retention + (1 - drawn.retention) / drawn.size)
-    expected = chance * len(own)
-    if abs(hits - expected) > 6 * np.sqrt(expected * (1 - chance)) + 1:
-        said = f"{hits} of {len(own)} people who can be told apart show their own {name}"
-        return [f"{said}; with the retention it states about {expected:.0f} would"]
+    own, of = _number_jointly(found, data, found.release.schema.quasi_identifiers)
+    values = data.domains[name].find(classes.domain.texts)[classes.labels]
+    size = data.domains[name].size
+    cells, counts = np.unique(own * size + data.codes[name], return_counts=True)
+    at = np.minimum(np.searchsorted(cells, of * size + values), len(cells) - 1)
+    there = (cells[at] == of * size + values) & (values >= 0)
+    hits = int(counts[at][there].sum())
+    p, people = float(drawn.retention), np.bincount(own)
+    squares = np.bincount(cells // size, weights=counts.astype(float) ** 2, minlength=len(people))
+    alike = counts[np.searchsorted(cells, own * size + data.codes[name])]
+    mean = p * alike + (1 - p) * people[own] / drawn.size
+    square = p * alike.astype(float) ** 2 + (1 - p) * squares[own] / drawn.size
+    expected, spread = float(mean.sum()), float(np.sqrt((square - mean**2).sum()))
+    if abs(hits - expected) > 6 * spread + 1:
+        said = f"records show the {name} of somebody who looks the same {hits} times"
+        return [f"{said}; with the retention it states about {expected:.0f} would be expected"]
     return []
 
 
 def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> list[str]:
-    """Whoever can be in one group only must find their value there; and not in their own row."""
-    bags = found.classes.bags(name)
+    """Everyone must find their value in a group that may be theirs; and not in their own row."""
+    _, bags = found.classes.draws(name)
     size = bags.domain.size
     alone = (found.of >= 0) & ~found.several
-    keys, theirs = np.unique(found.group_of[alone] * size + own[alone], return_counts=True)
     there = bags.owners * size + bags.codes
-    at = np.minimum(np.searchsorted(there, keys), len(there) - 1)
-    if ((there[at] != keys) | (bags.weights[at] < theirs)).any():
+    if _lack_room(found, bags, own):
         return [f"values of {name} are in groups to which the people who have them do not belong"]
     repeats = found.classes.repeats
     if repeats is None:
@@ -149,6 +173,27 @@ def _compare_groups(found: Candidates, name: str, own: NDArray[np.int64]) -> lis
         found_here = f"{hits} people stand beside their own {name}"
         return [f"{found_here}; chance would give at most {expected:.0f}"]
     return []
+
+
+def _lack_room(found: Candidates, bags: Groups, own: NDArray[np.int64]) -> bool:
+    """Whether more people who look the same have a value than their records' groups can give.
+
+    A group gives no more of a value than it has, nor than it has records of people who look so.
+    """
+    size, seen = bags.domain.size, found.of >= 0
+    cases, theirs = np.unique(found.of[seen] * size + own[seen], return_counts=True)
+    case, groups = found.list_options(cases // size)
+    entries = look_up(bags, groups, (cases % size)[case])
+    here = np.zeros(len(cases), dtype=np.int64)
+    there = np.where(entries >= 0, bags.weights[entries], 0)
+    np.add.at(here, case, np.minimum(there, found.list_records(cases // size)))
+    if (here < theirs).any():
+        return True
+    # whoever can be in one group only uses up what it has
+    alone = seen & ~found.several
+    keys, theirs = np.unique(found.group_of[alone] * size + own[alone], return_counts=True)
+    at = look_up(bags, keys // size, keys % size)
+    return bool(((at < 0) | (bags.weights[at] < theirs)).any())
 
 
 def _compare_kept(found: Candidates, data: Microdata) -> list[str]:

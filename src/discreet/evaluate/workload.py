@@ -193,6 +193,7 @@ def _hold_shown(view: Classes, data: Microdata, sensitive: str, taken: Bools) ->
     lows = numbers[taken.argmax(axis=1)]
     highs = numbers[taken.shape[1] - 1 - taken[:, ::-1].argmax(axis=1)]
     shown = view.domain.numbers[view.labels][:, None]
+    highs = np.where(taken.any(axis=1), highs, lows - 1)  # some take nothing
     share = drawn.count(lows, highs) / drawn.size
     p = float(drawn.retention)
     return np.asarray((((lows <= shown) & (shown <= highs)) - (1 - p) * share) / p)

@@ -8,9 +8,8 @@ from math import ceil, floor
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.domain import Domain
+from discreet.domain import REACH, Domain
 from discreet.errors import PromiseError, SchemaError
 from discreet.groups import Groups
 from discreet.methods.exact import find_number, lay_out
@@ -76,17 +75,18 @@ class Perturbation(Method):
     def __post_init__(self) -> None:
         if not isinstance(self.principle, Proximity) or self.principle.m < 2:
             raise SchemaError(
-                f"Perturbation promises (ε,m) with m of at least 2, not {self.principle}.",
-                hint="Give Proximity(epsilon, m), or use generalization for other principles.",
+                f"Perturbation promises one principle, proximity with m of at least 2, not "
+                f"{self.principle}.",
+                hint="Use generalization for other principles, and for several.",
             )
         if self.check not in get_args(Check):
             raise SchemaError(f"check = {self.check!r}: give one of {', '.join(get_args(Check))}.")
         if self.within is not None:
+            if not isinstance(self.within, list | tuple) or len(self.within) != 2:
+                raise SchemaError(f"within = {self.within}: give two numbers: [low, high].")
             object.__setattr__(self, "within", tuple(self.within))
-            if len(self.within) != 2:
-                raise SchemaError(f"within = {list(self.within)}: give two numbers: [low, high].")
             for end in self.within:
-                require_ratio("within", end, -(10**15))
+                require_ratio("within", end, -(2**62), 2**62)
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Find the retention probability, and keep or replace every number."""
@@ -124,20 +124,26 @@ def find_retention(
     n, m = int(whole.sizes[0]), principle.m
     near = principle.neighbours(whole)
     crowd = int(near.max())
-    if m * crowd < n:
-        bounds = _bound_safely if check == "safe" else _bound_on_average
-        largest = min(bounds(whole, principle, drawn, near.tolist()))
-        kept = Fraction(largest.numerator * 10**DIGITS // largest.denominator, 10**DIGITS)
-        if kept > 0:
-            return min(kept, 1 - Fraction(1, 10**DIGITS))
-    raise PromiseError(
-        f"{principle} cannot be kept by perturbation: {crowd} of {n} people lie in one "
-        f"neighbourhood, and with {drawn.size} numbers to draw from every retention probability "
-        f"above 0 makes it likelier than 1/{m}.",
-        hint=f"Ask for m ≤ {max((n - 1) // crowd, 1)} or a smaller epsilon; "
-        f"a generalization reaches m ≤ {n // int(principle.cover(whole)[0])}.",
-        subject=principle,
-    )
+    reached = f"a generalization reaches m ≤ {n // int(principle.cover(whole)[0])}."
+    if m * crowd >= n:
+        raise PromiseError(
+            f"{principle} cannot be kept by perturbation: {crowd} of {n} people lie in one "
+            f"neighbourhood, so that every retention probability above 0 makes it likelier than "
+            f"1/{m}.",
+            hint=f"Ask for m ≤ {max((n - 1) // crowd, 1)} or a smaller epsilon; {reached}",
+            subject=principle,
+        )
+    bounds = _bound_safely if check == "safe" else _bound_on_average
+    largest = min(bounds(whole, principle, drawn, near.tolist()))
+    kept = Fraction(largest.numerator * 10**DIGITS // largest.denominator, 10**DIGITS)
+    if kept == 0:
+        raise PromiseError(
+            f"{principle} cannot be kept by perturbation: with {drawn.size} numbers to draw from, "
+            f"only a retention probability below {10**-DIGITS:g} would keep it.",
+            hint=f"Round the numbers, or narrow their range; {reached}",
+            subject=principle,
+        )
+    return min(kept, 1 - Fraction(1, 10**DIGITS))
 
 
 def _bound_safely(
@@ -148,8 +154,10 @@ def _bound_safely(
     Seeing y, x's neighbourhood has ``(p f(y) + (1-p) P u) / (p f(y) + (1-p) u)`` if y is in it and
     less if not; u is the chance 1/size of any number. So ``p/(1-p) ≤ (1 - m P) u / ((m-1) f(y))``.
     """
+    from discreet.kernels.near import largest_between
+
     n, m = int(whole.sizes[0]), principle.m
-    fullest = _largest_within(whole.whole, *principle.reach(whole.domain))[whole.codes]
+    fullest = largest_between(whole.whole, *principle.reach(whole.domain))[whole.codes]
     odds = [
         Fraction(n - m * k, (m - 1) * drawn.size * most)
         for k, most in zip(near, fullest.tolist(), strict=True)
@@ -168,24 +176,6 @@ def _bound_on_average(
         steep = m * k * (size - g) - k * size + g * n
         bounds.append(Fraction(g * (n - m * k), steep) if steep > 0 else Fraction(1))
     return bounds
-
-
-def _largest_within(
-    counts: NDArray[np.int64], first: NDArray[np.int64], beyond: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Give the largest count from ``first`` on and before ``beyond``.
-
-    Two stretches of a power of two cover each; ``table`` has the largest of every such stretch.
-    """
-    logs = np.frexp(beyond - first)[1] - 1
-    largest, table = np.zeros(len(first), dtype=np.int64), counts
-    for log in range(int(logs.max()) + 1):
-        if log:
-            half = 1 << (log - 1)
-            table = np.maximum(table[:-half], table[half:])
-        here = logs == log
-        largest[here] = np.maximum(table[first[here]], table[beyond[here] - (1 << log)])
-    return largest
 
 
 def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> Replacement:
@@ -208,12 +198,12 @@ def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> Replac
                 hint="Give bounds that hold all of it.",
             )
         low, high = ceil(ends[0]), floor(ends[1])
-    return Replacement(
-        lowest - (lowest - low) // step * step,
-        highest + (high - highest) // step * step,
-        step,
-        Fraction(0),
-    )
+    least, most = REACH[domain.attribute.type]
+    below, above = ((lowest - max(low, least)) // step, (min(high, most) - highest) // step)
+    if within is None:  # nor does a number one step beyond it
+        below += below == 0 and low < lowest and lowest - step >= least
+        above += above == 0 and high > highest and highest + step <= most
+    return Replacement(lowest - below * step, highest + above * step, step, Fraction(0))
 
 
 def _perturb(data: Microdata, name: str, drawn: Replacement, rng: np.random.Generator) -> Microdata:
