@@ -158,7 +158,7 @@ class Spiked(Beliefs):
 
     def _between(self, first: Ints, beyond: Ints) -> Ints:
         """Of each case, how many people have the commonest number shown within these codes."""
-        from discreet.kernels.near import largest_between
+        from discreet.kernels.match import largest_between
 
         keys = self.sets * (self.domain.size + 1) + self.shown + 1
         starts = self.case_set * (self.domain.size + 1) + 1

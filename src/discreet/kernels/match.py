@@ -126,3 +126,29 @@ def match(points, low, high, absent, missing, flags, places, which):
             )  # fmt: skip
             top += 1
     return pairs[:found]
+
+
+@compiled
+def largest_between(values, first, beyond):
+    """Give the largest value from each ``first`` on and before its ``beyond``; -1 of none.
+
+    Two stretches of a power of two cover each query; ``table`` has the largest of every stretch.
+    """
+    n, levels = values.shape[0], 1
+    while (1 << levels) <= n:
+        levels += 1
+    table = np.empty((levels, n), np.int64)
+    table[0] = values
+    for level in range(1, levels):
+        half = 1 << (level - 1)
+        for i in range(n - (1 << level) + 1):
+            table[level, i] = max(table[level - 1, i], table[level - 1, i + half])
+    largest = np.full(first.shape[0], -1, np.int64)
+    for q in range(first.shape[0]):
+        length, level = beyond[q] - first[q], 0
+        if length <= 0:
+            continue
+        while (2 << level) <= length:
+            level += 1
+        largest[q] = max(table[level, first[q]], table[level, beyond[q] - (1 << level)])
+    return largest

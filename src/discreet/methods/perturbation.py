@@ -8,6 +8,7 @@ from math import ceil, floor
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.domain import REACH, Domain
 from discreet.errors import PromiseError, SchemaError
@@ -154,10 +155,8 @@ def _bound_safely(
     Seeing y, x's neighbourhood has ``(p f(y) + (1-p) P u) / (p f(y) + (1-p) u)`` if y is in it and
     less if not; u is the chance 1/size of any number. So ``p/(1-p) ≤ (1 - m P) u / ((m-1) f(y))``.
     """
-    from discreet.kernels.near import largest_between
-
     n, m = int(whole.sizes[0]), principle.m
-    fullest = largest_between(whole.whole, *principle.reach(whole.domain))[whole.codes]
+    fullest = _largest_within(whole.whole, *principle.reach(whole.domain))[whole.codes]
     odds = [
         Fraction(n - m * k, (m - 1) * drawn.size * most)
         for k, most in zip(near, fullest.tolist(), strict=True)
@@ -176,6 +175,24 @@ def _bound_on_average(
         steep = m * k * (size - g) - k * size + g * n
         bounds.append(Fraction(g * (n - m * k), steep) if steep > 0 else Fraction(1))
     return bounds
+
+
+def _largest_within(
+    counts: NDArray[np.int64], first: NDArray[np.int64], beyond: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Give the largest count from ``first`` on and before ``beyond``.
+
+    Two stretches of a power of two cover each; ``table`` has the largest of every such stretch.
+    """
+    logs = np.frexp(beyond - first)[1] - 1
+    largest, table = np.zeros(len(first), dtype=np.int64), counts
+    for log in range(int(logs.max()) + 1):
+        if log:
+            half = 1 << (log - 1)
+            table = np.maximum(table[:-half], table[half:])
+        here = logs == log
+        largest[here] = np.maximum(table[first[here]], table[beyond[here] - (1 << log)])
+    return largest
 
 
 def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> Replacement:
