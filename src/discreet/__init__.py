@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.methods import Permutation as Permutation
     from discreet.methods import Perturbation as Perturbation
     from discreet.methods import RankSwapping as RankSwapping
+    from discreet.methods import Slicing as Slicing
     from discreet.methods import publish as publish
     from discreet.microdata import Microdata as Microdata
     from discreet.microdata import read as read
@@ -68,6 +69,7 @@ _ROOMS = {
         "Permutation",
         "Perturbation",
         "RankSwapping",
+        "Slicing",
         "publish",
     ),
     "microdata": ("Microdata", "read"),

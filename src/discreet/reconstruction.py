@@ -14,6 +14,7 @@ import polars as pl
 from discreet.errors import QueryError, name_closest
 from discreet.release import Release, Transformation
 from discreet.sql.cells import MOST_CELLS, list_cells
+from discreet.verify.sliced import read_columns
 
 PROBABILITY = "probability"
 OWNER, COUNT, LABEL, VALUE = "#owner", "#count", "#label", "#value"
@@ -67,6 +68,8 @@ def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
         raise QueryError(f"n = {n!r}: give the number of records to draw.")
     rng = np.random.default_rng(seed)
+    if release.method == "slicing":
+        return _relink(release, n, rng)
     title, shown = max(release.shown.items(), key=lambda item: len(item[1]))
     _, owner = _find_table(release, shown)
     table = release.tables[title].rename(owner)
@@ -76,6 +79,18 @@ def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
         held = _hold(release, name, title).sort(OWNER, name)
         columns.append(_draw_values(held, name, drawn[OWNER], rng))
     return pl.DataFrame(columns)
+
+
+def _relink(release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
+    """Draw rows of a sliced table, and for every column a row of the same bucket."""
+    table = release.tables["sliced"].sort("bucket", maintain_order=True)
+    _, first, sizes = np.unique(table["bucket"].to_numpy(), return_index=True, return_counts=True)
+    bucket = rng.choice(len(sizes), n, p=sizes / sizes.sum())
+    columns = [
+        table.select(column)[first[bucket] + rng.integers(0, sizes[bucket])]
+        for column in map(list, read_columns(release))
+    ]
+    return pl.concat(columns, how="horizontal").select(release.schema.names)
 
 
 def _check_names(release: Release, names: Sequence[str]) -> list[str]:

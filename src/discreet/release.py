@@ -39,6 +39,8 @@ class Transformation(StrEnum):
     """Kept with some probability, else any number of the domain."""
     PERMUTED = "permuted"
     """Exact values, shuffled among the people of each group."""
+    SLICED = "sliced"
+    """Exact values, shuffled together with the rest of their column within each bucket."""
     SWAPPED = "swapped"
     """Exact values, exchanged between people of near rank."""
     SET = "set"

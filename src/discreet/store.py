@@ -266,6 +266,7 @@ def _explain_recoding(name: str, transformation: Transformation) -> str:
     return {
         Transformation.BATCHED: "counted in batches; each record refers to one",
         Transformation.EXACT: "exactly",
+        Transformation.SLICED: "exactly, but shuffled with its column within each bucket",
         Transformation.SWAPPED: "exactly, but exchanged between people of near rank",
         Transformation.PERTURBED: "a person's own with some probability, else any of the domain",
         Transformation.PERMUTED: "exactly, but shuffled among the people of each group",

@@ -80,6 +80,8 @@ ANGELIZATIONS = [
 METHODS = [
     *GENERALIZATIONS, *DEALT, *PERMUTATIONS, *ANGELIZATIONS, dc.RankSwapping(dc.KE(2, 2)),
     dc.Perturbation(dc.Proximity(1, 2)), dc.Perturbation(dc.Proximity(0, 3), within=(-5, 20)),
+    dc.Slicing(dc.FrequencyDiversity(2), columns=3), dc.Slicing(dc.EntropyDiversity(1.5), alpha=2),
+    dc.Slicing(dc.KAnonymity(3), columns=2, buckets=4), dc.Slicing(dc.Proximity(1, 2, on="pay")),
 ]  # fmt: skip
 
 
@@ -194,7 +196,7 @@ def test_the_order_of_the_input_rows_leaves_no_trace_in_the_bytes(
 
 
 @pytest.mark.parametrize(
-    "method", [METHODS[0], PERMUTATIONS[0], *ANGELIZATIONS[:3], *METHODS[-3:]], ids=name_of
+    "method", [METHODS[0], PERMUTATIONS[0], *ANGELIZATIONS[:3], *METHODS[-6:]], ids=name_of
 )
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 @quick

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet.auditing.candidates import Candidates
 from discreet.groups import Groups
 from discreet.microdata import Microdata
+from discreet.verify.sliced import Slices
 
 ROUNDS = 10
 MOST_ENTRIES = 50_000_000
@@ -93,6 +94,8 @@ def _learn(found: Candidates, data: Microdata, name: str) -> float | None:
     every bag keeps its counts. ``None`` where there are too many possibilities to try.
     """
     classes = found.classes
+    if isinstance(classes, Slices):  # its rows are nobody's records
+        return None
     group, bags = classes.draws(name)
     lengths = bags.distinct[group]
     if int(lengths.sum()) > MOST_ENTRIES:

@@ -79,7 +79,7 @@ class Beliefs:
         Where records are exact and several groups may be a person's, the most telling counts.
         """
         truth = np.zeros(self.n)
-        if self.found.classes.boxes is not None:
+        if self.found.pools:
             bags = self._pooled
             entries = look_up(bags, self.found.of, self.data.codes_in(self.name, bags.domain))
             people, entries = np.flatnonzero(entries >= 0), entries[entries >= 0]
@@ -115,7 +115,7 @@ class Beliefs:
         risks = np.zeros(int(case_of.max()) + 1)
         np.maximum.at(risks, cases, near / sizes)
         worst = mixed = find_largest(near, sizes)
-        if self.found.classes.boxes is not None and self.found.several.any():
+        if self.found.pools and self.found.several.any():
             bags = self._pooled
             entries = look_up(bags, self.found.of, self.data.codes_in(self.name, bags.domain))
             near = principle.neighbours(bags)[entries[entries >= 0]]

@@ -14,12 +14,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from discreet.auditing.matching import match_buckets
 from discreet.domain import reduce_column
 from discreet.extents import read_extents
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.release import Release
 from discreet.verify import Classes
+from discreet.verify.sliced import Slices
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,8 @@ class Candidates:
     """Where records are exact, per candidate set the first row of the table that shows it."""
     per_group: NDArray[np.int64] | None = None
     """Where records are exact, how many each set has in each of its groups, set after set."""
+    times: NDArray[np.int64] | None = None
+    """Where groups are not equally likely, how likely each of a set is, set after set."""
 
     @property
     def release(self) -> Release:
@@ -56,15 +60,21 @@ class Candidates:
         """
         return {name: self._believe(name) for name in self.release.schema.sensitive}
 
+    @property
+    def pools(self) -> bool:
+        """Whether the groups that may be a person's are believed together."""
+        return self.classes.boxes is not None or self.times is not None
+
     def _believe(self, name: str) -> Groups:
         bags, sets = self.classes.bags(name), self.sets
-        if self.classes.boxes is None:
+        if not self.pools:
             shares = bags.largest / bags.sizes
             sets = [(max(groups, key=shares.__getitem__),) for groups in self.sets]
         owner, group = np.arange(len(sets)), np.array([groups[0] for groups in sets])
-        if self.classes.boxes is not None:
+        if self.pools:
             owner, group = self.list_options(owner)
-        return bags.pour(group, owner, np.ones_like(group), len(sets))
+        times = np.ones_like(group) if self.times is None else self.times
+        return bags.pour(group, owner, times, len(sets))
 
     @cached_property
     def _listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -121,6 +131,8 @@ def look_up(bags: Groups, place: NDArray[np.int64], own: NDArray[np.int64]) -> N
 def find_candidates(classes: Classes, data: Microdata) -> Candidates:
     """Match every person of the microdata with the groups that one table shows."""
     release = classes.release
+    if isinstance(classes, Slices):
+        return _find_sliced(classes, data)
     if classes.boxes is None:
         return _find_exact(release, data, classes)
     people, person_of = _distinct_people(data, release.schema.quasi_identifiers)
@@ -128,6 +140,21 @@ def find_candidates(classes: Classes, data: Microdata) -> Candidates:
     sets, set_of = _gather_sets(pairs, len(people))
     records = np.array([int(classes.sizes[list(groups)].sum()) for groups in sets], dtype=np.int64)
     return Candidates(set_of[person_of], sets, records, classes)
+
+
+def _find_sliced(classes: Slices, data: Microdata) -> Candidates:
+    """Match people with the parts of buckets that may hold them; each looks for themselves."""
+    person, found = match_buckets(classes, data)
+    pairs = found.select("person", "group").to_numpy()
+    numbers, starts = np.unique(pairs[:, 0], return_index=True)
+    sets = (
+        [tuple(part.tolist()) for part in np.split(pairs[:, 1], starts[1:])] if len(pairs) else []
+    )
+    place = np.full(int(person.max()) + 1, -1, dtype=np.int64)
+    place[numbers] = np.arange(len(numbers))
+    sizes = classes.bucket_sizes[classes.bucket_of[pairs[:, 1]]]
+    records = np.add.reduceat(sizes, starts) if len(pairs) else np.zeros(0, dtype=np.int64)
+    return Candidates(place[person], sets, records, classes, times=found["times"].to_numpy())
 
 
 def _find_exact(release: Release, data: Microdata, classes: Classes) -> Candidates:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.auditing.candidates import Candidates, look_up
+from discreet.auditing.matching import number_jointly
 from discreet.domain import reduce_column
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.schema import Role
 from discreet.verify.angelized import Boxes
 from discreet.verify.perturbed import Perturbed
+from discreet.verify.sliced import Slices
 
 LARGE = 60
 """In boxes of more people it is not tried to place everybody at once."""
@@ -25,7 +25,7 @@ def compare(found: Candidates, data: Microdata) -> list[str]:
     """Find where the release is not what it says it made of this very table."""
     exact = found.classes.boxes is None
     findings = _compare_exact(found, data) if exact else _compare_boxes(found, data)
-    return [*findings, *_compare_kept(found, data)]
+    return list(dict.fromkeys([*findings, *_compare_kept(found, data)]))
 
 
 def _compare_boxes(found: Candidates, data: Microdata) -> list[str]:
@@ -66,26 +66,11 @@ def _compare_records(found: Candidates, data: Microdata) -> list[str]:
     return list(dict.fromkeys(findings))
 
 
-def _number_jointly(
-    found: Candidates, data: Microdata, names: Sequence[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the combinations of some columns: everyone's own, and what every record shows."""
-    own, shown = np.zeros(data.n, dtype=np.int64), np.zeros(len(found.classes.labels), np.int64)
-    for name in names:
-        column = reduce_column(found.classes.table[name], found.release.schema[name])
-        codes, domain = column.encode(None)
-        both = np.concatenate([data.codes_in(name, domain), codes]) + 1
-        both = np.concatenate([own, shown]) * (domain.size + 1) + both
-        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
-        own, shown = number[: data.n], number[data.n :]
-    return own, shown
-
-
 def _count_misplaced(found: Candidates, data: Microdata, names: list[str]) -> int:
     """Count the people who find no record however records are given out."""
     from discreet.kernels.flow import place
 
-    own, shown = _number_jointly(found, data, names)
+    own, shown = number_jointly(found.classes, data, names)
     size = int(max(own.max(), shown.max())) + 1
     keys, room = np.unique(found.classes.labels * size + shown, return_counts=True)
     people, entries = [], []
@@ -102,11 +87,13 @@ def _count_misplaced(found: Candidates, data: Microdata, names: list[str]) -> in
 
 def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
     """Hold the published people and values, as two multisets, against those of the microdata."""
+    if isinstance(found.classes, Slices):
+        return _compare_columns(found.classes, data)
     findings: list[str] = []
     schema = found.release.schema
     exact = [n for n in schema.names if n not in schema.sensitive]
     for names in (schema.quasi_identifiers, exact):
-        own, shown = _number_jointly(found, data, names)
+        own, shown = number_jointly(found.classes, data, names)
         if not findings and not np.array_equal(np.sort(own), np.sort(shown)):
             what = "quasi-identifiers are" if names is not exact else "columns, taken together, are"
             findings.append(f"the published {what} not those of the people")
@@ -122,6 +109,17 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
     return findings
 
 
+def _compare_columns(classes: Slices, data: Microdata) -> list[str]:
+    """Every column by itself must hold what people have."""
+    findings = []
+    for column in classes.columns:
+        own, shown = number_jointly(classes, data, column)
+        if not np.array_equal(np.sort(own), np.sort(shown)):
+            named = ", ".join(column)
+            findings.append(f"the published values of {named} are not those of the people")
+    return findings
+
+
 def _compare_retention(found: Candidates, data: Microdata, classes: Perturbed) -> list[str]:
     """People show their own number, or that of somebody who looks the same, as often as was said.
 
@@ -131,7 +129,7 @@ def _compare_retention(found: Candidates, data: Microdata, classes: Perturbed) -
     drawn, numbers = classes.replacement, data.domains[name].numbers
     if not drawn.count(numbers, numbers).all():
         return [f"some people's {name} is outside of what numbers were drawn from"]
-    own, of = _number_jointly(found, data, found.release.schema.quasi_identifiers)
+    own, of = number_jointly(found.classes, data, found.release.schema.quasi_identifiers)
     values = data.domains[name].find(classes.domain.texts)[classes.labels]
     size = data.domains[name].size
     cells, counts = np.unique(own * size + data.codes[name], return_counts=True)

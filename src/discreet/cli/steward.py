@@ -96,6 +96,66 @@ def tradeoff(
 
 
 @app.command()
+def columns(
+    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")],
+    sensitive: Annotated[str | None, typer.Option(help="The sensitive column, if any.")] = None,
+    attributes: Annotated[
+        str | None, typer.Option(help="Columns to look at, separated by commas; by default all.")
+    ] = None,
+    chart: Annotated[
+        Path | None, typer.Option(help="Also draw a heat map, as an SVG file.")
+    ] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Show which attributes tell about each other, and the columns slicing would make of them."""
+    from discreet.evaluate.correlations import choose_columns, correlate, draw_correlations
+    from discreet.microdata import read
+    from discreet.schema import Role, Schema
+    from discreet.tables import read_table
+
+    refuse_outputs([chart], inputs=[file], overwrite=overwrite)
+    with working(f"Reading {file.name}"):
+        frame = read_table(file)
+        chosen = [name.strip() for name in attributes.split(",")] if attributes else []
+        known = [sensitive] if sensitive else []
+        for name in [*chosen, *known]:
+            if name not in frame.columns:
+                raise SchemaError(
+                    f"{file.name} has no column {name!r}.", hint=name_closest(name, frame.columns)
+                )
+        if not chosen:
+            chosen = [a.name for a in Schema.infer(frame) if a.role is not Role.IDENTIFIER]
+        others = [name for name in chosen if name != sensitive]
+        named = [*others, *([sensitive] if sensitive else [])]
+        schema = Schema.infer(
+            frame.select(named),
+            quasi_identifiers=others,
+            sensitive=[sensitive] if sensitive else [],
+        )
+        found = correlate(read(frame.select(named).drop_nulls(), schema))
+    if chart is not None:
+        draw_correlations(found, chart)
+    made = {
+        c: choose_columns(found, c, sensitive=sensitive, alpha=None)
+        for c in range(2, min(5, len(found.names)) + 1)
+    }
+    if json:
+        print_json({"names": found.names, "phi_squared": found.phi.tolist(), "columns": made})
+        return
+    table = make_table("φ²", *found.names)
+    for name, row in zip(found.names, found.phi, strict=True):
+        table.add_row(
+            name, *("" if name == o else f"{x:.3f}" for o, x in zip(found.names, row, strict=True))
+        )
+    show(table)
+    table = make_table("columns", "attributes that would stay together")
+    for c, parts in made.items():
+        table.add_row(str(c), " | ".join(", ".join(part) for part in parts))
+    show(table)
+
+
+@app.command()
 def publish(
     plan: Annotated[Path, typer.Argument(help="A plan as written by `discreet inspect`.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the release.")] = None,

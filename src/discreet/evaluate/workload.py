@@ -14,12 +14,14 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.domain import reduce_column
 from discreet.errors import SchemaError
 from discreet.extents import read_extents
 from discreet.microdata import Microdata
 from discreet.release import Release
 from discreet.verify import Classes, read_classes
 from discreet.verify.perturbed import Perturbed
+from discreet.verify.sliced import Slices
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -128,6 +130,8 @@ def estimate_counts(release: Release, data: Microdata, workload: Workload) -> Fl
     if not views:
         raise SchemaError("No table of the release shows all attributes of the workload.")
     view = min(views, key=lambda v: len(v.release.schema.quasi_identifiers))
+    if isinstance(view, Slices):
+        return _count_slices(view, data, workload)
     (sensitive,) = release.schema.sensitive
     covered = _cover_codes(view, data, workload) if view.boxes is None else None
     extents = {} if view.boxes is None else read_extents(view.release, data, view.boxes)
@@ -158,12 +162,30 @@ def estimate_counts(release: Release, data: Microdata, workload: Workload) -> Fl
     return np.concatenate(found)
 
 
+def _count_slices(view: Slices, data: Microdata, workload: Workload) -> Floats:
+    """Per bucket of a sliced release the product of the columns' shares, times its size."""
+    codes = {}
+    for name in workload.takes:
+        shown, domain = reduce_column(view.table[name], view.release.schema[name]).encode(None)
+        codes[name] = data.domains[name].find(domain.texts)[shown]
+    sizes, estimates = view.bucket_sizes, np.zeros(workload.count)
+    for question in range(workload.count):
+        expected = sizes.astype(float)
+        for column in view.columns:
+            asked = [name for name in column if name in workload.takes]
+            if asked:
+                taken = np.logical_and.reduce(
+                    [workload.takes[name][question][codes[name]] for name in asked]
+                )
+                expected *= np.bincount(view.bucket, weights=taken, minlength=len(sizes)) / sizes
+        estimates[question] = expected.sum()
+    return estimates
+
+
 def _cover_codes(
     view: Classes, data: Microdata, workload: Workload
 ) -> dict[str, NDArray[np.int64]]:
     """Where records are exact: the code of each in the microdata's domains."""
-    from discreet.domain import reduce_column
-
     found = {}
     for name in workload.takes:
         if name in view.release.schema.quasi_identifiers:

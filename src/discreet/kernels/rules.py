@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.kernels import compiled
 
-SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED, COVER = range(8)
+SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED, COVER, PART_SHARE = range(9)
 
 
 @compiled
@@ -53,6 +53,8 @@ def obeys(rules, r, tables, counts, touched, base, listed, m, n):
         return m >= a and tables[table + high] - tables[table + low] >= b
     if op == COVER:
         return _covers_little(tables, table, counts, touched, base, listed, n // a)
+    if op == PART_SHARE:
+        return _shares_are_small(tables, table, counts, touched, base, listed, a, b)
     size = c
     total = tables[table + size]
     if op == EQUAL:
@@ -104,3 +106,22 @@ def stay_apart(words, start, end, shift, mask, tables, table, m):
         if i + 1 - tail > most:
             return False
     return True
+
+
+@compiled
+def _shares_are_small(tables, table, counts, touched, base, listed, a, b):
+    """Whether of every part no code has more than ``b`` in ``a``; ``tables`` says whose part it is.
+
+    Codes are numbered part by part.
+    """
+    codes = np.sort(touched[base : base + listed])
+    part, size, most = -1, 0, 0
+    for j in range(listed):
+        here = tables[table + codes[j]]
+        if here != part:
+            if a * most > b * size:
+                return False
+            part, size, most = here, 0, 0
+        size += counts[base + codes[j]]
+        most = max(most, counts[base + codes[j]])
+    return a * most <= b * size

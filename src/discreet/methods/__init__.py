@@ -10,6 +10,7 @@ from discreet.methods.generalization import Generalization
 from discreet.methods.permutation import Permutation
 from discreet.methods.perturbation import Perturbation
 from discreet.methods.rank_swapping import RankSwapping
+from discreet.methods.slicing import Slicing
 from discreet.microdata import Microdata
 from discreet.release import Method, Release
 
@@ -22,6 +23,7 @@ REGISTRY: dict[str, type[Method]] = {
         Permutation,
         RankSwapping,
         Perturbation,
+        Slicing,
     )
 }
 
@@ -45,5 +47,6 @@ __all__ = [
     "Permutation",
     "Perturbation",
     "RankSwapping",
+    "Slicing",
     "publish",
 ]

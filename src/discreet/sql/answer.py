@@ -14,6 +14,7 @@ from discreet.sql.generalized import rewrite_generalized
 from discreet.sql.parse import Query, parse
 from discreet.sql.permuted import rewrite_permuted
 from discreet.sql.perturbed import rewrite_perturbed
+from discreet.sql.sliced import rewrite_sliced
 from discreet.sql.swapped import rewrite_swapped
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ REWRITERS = {
     "permutation": rewrite_permuted,
     "perturbation": rewrite_perturbed,
     "rank-swapping": rewrite_swapped,
+    "slicing": rewrite_sliced,
 }
 
 

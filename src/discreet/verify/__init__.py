@@ -18,6 +18,7 @@ from discreet.verify.classes import Classes
 from discreet.verify.generalized import read_generalized
 from discreet.verify.permuted import read_permuted
 from discreet.verify.perturbed import read_perturbed
+from discreet.verify.sliced import read_sliced
 from discreet.verify.swapped import read_swapped
 
 READERS: dict[str, Callable[[Release], list[Classes]]] = {
@@ -27,6 +28,7 @@ READERS: dict[str, Callable[[Release], list[Classes]]] = {
     "permutation": read_permuted,
     "perturbation": read_perturbed,
     "rank-swapping": read_swapped,
+    "slicing": read_sliced,
 }
 
 

@@ -1,0 +1,192 @@
+"""Slicing: correlated attributes stay together, the links between the rest are broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import PromiseError, SchemaError, name_closest
+from discreet.groups import Groups
+from discreet.methods.exact import refuse_names
+from discreet.microdata import Microdata
+from discreet.partition import Partition
+from discreet.partitioners.columns import choose_columns, correlate, move_out
+from discreet.partitioners.slices import (
+    is_possible,
+    require_mixed,
+    scatter_people,
+    slice_people,
+)
+from discreet.principles.base import demands, require_whole
+from discreet.release import Method, Promise, Recoding, Release, Transformation
+
+TABLE, BUCKET = "sliced", "bucket"
+ABOUT = (
+    "As many rows per `bucket` as people. Values of the attributes of one column ({columns}) stand "
+    "together as people have them; which values of different columns belong to one person is not "
+    "told: within a bucket, each column is shuffled by itself. A row is not a person's record."
+)
+OPEN = (
+    "That somebody in the table has certain values of one column: columns are published as they "
+    "are. A column value that nobody else has may tell that its person is in the table.",
+    "What someone learns who already knows the sensitive values of other people in the bucket.",
+    "What someone works out who compares buckets, or knows how they were chosen.",
+    "What follows from joining this release with others about the same people.",
+)
+
+
+@dataclass(frozen=True)
+class Slicing(Method):
+    """Part attributes into columns and people into buckets; shuffle each column in each bucket.
+
+    Li, Li, Zhang, Molloy, TKDE 2012. ``columns`` is their number, found from correlations, or the
+    columns themselves. With ``alpha`` the sensitive column has that many attributes; without, those
+    found, as far as they do not give the sensitive value away. ``buckets``
+    is ``"mondrian"``, or the size of random buckets, which hide better who is in the table.
+
+    >>> import discreet as dc
+    >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
+    ...                       "zip": [47906, 47906, 47905, 47905, 47302, 47302, 47304, 47304],
+    ...                       "disease": ["dyspepsia", "flu", "flu", "bronchitis",
+    ...                                   "flu", "dyspepsia", "dyspepsia", "gastritis"]})
+    >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age", "sex", "zip"],
+    ...                                       sensitive=["disease"]))
+    >>> method = dc.Slicing(dc.FrequencyDiversity(2), columns=[["age", "sex"], ["zip", "disease"]])
+    >>> release = dc.publish(data, method, seed=1)
+    >>> release.tables["sliced"].group_by("bucket").len()["len"].to_list()
+    [2, 2, 2, 2]
+
+    **Guarantee**: the principle holds, in every bucket, for the sensitive values that stand beside
+    each value of the rest of their column. So it holds for what an adversary believes who knows
+    all quasi-identifiers of everyone, and even the bucket. The shuffles come from the operating
+    system's generator unless a seed is given; whoever learns the seed can undo them.
+    """
+
+    title: ClassVar[str] = "slicing"
+    paper: ClassVar[str] = "Li, Li, Zhang, Molloy: Slicing, IEEE TKDE 2012"
+
+    columns: int | Sequence[Sequence[str]] = 2
+    alpha: int | None = None
+    buckets: Literal["mondrian"] | int = "mondrian"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, list | tuple):
+            object.__setattr__(self, "columns", tuple(tuple(column) for column in self.columns))
+            if self.alpha is not None:
+                raise SchemaError("alpha goes with a number of columns, not with given ones.")
+        else:
+            require_whole("columns", self.columns)
+        if self.alpha is not None:
+            require_whole("alpha", self.alpha)
+        if self.buckets != "mondrian":
+            require_whole("buckets", self.buckets, 2)
+
+    def parameters(self) -> dict[str, object]:
+        """How it was asked for is not published, only the columns that came out."""
+        return {"buckets": self.buckets}
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+        """Find columns and buckets, number the buckets at random, and shuffle."""
+        if len(data.sensitive) > 1:
+            raise SchemaError(
+                f"Slicing takes one sensitive attribute: {', '.join(data.sensitive)} given.",
+                hint='Set role = "sensitive" for one column, "quasi-identifier" for the rest.',
+            )
+        columns = self._find_columns(data)
+        data = data.sorted()  # a seed then gives one release, whatever the order of the input
+        if self.buckets == "mondrian":
+            partition = slice_people(data, self.principle, columns[-1])
+        else:
+            partition = scatter_people(data.n, self.buckets, rng)
+            self._require(data, partition, columns[-1])
+        number = rng.permutation(partition.count)[partition.labels].astype(np.int32)
+        table = _shuffle(data, number, columns, rng)
+        recodings = {
+            name: Recoding(Transformation.SLICED, missing=data.domains[name].missing)
+            for column in columns
+            for name in column
+        }
+        opened = dict.fromkeys(part.leaves_open for part in self.principle.parts)
+        words = "; ".join(", ".join(column) for column in columns)
+        return Release(
+            method=self.title,
+            parameters={**self.parameters(), "columns": [list(column) for column in columns]},
+            promise=Promise(self.principle, self.principle.promise, (*opened, *OPEN)),
+            schema=data.public_schema.only(recodings),
+            recodings=recodings,
+            tables={TABLE: table},
+            about={TABLE: ABOUT.format(columns=words)},
+        )
+
+    def _find_columns(self, data: Microdata) -> list[list[str]]:
+        """Give the columns, the sensitive one last."""
+        names = [a.name for a in data.schema.published]
+        sensitive = data.sensitive[0] if data.sensitive else None
+        if isinstance(self.columns, int):
+            found = correlate(data, names)
+            columns = choose_columns(found, self.columns, sensitive=sensitive, alpha=self.alpha)
+            if self.alpha is None and sensitive is not None and len(columns) > 1:
+                # what stands beside the sensitive value must not give it away
+                while len(columns[-1]) > 1 and not is_possible(data, self.principle, columns[-1]):
+                    columns = move_out(found, columns, sensitive)
+            return columns
+        given = [name for column in self.columns for name in column]
+        for name in given:
+            if name not in names:
+                raise SchemaError(
+                    f"columns: there is no attribute {name!r}.", hint=name_closest(name, names)
+                )
+        missing = [name for name in names if name not in given]
+        if len(set(given)) < len(given) or missing or not all(self.columns):
+            raise SchemaError(
+                "columns: every attribute belongs to exactly one column"
+                + (f"; {missing[0]!r} to none." if missing else "."),
+                hint="List each attribute once.",
+            )
+        return sorted(map(list, self.columns), key=lambda column: sensitive in column)
+
+    def _require(self, data: Microdata, buckets: Partition, column: list[str]) -> None:
+        """Refuse random buckets that do not keep the principle."""
+        for part, name in demands(require_mixed(self.principle), data.sensitive):
+            if name is None:
+                good = part.admits(Groups.of_people(buckets.sizes))
+            else:
+                labels = buckets.labels.astype(np.int64)
+                for other in column:
+                    if other != name:
+                        keys = labels * data.domains[other].size + data.codes[other]
+                        labels = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+                good = part.admits(
+                    Groups.from_labels(
+                        labels, data.codes[name], data.domains[name], count=int(labels.max()) + 1
+                    )
+                )
+            if not good.all():
+                raise PromiseError(
+                    f"{part} is not kept by random buckets of {self.buckets}.",
+                    hint="Ask for larger buckets, for fewer attributes in the sensitive column "
+                    '(alpha), or for buckets = "mondrian".',
+                    subject=part,
+                )
+
+
+def _shuffle(
+    data: Microdata,
+    number: NDArray[np.int32],
+    columns: list[list[str]],
+    rng: np.random.Generator,
+) -> pl.DataFrame:
+    """Write bucket after bucket; in each, every column in an order of its own."""
+    names = [name for column in columns for name in column]
+    refuse_names(names, BUCKET)
+    made: dict[str, pl.Series] = {BUCKET: pl.Series(np.sort(number))}
+    for column in columns:
+        order = np.lexsort((rng.random(data.n), number))
+        for name in column:
+            made[name] = data.domains[name].series().gather(data.codes[name][order])
+    return pl.DataFrame(made)

@@ -1,0 +1,194 @@
+"""Slices: buckets of people within which columns may be shuffled apart.
+
+Li, Li, Zhang, Molloy, TKDE 2012, section 4.3, with a condition that is safe (see ``Within``): the
+paper's own can leave somebody's value certain to an adversary who knows everybody's
+quasi-identifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import Domain
+from discreet.errors import PromiseError
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.partition import Partition
+from discreet.partitioners.mondrian import mondrian
+from discreet.partitioners.wholes import whole_of
+from discreet.principles.base import All, Bools, Feasibility, Principle, Rule, demands
+from discreet.principles.diversity import FrequencyDiversity
+from discreet.schema import Attribute, Role, Schema, Type
+
+
+@dataclass(frozen=True)
+class Within(Principle):
+    """A principle of the sensitive values that go with each value of the rest of their column.
+
+    Bags hold values of the whole sensitive column: pairs of a rest q and a sensitive value. Who
+    knows everybody's quasi-identifiers, and even which bucket a person is in, takes the values
+    beside the person's q in the bucket for equally likely, for nothing tells the people who share
+    q apart. Of several buckets the belief is a mixture of such bags; so the principle must be one
+    that mixtures keep (:attr:`Principle.mixed`).
+    """
+
+    title: ClassVar[str] = "within"
+    paper: ClassVar[str] = "Li, Li, Zhang, Molloy: Slicing, IEEE TKDE 2012"
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = ""
+
+    inner: Principle
+    column: Column
+
+    def admits(self, groups: Groups) -> Bools:
+        """Ask the principle about every part of every bag."""
+        owners, parts = self.column.part(groups)
+        good = np.ones(groups.count, dtype=bool)
+        np.logical_and.at(good, owners, self.inner.admits(parts))
+        return good
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """The whole table must satisfy it."""
+        _, parts = self.column.part(whole)
+        good = self.inner.admits(parts)
+        worst = self.column.words[int(np.flatnonzero(~good)[0])] if not good.all() else ""
+        asked = [self.inner.feasible(_take(parts, g)).best for g in np.flatnonzero(~good)[:1]]
+        among = f"of people with {worst}, " if worst else ""
+        best = f"{among}{asked[0]}" if asked else "the whole table satisfies it"
+        return Feasibility(bool(good.all()), best)
+
+    def rules(self, whole: Groups) -> list[Rule] | None:  # noqa: ARG002
+        """A share per part, for the principle that bounds shares; others are asked themselves."""
+        from discreet.kernels.rules import PART_SHARE
+
+        if not isinstance(self.inner, FrequencyDiversity):
+            return None
+        (rule,) = self.inner.rules(self.column.whole) or []
+        return [Rule(PART_SHARE, rule.a, rule.b, table=self.column.rest)]
+
+    @property
+    def least(self) -> int:
+        """As large as one part must be."""
+        return self.inner.least
+
+    @property
+    def promise(self) -> str:
+        """That of the principle."""
+        return self.inner.promise
+
+    def __str__(self) -> str:
+        return str(self.inner)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The values of the sensitive column, numbered rest by rest."""
+
+    rest: NDArray[np.int64]
+    """Per value its rest."""
+    code: NDArray[np.int32]
+    """Per value its sensitive code."""
+    whole: Groups
+    words: list[str]
+    """Each rest in words."""
+
+    def part(self, groups: Groups) -> tuple[NDArray[np.int64], Groups]:
+        """Part bags of values by rest: which bag each part comes from, and the parts."""
+        rest = self.rest[groups.codes]
+        first = np.append(True, (np.diff(groups.owners) != 0) | (np.diff(rest) != 0))
+        offsets = np.append(np.flatnonzero(first), len(rest))
+        parts = Groups(
+            offsets, self.code[groups.codes], groups.weights, self.whole.domain, self.whole.whole
+        )
+        return groups.owners[offsets[:-1]], parts
+
+
+def _take(bags: Groups, g: int) -> Groups:
+    entries = slice(bags.offsets[g], bags.offsets[g + 1])
+    counts = np.zeros(bags.domain.size, dtype=np.int64)
+    counts[bags.codes[entries]] = bags.weights[entries]
+    return Groups.from_counts(counts, bags.domain)
+
+
+def slice_people(data: Microdata, principle: Principle, column: Sequence[str]) -> Partition:
+    """Part people into buckets by Mondrian, under a principle within the sensitive column."""
+    joint, wanted = _require_within(data, principle, column)
+    return mondrian(joint, wanted, data.quasi_identifiers)
+
+
+def is_possible(data: Microdata, principle: Principle, column: Sequence[str]) -> bool:
+    """Whether the whole table keeps a principle within a sensitive column."""
+    joint, wanted = _require_within(data, principle, column)
+    return all(
+        part.feasible(whole_of(joint, name)).possible
+        for part, name in demands(wanted, joint.sensitive)
+    )
+
+
+def _require_within(
+    data: Microdata, principle: Principle, column: Sequence[str]
+) -> tuple[Microdata, Principle]:
+    """Give the table with the values of the sensitive column, and what is asked of them."""
+    wanted = require_mixed(principle)
+    if not data.sensitive:
+        list(demands(wanted, []))  # refuses to be about sensitive values
+        return data, wanted
+    (name,) = data.sensitive
+    joint, made = _join(data, [other for other in column if other != name], name)
+    parts = tuple(
+        part if about is None else Within(part, made, on=name)
+        for part, about in demands(wanted, data.sensitive)
+    )
+    return joint, All(parts)
+
+
+def require_mixed(principle: Principle) -> Principle:
+    """Give what bags must satisfy so that their mixtures satisfy a principle, or refuse it."""
+    wanted = principle.mixed
+    if wanted is None:
+        raise PromiseError(
+            f"{principle} is not kept by mixtures of groups, which is what slicing makes.",
+            hint="Use generalization for it, or another principle here.",
+            subject=principle,
+        )
+    return wanted
+
+
+def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Column]:
+    """Number the values of the sensitive column, and give the table with them in its place."""
+    rest = np.zeros(data.n, dtype=np.int64)
+    for other in rests:
+        keys = rest * data.domains[other].size + data.codes[other]
+        rest = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    size = data.domains[name].size
+    values, codes = np.unique(rest * size + data.codes[name], return_inverse=True)
+    first = np.unique(rest, return_index=True)[1]
+    words = [
+        ", ".join(
+            f"{other} = {data.domains[other].texts[data.codes[other][row]]}" for other in rests
+        )
+        or "anything"
+        for row in first
+    ]
+    made = Column(values // size, (values % size).astype(np.int32), whole_of(data, name), words)
+    attribute = Attribute(name, Role.SENSITIVE, Type.CATEGORY)
+    domain = Domain(attribute, np.arange(len(values)).astype(str).astype(object))
+    known = [a for a in data.schema if a.role is Role.QUASI_IDENTIFIER]
+    joined = replace(
+        data,
+        schema=Schema((*known, attribute)),
+        codes={**{a.name: data.codes[a.name] for a in known}, name: codes.astype(np.int32)},
+        domains={**{a.name: data.domains[a.name] for a in known}, name: domain},
+    )
+    return joined, made
+
+
+def scatter_people(n: int, size: int, rng: np.random.Generator) -> Partition:
+    """Part people into buckets of one size at random; the last ones take what is left over."""
+    count = max(1, n // size)
+    return Partition.from_labels(rng.permutation(np.arange(n) % count))

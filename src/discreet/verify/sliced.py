@@ -1,0 +1,80 @@
+"""Reading sliced releases: buckets, and in each the values of every column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import reduce_column
+from discreet.errors import StoreError
+from discreet.groups import Groups
+from discreet.principles.base import Principle
+from discreet.release import Release
+from discreet.verify.classes import Classes, take_table
+
+
+@dataclass(frozen=True, eq=False)
+class Slices(Classes):
+    """Groups are the parts of buckets whose sensitive values stand beside one rest of the column.
+
+    A row belongs to a part by its sensitive column; its other columns are other people's.
+    """
+
+    repeats = None
+
+    columns: tuple[tuple[str, ...], ...]
+    """The attributes of each column, the sensitive one last."""
+    bucket: NDArray[np.int64]
+    """Per row its bucket, numbered from 0."""
+
+    @cached_property
+    def bucket_sizes(self) -> NDArray[np.int64]:
+        """Rows per bucket."""
+        return np.bincount(self.bucket)
+
+    @cached_property
+    def bucket_of(self) -> NDArray[np.int64]:
+        """Per part its bucket."""
+        bucket = np.empty(self.count, dtype=np.int64)
+        bucket[self.labels] = self.bucket
+        return bucket
+
+    def admits(self, part: Principle, name: str | None) -> NDArray[np.bool_]:
+        """Judge sizes by bucket, values by part; these must make every mixture good."""
+        if name is None:
+            good = part.admits(Groups.of_people(self.bucket_sizes))
+            return np.asarray(good[self.bucket_of])
+        if part.mixed is None:
+            return np.zeros(self.count, dtype=bool)
+        return part.mixed.admits(self.bags(name))
+
+
+def read_sliced(release: Release) -> list[Classes]:
+    """Read the columns the manifest names, and number buckets and parts."""
+    columns, names = read_columns(release), release.schema.names
+    sensitive = release.schema.sensitive
+    if len(sensitive) > 1 or (sensitive and sensitive[0] not in columns[-1]):
+        raise StoreError("A sliced release has one sensitive attribute, in its last column.")
+    table = take_table(release, {"sliced"}, "sliced", {"bucket", *names})
+    if not table["bucket"].dtype.is_integer() or table["bucket"].null_count():
+        raise StoreError("The table 'sliced' does not give every row a bucket.")
+    _, bucket = np.unique(table["bucket"].to_numpy(), return_inverse=True)
+    rests = [name for name in columns[-1] if name not in sensitive]
+    labels = bucket.astype(np.int64)
+    for name in rests if sensitive else []:
+        codes, domain = reduce_column(table[name], release.schema[name]).encode(None)
+        labels = np.unique(labels * domain.size + codes, return_inverse=True)[1].astype(np.int64)
+    return [Slices(release, table, labels, None, columns, bucket.astype(np.int64))]
+
+
+def read_columns(release: Release) -> tuple[tuple[str, ...], ...]:
+    """Give the attributes of each column, as the manifest lists them."""
+    declared = release.parameters.get("columns")
+    if isinstance(declared, list) and all(isinstance(column, list) for column in declared):
+        columns = tuple(tuple(map(str, column)) for column in declared)
+        if sorted(name for column in columns for name in column) == sorted(release.schema.names):
+            return columns
+    raise StoreError("The release does not say which attributes stand together.")
