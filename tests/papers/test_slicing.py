@@ -83,6 +83,42 @@ def test_table_1f_as_the_paper_works_it_out() -> None:
     assert report.beliefs["disease"].tolist() == [0.5] * 8
 
 
+def test_a_bucket_of_table_1f_matches_16_combinations_of_which_12_are_fake() -> None:
+    data = microdata(TABLE_1A.head(4), ["age", "sex", "zip"], ["disease"])
+    found = dc.audit(sliced(data, TABLE_1F.head(4), COLUMNS, 2), data).membership
+    assert found is not None
+    assert (found.originals, found.fakes, found.exact) == (4, 12, True)
+    assert found.advantage == 0.5  # one bucket matches everything
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(4, 30))
+def test_fakes_are_what_enumeration_finds(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {"A": rng.integers(0, 4, n), "B": rng.integers(0, 3, n), "S": rng.choice(list("abc"), n)}
+    )
+    data = microdata(frame, ["A", "B"], ["S"])
+    release = dc.publish(
+        data, dc.Slicing(dc.KAnonymity(2), columns=[["A"], ["B"], ["S"]], buckets=4), seed=seed
+    )
+    matched: Counter[tuple[object, ...]] = Counter()
+    for part in release.tables["sliced"].partition_by("bucket"):
+        matched.update(product(*(set(part[name]) for name in ("A", "B", "S"))))
+    originals = set(frame.rows())
+    fakes = {t for t in matched if t not in originals}
+    found = dc.audit(release, data).membership
+    assert found is not None
+    assert (found.originals, found.fakes) == (len(originals), len(fakes))
+    if fakes:
+        wins = [
+            1.0 if matched[o] > matched[f] else 0.5 if matched[o] == matched[f] else 0.0
+            for o in originals
+            for f in fakes
+        ]
+        assert found.advantage == pytest.approx(np.mean(wins))
+
+
 @pytest.mark.parametrize(
     "columns",
     [COLUMNS, [["age"], ["sex"], ["zip"], ["disease"]], [["age", "sex", "zip"], ["disease"]]],

@@ -22,6 +22,7 @@ from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.auditing.comparison import compare
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joins import JoinedCells, join_views
+from discreet.auditing.membership import Membership, measure_membership
 from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import SchemaError, name_closest
 from discreet.groups import Groups
@@ -69,6 +70,8 @@ class AuditReport:
     """Per sensitive number, how likely anybody's is told to within ε."""
     joined: JoinedCells | None
     """What several tables give away together; ``None`` where there is one."""
+    membership: Membership | None
+    """How well it hides who is in the table, for a sliced one."""
     attacks: list[Attack]
     """What goes beyond the promise, where it was tried."""
     rows: NDArray[np.int64]
@@ -207,6 +210,7 @@ def audit(
         loss=weigh_loss(data, *(found.classes for found in views)),
         proximity=measure_nearness(told, data, judged),
         joined=joined,
+        membership=measure_membership([found.classes for found in views], data),
         attacks=attack(_widest(views), data, beliefs) if attacks and views[0].classes.tells else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,

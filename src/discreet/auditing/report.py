@@ -52,6 +52,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "people_alone": report.joined.alone,
             "max_belief": report.joined.max_belief,
         },
+        "membership": None if report.membership is None else report.membership.to_dict(),
         "attacks": [vars(attack) for attack in report.attacks],
         "proximity": {name: near.to_dict() for name, near in report.proximity.items()},
         "loss": {

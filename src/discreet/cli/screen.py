@@ -102,6 +102,13 @@ def print_findings(found: Any) -> None:
             f"{name} to within {told.said}: at worst {float(told.worst):.1%}{mixed}, on average "
             f"{told.mean:.1%}; from all numbers alone at worst {float(told.chance):.1%}."
         )
+    if found.membership is not None:
+        hidden = found.membership
+        lines.append(
+            f"Membership: {hidden.fakes:,.0f} combinations that nobody has match as well, "
+            f"{hidden.ratio:.1f} per original{'' if hidden.exact else ' (estimated)'}; a member "
+            f"matches more buckets than another in {hidden.advantage:.1%} of pairs (chance: 50 %)."
+        )
     if found.joined is not None:
         lines.append(
             f"All tables together: {found.joined.alone:,} people are alone in their joined cell "

@@ -1,0 +1,143 @@
+"""Membership: can it be told who is in a sliced table?
+
+Li, Li, Zhang, Molloy, TKDE 2012, section 5: a bucket matches every combination of its columns'
+values. Those that nobody has are fake; the more of them there are, and the more alike the numbers
+of buckets are that match fakes and originals, the less a match tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.auditing.matching import number_jointly
+from discreet.microdata import Microdata
+from discreet.verify import Classes
+from discreet.verify.sliced import Slices
+
+MOST = 300_000
+"""So many combinations are all looked at; of more, as many are drawn."""
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Different combinations that people have, and others that match as well."""
+
+    originals: int
+    fakes: float
+    exact: bool
+    """Whether the fakes were counted, or estimated from a sample."""
+    matches: dict[str, dict[int, float]]
+    """For originals and for fakes, the share that so many buckets match."""
+    advantage: float
+    """How often a member has more matching buckets than somebody who is not one: 0.5 is chance."""
+
+    @property
+    def ratio(self) -> float:
+        """Fakes per original."""
+        return self.fakes / self.originals
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return {**vars(self), "fake_original_ratio": self.ratio}
+
+
+def measure_membership(views: Sequence[Classes], data: Microdata) -> Membership | None:
+    """Measure how well a sliced release hides who is in it; ``None`` for other forms."""
+    classes = views[0]
+    if not isinstance(classes, Slices):
+        return None
+    values = [number_jointly(classes, data, column) for column in classes.columns]
+    names = [f"v{i}" for i in range(len(values))]
+    people = pl.DataFrame(dict(zip(names, (own for own, _ in values), strict=True))).unique()
+    postings = [
+        pl.DataFrame({name: shown, "bucket": classes.bucket}).unique().sort("bucket", name)
+        for name, (_, shown) in zip(names, values, strict=True)
+    ]
+    tuples, total = _list_combinations(postings, names, len(classes.bucket_sizes))
+    exact = tuples.height == total
+    original = _count_matches(people, postings, names)
+    # a combination is drawn once for every bucket that matches it
+    drawn = _count_matches(tuples.unique(), postings, names)
+    times = tuples.group_by(names).len()
+    drawn = drawn.join(times, on=names).join(people.with_columns(here=True), on=names, how="left")
+    fake = drawn.filter(pl.col("here").is_null())
+    weights = (fake["len"] / fake["matches"]).to_numpy()
+    weights = weights * (total / tuples.height)
+    found, given = original["matches"].to_numpy(), fake["matches"].to_numpy()
+    return Membership(
+        people.height,
+        float(round(weights.sum())),
+        exact,
+        {
+            "originals": _share(found, np.ones(len(found))),
+            "fakes": _share(given, weights),
+        },
+        _compare(found, given, weights),
+    )
+
+
+def _list_combinations(
+    postings: list[pl.DataFrame], names: list[str], buckets: int
+) -> tuple[pl.DataFrame, int]:
+    """List the combinations of column values of every bucket, or draw as many as are looked at."""
+    lists = [
+        np.split(p[name].to_numpy(), np.searchsorted(p["bucket"].to_numpy(), np.arange(1, buckets)))
+        for p, name in zip(postings, names, strict=True)
+    ]
+    sizes = [prod(len(column[b]) for column in lists) for b in range(buckets)]
+    total = sum(sizes)
+    if total <= MOST:
+        grids = [
+            np.stack([g.ravel() for g in np.meshgrid(*(c[b] for c in lists), indexing="ij")])
+            for b in range(buckets)
+        ]
+        return pl.DataFrame(np.concatenate(grids, axis=1).T, schema=names), total
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(buckets, MOST, p=np.array([size / total for size in sizes]))
+    columns = {}
+    for name, column in zip(names, lists, strict=True):
+        lengths = np.array([len(part) for part in column])
+        starts = np.cumsum(lengths) - lengths
+        at = starts[chosen] + rng.integers(0, lengths[chosen])
+        columns[name] = np.concatenate(column)[at]
+    return pl.DataFrame(columns), total
+
+
+def _count_matches(
+    tuples: pl.DataFrame, postings: list[pl.DataFrame], names: list[str]
+) -> pl.DataFrame:
+    """Count the buckets that have all values of a combination."""
+    lengths = [
+        int(tuples.join(p.group_by(name).len(), on=name)["len"].sum())
+        for p, name in zip(postings, names, strict=True)
+    ]
+    found = tuples
+    for place, i in enumerate(np.argsort(lengths)):
+        found = found.join(postings[i], on=[names[i], *(["bucket"] if place else [])])
+    return found.group_by(names).agg(matches=pl.len().cast(pl.Int64))
+
+
+def _share(matches: Ints, weights: NDArray[np.float64]) -> dict[int, float]:
+    """Give the share of each number of matching buckets."""
+    totals = np.bincount(matches, weights=weights) if len(matches) else np.zeros(1)
+    whole = max(float(totals.sum()), 1e-300)
+    return {int(k): float(totals[k] / whole) for k in np.flatnonzero(totals)}
+
+
+def _compare(found: Ints, given: Ints, weights: NDArray[np.float64]) -> float:
+    """Give the chance that an original has more matches than a fake, ties counting half."""
+    if not len(given):
+        return 1.0
+    size = int(max(found.max(), given.max())) + 1
+    original = np.bincount(found, minlength=size) / len(found)
+    fake = np.bincount(given, weights=weights, minlength=size) / weights.sum()
+    below = np.concatenate([[0], np.cumsum(fake)[:-1]])
+    return float((original * (below + fake / 2)).sum())
