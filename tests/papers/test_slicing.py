@@ -423,3 +423,79 @@ def test_columns_that_are_no_partition_are_refused(columns: list[list[str]], rea
 def test_a_promise_that_cannot_be_kept_names_the_people() -> None:
     with pytest.raises(dc.errors.PromiseError, match="of people with zip = 47302"):
         dc.publish(table_1a(), dc.Slicing(dc.FrequencyDiversity(3), columns=COLUMNS))
+
+
+def halve(rows: list[int], codes: list[list[int]], spans: list[int]) -> tuple[list[int], list[int]]:
+    """Mondrian's split in plain Python: the median of the attribute with the widest extent."""
+    widths = [
+        (max(c[r] for r in rows) - min(c[r] for r in rows)) / span if span else 0
+        for c, span in zip(codes, spans, strict=True)
+    ]
+    chosen = codes[widths.index(max(widths))]
+    ranked = sorted(chosen[r] for r in rows)
+    cut = ranked[(len(ranked) - 1) // 2]
+    if cut == ranked[-1]:
+        below = [x for x in ranked if x < cut]
+        cut = below[-1] if below else cut
+    left, right = [r for r in rows if chosen[r] <= cut], [r for r in rows if chosen[r] > cut]
+    return left, right
+
+
+def diverse(buckets: list[list[int]], rows: list[tuple[object, ...]], l: int) -> bool:  # noqa: E741
+    """p(t,s) ≤ 1/l for everyone, from scratch and in fractions; columns {A}, {B, S}."""
+    for a, b, _ in rows:
+        weights: Counter[object] = Counter()
+        for bucket in buckets:
+            here = [rows[r] for r in bucket]
+            match = Fraction(sum(x == a for x, _, _ in here), len(here))
+            for _, y, s in here:
+                weights[s] += match * (y == b)
+        if l * max(weights.values()) > sum(weights.values()):
+            return False
+    return True
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 24))
+def test_the_papers_check_gives_the_buckets_of_a_full_recheck(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {"A": rng.integers(0, 6, n), "B": rng.integers(0, 2, n), "S": rng.choice(list("abcd"), n)}
+    )
+    data = microdata(frame, ["A", "B"], ["S"])
+    method = dc.Slicing(dc.FrequencyDiversity(2), columns=[["A"], ["B", "S"]], check="paper")
+    data = data.sorted()
+    rows = data.to_polars().rows()
+    codes = [data.codes[name].tolist() for name in ("A", "B")]
+    spans = [data.domains[name].size - 1 for name in ("A", "B")]
+    queue, final = [list(range(n))], []
+    if not diverse(queue, rows, 2):
+        with pytest.raises(dc.errors.PromiseError, match="even in one bucket"):
+            dc.publish(data, method)
+        return
+    while queue:
+        bucket = queue.pop(0)
+        left, right = halve(bucket, codes, spans)
+        if left and right and diverse([*queue, left, right, *final], rows, 2):
+            queue += [left, right]
+        else:
+            final.append(bucket)
+    release = dc.publish(data, method, seed=3)
+    made = release.tables["sliced"].partition_by("bucket")
+    expected = sorted(sorted(rows[r][0] for r in bucket) for bucket in final)
+    assert sorted(sorted(part["A"].to_list()) for part in made) == expected
+    assert "paper's check" in release.promise.leaves_open[0]
+
+
+def test_the_auditor_flags_who_is_not_safe_under_the_papers_check(tmp_path: Path) -> None:
+    """Both counterexamples, made by a publisher that checks as the paper does."""
+    rows = [(0, 2, "c"), (2, 1, "b"), (1, 1, "c"), (2, 0, "a"), (0, 0, "c"), (1, 2, "a")]
+    frame = pl.DataFrame(rows, schema=["A", "B", "S"], orient="row")
+    data = microdata(frame, ["A", "B"], ["S"])
+    table = frame.with_columns(bucket=pl.Series([0, 0, 0, 1, 1, 1])).select("bucket", "A", "B", "S")
+    release = sliced(data, table, [["A"], ["B", "S"]], 2)
+    printed = replace(release, parameters={**release.parameters, "check": "paper"})
+    folder = printed.write(tmp_path / "r")  # nothing in it tells that it is not safe
+    report = dc.audit(folder, data)
+    assert report.max_belief == 0.5 and report.breaches > 0
+    assert diverse([[0, 1, 2], [3, 4, 5]], rows, 2)

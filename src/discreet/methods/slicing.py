@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,7 @@ from discreet.partition import Partition
 from discreet.partitioners.columns import choose_columns, correlate, move_out
 from discreet.partitioners.slices import (
     is_possible,
+    partition_as_printed,
     require_mixed,
     scatter_people,
     slice_people,
@@ -39,6 +40,12 @@ OPEN = (
     "What follows from joining this release with others about the same people.",
 )
 
+PRINTED = (
+    "The paper's check was asked for. Somebody who knows the quasi-identifiers of everybody can "
+    "rule out buckets, and may even be certain of a person's value; the audit says for whom."
+)
+Check = Literal["safe", "paper"]
+
 
 @dataclass(frozen=True)
 class Slicing(Method):
@@ -48,6 +55,7 @@ class Slicing(Method):
     columns themselves. With ``alpha`` the sensitive column has that many attributes; without, those
     found, as far as they do not give the sensitive value away. ``buckets``
     is ``"mondrian"``, or the size of random buckets, which hide better who is in the table.
+    ``check="paper"`` bounds p(t,s) as the paper does, which is not safe; see the audit.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
@@ -73,6 +81,7 @@ class Slicing(Method):
     columns: int | Sequence[Sequence[str]] = 2
     alpha: int | None = None
     buckets: Literal["mondrian"] | int = "mondrian"
+    check: Check = "safe"
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, list | tuple):
@@ -85,10 +94,14 @@ class Slicing(Method):
             require_whole("alpha", self.alpha)
         if self.buckets != "mondrian":
             require_whole("buckets", self.buckets, 2)
+        if self.check not in get_args(Check):
+            raise SchemaError(f"check = {self.check!r}: give one of {', '.join(get_args(Check))}.")
+        if self.check == "paper" and self.buckets != "mondrian":
+            raise SchemaError('check = "paper" goes with buckets = "mondrian".')
 
     def parameters(self) -> dict[str, object]:
         """How it was asked for is not published, only the columns that came out."""
-        return {"buckets": self.buckets}
+        return {"buckets": self.buckets, "check": self.check}
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Find columns and buckets, number the buckets at random, and shuffle."""
@@ -99,7 +112,11 @@ class Slicing(Method):
             )
         columns = self._find_columns(data)
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
-        if self.buckets == "mondrian":
+        if self.check == "paper":
+            if not data.sensitive:
+                raise SchemaError('check = "paper" needs a sensitive attribute.')
+            partition = partition_as_printed(data, self.principle, columns)
+        elif self.buckets == "mondrian":
             partition = slice_people(data, self.principle, columns[-1])
         else:
             partition = scatter_people(data.n, self.buckets, rng)
@@ -111,12 +128,16 @@ class Slicing(Method):
             for column in columns
             for name in column
         }
-        opened = dict.fromkeys(part.leaves_open for part in self.principle.parts)
+        opened = [*dict.fromkeys(part.leaves_open for part in self.principle.parts)]
+        guarantee = self.principle.promise
+        if self.check == "paper":
+            opened = [PRINTED, *opened]
+            guarantee += " This is said of somebody who knows the quasi-identifiers of one person."
         words = "; ".join(", ".join(column) for column in columns)
         return Release(
             method=self.title,
             parameters={**self.parameters(), "columns": [list(column) for column in columns]},
-            promise=Promise(self.principle, self.principle.promise, (*opened, *OPEN)),
+            promise=Promise(self.principle, guarantee, (*opened, *OPEN)),
             schema=data.public_schema.only(recodings),
             recodings=recodings,
             tables={TABLE: table},
@@ -130,7 +151,7 @@ class Slicing(Method):
         if isinstance(self.columns, int):
             found = correlate(data, names)
             columns = choose_columns(found, self.columns, sensitive=sensitive, alpha=self.alpha)
-            if self.alpha is None and sensitive is not None and len(columns) > 1:
+            if self.alpha is None and sensitive and len(columns) > 1 and self.check == "safe":
                 # what stands beside the sensitive value must not give it away
                 while len(columns[-1]) > 1 and not is_possible(data, self.principle, columns[-1]):
                     columns = move_out(found, columns, sensitive)

@@ -21,7 +21,7 @@ from discreet.microdata import Microdata
 from discreet.partition import Partition
 from discreet.partitioners.mondrian import mondrian
 from discreet.partitioners.wholes import whole_of
-from discreet.principles.base import All, Bools, Feasibility, Principle, Rule, demands
+from discreet.principles.base import All, Bools, Feasibility, Principle, Rule, demands, ratio
 from discreet.principles.diversity import FrequencyDiversity
 from discreet.schema import Attribute, Role, Schema, Type
 
@@ -161,10 +161,7 @@ def require_mixed(principle: Principle) -> Principle:
 
 def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Column]:
     """Number the values of the sensitive column, and give the table with them in its place."""
-    rest = np.zeros(data.n, dtype=np.int64)
-    for other in rests:
-        keys = rest * data.domains[other].size + data.codes[other]
-        rest = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    rest = _number(data, rests)
     size = data.domains[name].size
     values, codes = np.unique(rest * size + data.codes[name], return_inverse=True)
     first = np.unique(rest, return_index=True)[1]
@@ -192,3 +189,52 @@ def scatter_people(n: int, size: int, rng: np.random.Generator) -> Partition:
     """Part people into buckets of one size at random; the last ones take what is left over."""
     count = max(1, n // size)
     return Partition.from_labels(rng.permutation(np.arange(n) % count))
+
+
+def partition_as_printed(
+    data: Microdata, principle: Principle, columns: Sequence[Sequence[str]]
+) -> Partition:
+    """Part people as Figures 1 and 2 do, buckets weighed by their size.
+
+    It bounds the belief of somebody who knows one person's quasi-identifiers. It is **not** safe
+    against somebody who knows everybody's.
+    """
+    from discreet.kernels.slices import partition_tuples
+
+    (name,) = data.sensitive
+    if not isinstance(principle, FrequencyDiversity):
+        raise PromiseError(
+            f"The paper's check is about frequency-diversity, not {principle}.",
+            hint='Leave check out, or set check = "safe".',
+            subject=principle,
+        )
+    known = data.quasi_identifiers
+    codes = np.stack([data.codes[n].astype(np.int64) for n in known])
+    spans = np.array([data.domains[n].size - 1 for n in known])
+    numbers = [_number(data, [n for n in column if n != name]) for column in columns]
+    *others, rest = numbers
+    values = np.stack(others) if others else np.zeros((0, data.n), dtype=np.int64)
+    kinds = np.unique(np.stack(numbers, axis=1), axis=0)
+    of, rest_of = np.ascontiguousarray(kinds[:, :-1].T), kinds[:, -1].copy()
+    leading = of[0] if others else np.zeros(len(kinds), dtype=np.int64)
+    starts = np.searchsorted(leading, np.arange(int(leading.max()) + 2))  # kinds are sorted by it
+    order, ends = partition_tuples(
+        codes, spans, values, rest, data.codes[name].astype(np.int64), data.domains[name].size,
+        int(rest.max()) + 1, of, rest_of, starts, np.arange(len(kinds)), float(ratio(principle.l)),
+    )  # fmt: skip
+    if not len(ends):
+        raise PromiseError(
+            f"{principle} cannot be kept: even in one bucket of everybody it fails.",
+            hint="Ask for a smaller l, or for fewer attributes in the sensitive column (alpha).",
+            subject=principle,
+        )
+    return Partition(order.astype(np.int32), np.concatenate([[0], ends]))
+
+
+def _number(data: Microdata, names: Sequence[str]) -> NDArray[np.int64]:
+    """Number the combinations of some attributes."""
+    number = np.zeros(data.n, dtype=np.int64)
+    for name in names:
+        keys = number * data.domains[name].size + data.codes[name]
+        number = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    return number
