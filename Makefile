@@ -21,6 +21,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/permutation.py
 	$(BIN)/python benchmarks/angel.py
 	$(BIN)/python benchmarks/proximity.py
+	$(BIN)/python benchmarks/slicing.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -499,3 +499,31 @@ def test_the_auditor_flags_who_is_not_safe_under_the_papers_check(tmp_path: Path
     report = dc.audit(folder, data)
     assert report.max_belief == 0.5 and report.breaches > 0
     assert diverse([[0, 1, 2], [3, 4, 5]], rows, 2)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 60), kinds=st.integers(2, 12))
+def test_the_rule_inside_a_column_splits_as_the_principle_does(
+    seed: int, n: int, kinds: int
+) -> None:
+    from discreet.partitioners import mondrian
+    from discreet.partitioners.slices import slice_people
+
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {
+            "A": rng.integers(0, 9, n),
+            "B": rng.integers(0, 4, n),
+            "S": rng.choice([f"s{i}" for i in range(kinds)], n),
+        }
+    )
+    data = microdata(frame, ["A", "B"], ["S"])
+    try:
+        fast = slice_people(data, dc.FrequencyDiversity(2), ["B", "S"])
+    except dc.errors.PromiseError:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        nothing = np.zeros((0, 6), dtype=np.int64), np.zeros(1, dtype=np.int64), False
+        patch.setattr(mondrian, "_compile", lambda *_: nothing)
+        slow = slice_people(data, dc.FrequencyDiversity(2), ["B", "S"])
+    assert fast.labels.tolist() == slow.labels.tolist()

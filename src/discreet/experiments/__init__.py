@@ -12,8 +12,14 @@ from discreet.experiments.angel import EXPERIMENTS as ANGEL
 from discreet.experiments.outcome import Claim, Outcome, Settings
 from discreet.experiments.permutation import EXPERIMENTS as PERMUTATION
 from discreet.experiments.proximity import EXPERIMENTS as PROXIMITY
+from discreet.experiments.slicing import EXPERIMENTS as SLICING
 
-REGISTRY: dict[str, Callable[[Settings], Outcome]] = {**ANGEL, **PERMUTATION, **PROXIMITY}
+REGISTRY: dict[str, Callable[[Settings], Outcome]] = {
+    **ANGEL,
+    **PERMUTATION,
+    **PROXIMITY,
+    **SLICING,
+}
 
 
 def find_experiments(name: str) -> list[str]:

@@ -54,7 +54,7 @@ def obeys(rules, r, tables, counts, touched, base, listed, m, n):
     if op == COVER:
         return _covers_little(tables, table, counts, touched, base, listed, n // a)
     if op == PART_SHARE:
-        return _shares_are_small(tables, table, counts, touched, base, listed, a, b)
+        return _shares_are_small(tables, table, counts, touched, base, listed, a, b, c)
     size = c
     total = tables[table + size]
     if op == EQUAL:
@@ -109,19 +109,23 @@ def stay_apart(words, start, end, shift, mask, tables, table, m):
 
 
 @compiled
-def _shares_are_small(tables, table, counts, touched, base, listed, a, b):
+def _shares_are_small(tables, table, counts, touched, base, listed, a, b, kinds):
     """Whether of every part no code has more than ``b`` in ``a``; ``tables`` says whose part it is.
 
-    Codes are numbered part by part.
+    Codes are numbered part by part; where few are not listed, all are gone through.
     """
-    codes = np.sort(touched[base : base + listed])
+    every = kinds <= 4 * listed
+    codes = touched[:0] if every else np.sort(touched[base : base + listed])
     part, size, most = -1, 0, 0
-    for j in range(listed):
-        here = tables[table + codes[j]]
+    for j in range(kinds if every else listed):
+        code = j if every else codes[j]
+        if counts[base + code] == 0:
+            continue
+        here = tables[table + code]
         if here != part:
             if a * most > b * size:
                 return False
             part, size, most = here, 0, 0
-        size += counts[base + codes[j]]
-        most = max(most, counts[base + codes[j]])
+        size += counts[base + code]
+        most = max(most, counts[base + code])
     return a * most <= b * size

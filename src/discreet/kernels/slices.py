@@ -105,7 +105,9 @@ def partition_tuples(
     _count(order, 0, n, values, q, s, kinds, seen[0], rests[0], pairs[0], -1)
     queue, head, tail = np.empty((2 * n, 2), np.int64), 0, 1
     queue[0, 0], queue[0, 1] = 0, n
-    ends, done = np.empty(n, np.int64), 0
+    ends, done, stamp = np.empty(n, np.int64), 0, 0
+    copies = np.bincount(values[0]) if c1 else np.zeros(1, np.int64)
+    asked, fine = np.zeros((2, rest_count), np.int64), np.zeros((2, rest_count), np.bool_)
     while head < tail:
         start, end = queue[head, 0], queue[head, 1]
         head += 1
@@ -116,15 +118,32 @@ def partition_tuples(
             for part in range(3):
                 _count(order, bounds[2 * part], bounds[2 * part + 1], values, q, s, kinds,
                        seen[part], rests[part], pairs[part], 1)  # fmt: skip
+            stamp += 1
             for commit in range(2):
                 for i in range(start, end):
                     value = values[0, order[i]] if c1 else 0
                     if c1 and seen[0, 0, value] < 0:
                         continue  # looked at already
+                    # nobody with this value is elsewhere: the belief is that of the bucket
+                    local = c1 == 1 and seen[0, 0, value] == copies[value]
+                    side = 0
+                    if local and (seen[1, 0, value] == 0 or seen[2, 0, value] == 0):
+                        side = 1 if seen[2, 0, value] == 0 else 2
                     for j in range(starts[value], starts[value + 1]):
                         t = members[j]
-                        base = q_of[t] * kinds
-                        if rests[0, q_of[t]] == 0:
+                        rest = q_of[t]
+                        base = rest * kinds
+                        if side:
+                            if asked[side - 1, rest] != stamp:
+                                asked[side - 1, rest] = stamp
+                                for k in range(kinds):
+                                    tried[k] = pairs[side, base + k]
+                                fine[side - 1, rest] = _is_diverse(tried, kinds, least)
+                            if not fine[side - 1, rest]:
+                                good = False
+                                break
+                            continue
+                        if rests[0, rest] == 0:
                             continue
                         whole = 1.0
                         for c in range(c1):
@@ -134,8 +153,9 @@ def partition_tuples(
                         one = _weigh(t, c1, of, seen[1], middle - start)
                         two = _weigh(t, c1, of, seen[2], end - middle)
                         for k in range(kinds):
-                            tried[k] = sums[t, k] - whole * pairs[0, base + k]
-                            tried[k] += one * pairs[1, base + k] + two * pairs[2, base + k]
+                            tried[k] = one * pairs[1, base + k] + two * pairs[2, base + k]
+                            if not local:
+                                tried[k] += sums[t, k] - whole * pairs[0, base + k]
                         if commit:
                             sums[t] = tried
                         elif not _is_diverse(tried, kinds, least):
@@ -143,9 +163,7 @@ def partition_tuples(
                             break
                     if c1:
                         seen[0, 0, value] = -seen[0, 0, value]
-                    if not good:
-                        break
-                    if not c1:
+                    if not good or not c1:
                         break
                 for i in range(start, end):  # signs back
                     if c1:

@@ -69,7 +69,7 @@ class Within(Principle):
         if not isinstance(self.inner, FrequencyDiversity):
             return None
         (rule,) = self.inner.rules(self.column.whole) or []
-        return [Rule(PART_SHARE, rule.a, rule.b, table=self.column.rest)]
+        return [Rule(PART_SHARE, rule.a, rule.b, len(self.column.rest), self.column.rest)]
 
     @property
     def least(self) -> int:

@@ -1,0 +1,58 @@
+"""Slicing, measured: every figure a ratio of two things timed in the same run.
+
+python benchmarks/slicing.py [--quick] [--json FILE]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import discreet as dc
+from clock import clock, run
+from discreet.partitioners.columns import correlate
+from discreet.partitioners.slices import partition_as_printed, slice_people
+
+COLUMN = ["sex", "occupation"]
+
+
+def measure_partition(data: dc.Microdata, what: str, times: int) -> list[dict[str, Any]]:
+    """The buckets for two columns, against sorting as many numbers."""
+    keys = np.random.default_rng(0).integers(0, 2**31, data.n).astype(np.int32)
+    plain = clock(lambda: np.argsort(keys), 3 * times)
+    promise = dc.FrequencyDiversity(3)
+    others = [name for name in data.quasi_identifiers if name not in COLUMN]
+
+    def safe() -> None:
+        slice_people(data, promise, COLUMN)
+
+    def printed() -> None:
+        partition_as_printed(data, promise, [others, COLUMN])
+
+    rows = []
+    for check, work in (("safe", safe), ("paper", printed)):
+        work()
+        span = clock(work, times)
+        rows.append({"what": f"buckets, {what}, check = {check}", "n": data.n, "seconds": span,
+                     "against": "np.argsort", "ratio": span / plain})  # fmt: skip
+    return rows
+
+
+def measure_correlations(data: dc.Microdata, times: int) -> list[dict[str, Any]]:
+    """φ² of all pairs."""
+    names = len(data.quasi_identifiers) + 1
+    span = clock(lambda: correlate(data), times)
+    return [{"what": f"correlations of {names} attributes", "n": data.n, "seconds": span}]
+
+
+def measure(quick: bool) -> list[dict[str, Any]]:
+    times = 3 if quick else 7
+    large = dc.datasets.census(20_000 if quick else 1_000_000)
+    rows = measure_partition(dc.datasets.adult(sensitive="occupation"), "Adult", times)
+    rows += measure_partition(large, "census", 3)
+    return rows + measure_correlations(large, 3)
+
+
+if __name__ == "__main__":
+    run(__doc__, measure)

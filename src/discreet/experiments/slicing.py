@@ -1,0 +1,99 @@
+"""The experiments of the slicing paper: Li, Li, Zhang, Molloy, TKDE 2012, section 6.3.
+
+OCC-7: the complete rows of Adult with six quasi-identifiers and Occupation. Columns come from
+correlations, buckets are random; whether an attribute is sensitive makes no difference here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from discreet.auditing.membership import Membership, measure_membership
+from discreet.datasets import adult
+from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.methods import Slicing, publish
+from discreet.microdata import Microdata
+from discreet.principles import KAnonymity
+from discreet.verify import read_classes
+
+KNOWN = ["age", "workclass", "education", "marital-status", "race", "sex"]
+SIZES, SEED = (10, 20, 50, 100, 200, 500), 20120301
+
+
+def load_people(settings: Settings) -> Microdata:
+    """Take OCC-7."""
+    data = adult(sensitive="occupation", quasi_identifiers=KNOWN)
+    return data.head(4000) if settings.quick else data
+
+
+def measure(data: Microdata, c: int, size: int) -> Membership:
+    """Slice into random buckets of a size, and measure what a match tells."""
+    release = publish(data, Slicing(KAnonymity(size), columns=c, buckets=size), seed=SEED)
+    found = measure_membership(read_classes(release), data)
+    assert found is not None
+    return found
+
+
+def fakes(settings: Settings) -> Outcome:
+    """Figure 7a: fake combinations by bucket size."""
+    data = load_people(settings)
+    rows = [
+        {"bucket size": size, **{f"{c} columns": measure(data, c, size).ratio for c in (2, 5)}}
+        for size in SIZES
+    ]
+    table = pl.DataFrame(rows)
+    grows = all(table[line].is_sorted() for line in ("2 columns", "5 columns"))
+    factor = (table["5 columns"] / table["2 columns"]).to_list()
+    at_100 = float(table.filter(pl.col("bucket size") == 100)["2 columns"][0])
+    return Outcome(
+        "slicing-fakes",
+        "Figure 7a: combinations that nobody has, per one that somebody has",
+        f"Adult (OCC-7), {data.n:,} people, random buckets",
+        table, "fakes per original",
+        (
+            Claim("more fakes in larger buckets", "always" if grows else "not everywhere", grows,
+                  "" if grows else "Large buckets begin to match the same combinations."),
+            Claim("exponentially more with more columns",
+                  f"{min(factor):.0f} to {max(factor):.0f} times as many with five",
+                  min(factor) > 2),
+            Claim("at a size of 100 and two columns nearly twice as many as originals (87,936)",
+                  f"{at_100:.1f} times", at_100 > 1,
+                  "The printed number could not be matched by any setting the paper documents: "
+                  "which two columns it used is not said."),
+        ),
+        log=True,
+    )  # fmt: skip
+
+
+def matching(settings: Settings) -> Outcome:
+    """Figure 8: how well the number of matching buckets tells members from others."""
+    data = load_people(settings)
+    rows = []
+    for size in SIZES:
+        found = {c: measure(data, c, size) for c in (2, 5)}
+        rows.append(
+            {"bucket size": size, **{f"{c} columns": f.advantage for c, f in found.items()}}
+        )
+    table = pl.DataFrame(rows)
+    worst = max(float(table[line].max()) for line in ("2 columns", "5 columns"))  # type: ignore[arg-type]
+    return Outcome(
+        "slicing-matching",
+        "Figure 8: how often a member matches more buckets than somebody who is not one",
+        f"Adult (OCC-7), {data.n:,} people, random buckets; 0.5 is chance",
+        table, "attacker's AUC",
+        (
+            Claim("originals and fakes match similar numbers of buckets, so that they are hard to "
+                  "tell apart", f"an attacker tells them apart in up to {worst:.0%} of pairs",
+                  worst < 0.6,
+                  "" if worst < 0.6 else "Members have common values, which many buckets hold; the "
+                  "paper itself calls random grouping not very effective."),
+        ),
+    )  # fmt: skip
+
+
+EXPERIMENTS: dict[str, Callable[[Settings], Outcome]] = {
+    "slicing-fakes": fakes,
+    "slicing-matching": matching,
+}
