@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -527,3 +530,23 @@ def test_the_rule_inside_a_column_splits_as_the_principle_does(
         patch.setattr(mondrian, "_compile", lambda *_: nothing)
         slow = slice_people(data, dc.FrequencyDiversity(2), ["B", "S"])
     assert fast.labels.tolist() == slow.labels.tolist()
+
+
+def test_the_command_line_shows_correlations_and_columns(tmp_path: Path) -> None:
+    file, chart = tmp_path / "t.csv", tmp_path / "heat.svg"
+    TABLE_1A.write_csv(file)
+    command = [sys.executable, "-c", "from discreet.cli import main; main()", "columns", str(file)]
+    asked = [*command, "--sensitive", "disease", "--attributes", "age,sex,zip"]
+    done = subprocess.run(
+        [*asked, "--chart", str(chart), "--json"], capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    assert found["names"] == ["age", "sex", "zip", "disease"]
+    assert {name for part in found["columns"]["2"] for name in part} == set(found["names"])
+    assert "<svg" in chart.read_text(encoding="utf-8")
+    shown = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert "φ²" in shown and "would stay together" in shown
+    wrong = subprocess.run(
+        [*command, "--sensitive", "x"], capture_output=True, text=True, check=False
+    )
+    assert wrong.returncode == 2 and "has no column 'x'" in wrong.stderr

@@ -55,15 +55,8 @@ def match_buckets(classes: Slices, data: Microdata) -> tuple[Ints, pl.DataFrame]
         .agg(pl.len().alias(f"n{i}"))
         for i, (_, shown) in enumerate(values)
     ]
-    found = people.with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
-    # the column that fits in fewest buckets first
-    lengths = [
-        int(found.join(p.group_by(f"v{i}").len(), on=f"v{i}")["len"].sum())
-        for i, p in enumerate(postings)
-    ]
-    for place, i in enumerate(np.argsort(lengths)):
-        on = [f"v{i}"] if place == 0 else [f"v{i}", "bucket"]
-        found = found.join(postings[i], on=on)
+    numbered = people.with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
+    found = join_postings(numbered, postings, people.columns)
     sizes = classes.bucket_sizes[found["bucket"].to_numpy()].astype(float)
     likely = np.ones(found.height)
     for i in range(last):
@@ -71,3 +64,19 @@ def match_buckets(classes: Slices, data: Microdata) -> tuple[Ints, pl.DataFrame]
     times = np.maximum(np.round(likely / max(likely.max(initial=0), 1e-300) * FINE), 1)
     found = found.select("person", "group", pl.Series("times", times.astype(np.int64)))
     return person.astype(np.int64), found.sort("person", "group")
+
+
+def join_postings(
+    tuples: pl.DataFrame, postings: Sequence[pl.DataFrame], names: Sequence[str]
+) -> pl.DataFrame:
+    """Join combinations of column values with the buckets that have all of them.
+
+    The column that fits in fewest buckets comes first.
+    """
+    lengths = [
+        int(tuples.join(posted.group_by(name).len(), on=name)["len"].sum())
+        for posted, name in zip(postings, names, strict=True)
+    ]
+    for place, i in enumerate(np.argsort(lengths)):
+        tuples = tuples.join(postings[i], on=[names[i], *(["bucket"] if place else [])])
+    return tuples

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.auditing.matching import number_jointly
+from discreet.auditing.matching import join_postings, number_jointly
 from discreet.microdata import Microdata
 from discreet.verify import Classes
 from discreet.verify.sliced import Slices
@@ -115,13 +115,7 @@ def _count_matches(
     tuples: pl.DataFrame, postings: list[pl.DataFrame], names: list[str]
 ) -> pl.DataFrame:
     """Count the buckets that have all values of a combination."""
-    lengths = [
-        int(tuples.join(p.group_by(name).len(), on=name)["len"].sum())
-        for p, name in zip(postings, names, strict=True)
-    ]
-    found = tuples
-    for place, i in enumerate(np.argsort(lengths)):
-        found = found.join(postings[i], on=[names[i], *(["bucket"] if place else [])])
+    found = join_postings(tuples, postings, names)
     return found.group_by(names).agg(matches=pl.len().cast(pl.Int64))
 
 

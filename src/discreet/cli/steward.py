@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from discreet.cli.screen import (
     working,
 )
 from discreet.errors import SchemaError, StoreError, name_closest
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @app.command()
@@ -50,6 +53,19 @@ def inspect(
     show(f"Plan: {target}. Check the roles, then: discreet publish {target}")
 
 
+def _read_columns(file: Path, names: list[str]) -> pl.DataFrame:
+    """Read a table that must have some columns."""
+    from discreet.tables import read_table
+
+    frame = read_table(file)
+    for name in names:
+        if name not in frame.columns:
+            raise SchemaError(
+                f"{file.name} has no column {name!r}.", hint=name_closest(name, frame.columns)
+            )
+    return frame
+
+
 @app.command()
 def tradeoff(
     file: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")],
@@ -62,16 +78,10 @@ def tradeoff(
     from discreet.evaluate import tradeoff as weigh
     from discreet.microdata import read
     from discreet.schema import Schema
-    from discreet.tables import read_table
 
     refuse_outputs([chart], inputs=[file], overwrite=overwrite)
     with working(f"Reading {file.name}"):
-        frame = read_table(file)
-        if sensitive not in frame.columns:
-            raise SchemaError(
-                f"{file.name} has no column {sensitive!r}.",
-                hint=name_closest(sensitive, frame.columns),
-            )
+        frame = _read_columns(file, [sensitive])
         column = frame.select(sensitive).drop_nulls()
         schema = Schema.infer(column, quasi_identifiers=[], sensitive=[sensitive])
         found = weigh(read(column, schema))
@@ -112,18 +122,12 @@ def columns(
     from discreet.evaluate.correlations import choose_columns, correlate, draw_correlations
     from discreet.microdata import read
     from discreet.schema import Role, Schema
-    from discreet.tables import read_table
 
     refuse_outputs([chart], inputs=[file], overwrite=overwrite)
     with working(f"Reading {file.name}"):
-        frame = read_table(file)
         chosen = [name.strip() for name in attributes.split(",")] if attributes else []
         known = [sensitive] if sensitive else []
-        for name in [*chosen, *known]:
-            if name not in frame.columns:
-                raise SchemaError(
-                    f"{file.name} has no column {name!r}.", hint=name_closest(name, frame.columns)
-                )
+        frame = _read_columns(file, [*chosen, *known])
         if not chosen:
             chosen = [a.name for a in Schema.infer(frame) if a.role is not Role.IDENTIFIER]
         others = [name for name in chosen if name != sensitive]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.errors import SchemaError
+from discreet.evaluate.charts import require_charts
 from discreet.partitioners.columns import Correlations, choose_columns, correlate
 from discreet.store import write_file
 
@@ -13,13 +13,7 @@ __all__ = ["Correlations", "choose_columns", "correlate", "draw_correlations"]
 
 def draw_correlations(found: Correlations, target: Path) -> Path:
     """Draw φ² of every pair as a heat map with its numbers, as an SVG file."""
-    try:
-        import altair as alt
-    except ImportError as error:
-        raise SchemaError(
-            "Charts need a library that is not installed.",
-            hint="pip install 'discreet[charts]'",
-        ) from error
+    alt = require_charts()
     names = list(found.names)
     cells = [
         {"one": one, "other": other, "phi": found.between(one, other)}

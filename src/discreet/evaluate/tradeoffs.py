@@ -21,6 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.evaluate.charts import require_charts
 from discreet.microdata import Microdata
 from discreet.principles.base import Number, ratio, require_ratio, require_whole
 from discreet.schema import Type
@@ -134,13 +135,7 @@ class Tradeoff:
 
     def draw(self, target: Path) -> Path:
         """Draw the largest m over ε, one panel per kind of neighbourhood, as an SVG file."""
-        try:
-            import altair as alt
-        except ImportError as error:
-            raise SchemaError(
-                "Charts need a library that is not installed.",
-                hint="pip install 'discreet[charts]'",
-            ) from error
+        alt = require_charts()
         from discreet.store import write_file
 
         shown = self.by_epsilon.filter(pl.col("epsilon") > 0)
