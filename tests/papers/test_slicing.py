@@ -386,6 +386,7 @@ def test_random_buckets_for_tables_without_a_sensitive_attribute(tmp_path: Path)
     loaded = dc.load(dc.publish(data, method, seed=1).write(tmp_path / "r"))
     report = dc.audit(loaded, data)
     assert report.problems == [] and report.candidates.min() >= 50
+    assert loaded.promise.guarantee == "Every bucket holds at least 50 people."
 
 
 def test_the_auditor_sees_values_of_a_column_that_are_not_the_peoples(

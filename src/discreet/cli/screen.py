@@ -66,6 +66,8 @@ def print_findings(found: Any) -> None:
     identity = found.identity
     alone = "some people look like nobody else"
     others = f"everyone looks like at least {identity.smallest - 1} others"
+    if found.membership is not None:
+        others = f"everyone is one of at least {identity.smallest} people of a bucket"
     lines = [
         f"{found.people:,} people in {found.groups:,} groups; "
         f"{others if identity.smallest > 1 else alone}."

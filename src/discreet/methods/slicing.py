@@ -129,7 +129,7 @@ class Slicing(Method):
             for name in column
         }
         opened = [*dict.fromkeys(part.leaves_open for part in self.principle.parts)]
-        guarantee = self.principle.promise
+        guarantee = self._word_promise()
         if self.check == "paper":
             opened = [PRINTED, *opened]
             guarantee += " This is said of somebody who knows the quasi-identifiers of one person."
@@ -143,6 +143,13 @@ class Slicing(Method):
             tables={TABLE: table},
             about={TABLE: ABOUT.format(columns=words)},
         )
+
+    def _word_promise(self) -> str:
+        """Say what is promised of values, and of people only that they share a bucket."""
+        said = [part.promise for part in self.principle.parts if part.reads_values]
+        if self.principle.alike > 1:
+            said.append(f"Every bucket holds at least {self.principle.alike} people.")
+        return " ".join(said)
 
     def _find_columns(self, data: Microdata) -> list[list[str]]:
         """Give the columns, the sensitive one last."""
