@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numba
 import pytest
 
-from discreet.kernels import compiled
+from discreet import kernels
+from discreet.kernels import compiled, find_cache, hash_sources
 
 
 def test_a_machine_without_a_writable_cache_compiles_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,3 +24,39 @@ def test_a_machine_without_a_writable_cache_compiles_anew(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(numba, "njit", refuse_cache)
     assert compiled(lambda x: x + 1)(2) == 3
+
+
+def test_machine_code_is_kept_by_the_content_of_all_kernels(tmp_path: Path) -> None:
+    """A kernel that calls another must not keep what the other was before an update."""
+    (tmp_path / "a.py").write_text("one")
+    (tmp_path / "b.py").write_text("two")
+    before = hash_sources(tmp_path)
+    assert hash_sources(tmp_path) == before
+    (tmp_path / "b.py").write_text("three")
+    assert hash_sources(tmp_path) != before
+    folder = find_cache(str(tmp_path / "cache"))
+    assert folder.startswith(str(tmp_path / "cache")) and Path(folder).is_dir()
+    (tmp_path / "file").write_text("")
+    assert find_cache(str(tmp_path / "file")) == ""
+
+
+def test_a_callee_that_changed_is_compiled_again(tmp_path: Path) -> None:
+    """In processes of their own, with times and sizes of the files unchanged."""
+    package = tmp_path / "kernels"
+    package.mkdir()
+    source = Path(kernels.__file__).read_text(encoding="utf-8")
+    (package / "__init__.py").write_text(source, encoding="utf-8")
+    caller = "from kernels import compiled\nfrom kernels.b import rule\n\n"
+    caller += "@compiled\ndef ask(x):\n    return rule(x)\n"
+    (package / "a.py").write_text(caller)
+    answers = []
+    for sign in "+-":
+        callee = f"from kernels import compiled\n\n@compiled\ndef rule(x):\n    return {sign}x\n"
+        (package / "b.py").write_text(callee)
+        os.utime(package / "b.py", (1, 1))
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", "from kernels.a import ask; print(ask(3))"],
+            cwd=tmp_path, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        answers.append(int(done.stdout))
+    assert answers == [3, -3]

@@ -5,19 +5,58 @@ Importing a kernel imports numba, so import kernels inside the function that nee
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+HERE = Path(__file__).parent
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile with numba and cache the machine code, falling back where nothing is writable.
+    """Compile with numba and cache the machine code, where something is writable.
 
-    On a read-only install without a home folder numba raises when it looks for a cache
-    folder; compiling anew in each process is then the only choice left.
+    Numba looks only at the file of a kernel to tell whether its machine code is stale, not at the
+    kernels that it calls: after an update it might run old rules. So the code is kept in a folder
+    that is named after the content of all kernels. Where nothing is writable, each process compiles
+    anew.
     """
+    import numba
     from numba import njit
 
+    config: Any = numba.config
+    given = config.CACHE_DIR
+    folder = find_cache(given)
+    config.CACHE_DIR = folder
     try:
-        return njit(cache=True, nogil=True)(function)
+        return njit(cache=bool(folder), nogil=True)(function)
     except RuntimeError:
         return njit(nogil=True)(function)
+    finally:
+        config.CACHE_DIR = given
+
+
+@cache
+def find_cache(given: str) -> str:
+    """Find a writable folder for the machine code of these very sources; empty if there is none."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    for root in [Path(given)] if given else [HERE / "__pycache__", home / "discreet"]:
+        folder = root / f"kernels-{hash_sources(HERE)}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return str(folder)
+        except OSError:
+            continue
+    return ""
+
+
+def hash_sources(folder: Path) -> str:
+    """Give a name to the content of all kernels."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
