@@ -124,15 +124,17 @@ class Microdata:
     def count_unique(self, names: Sequence[str] | None = None) -> int:
         """Count the people whose values on the quasi-identifiers nobody else has."""
         names = self.quasi_identifiers if names is None else list(names)
-        if not names:
-            return 0
+        return int((np.bincount(self.number(names)) == 1).sum()) if names else 0
+
+    def number(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Number the combinations of some attributes, from 0 on without gaps."""
         key = np.zeros(self.n, dtype=np.int64)
         for name in names:
             size = self.domains[name].size
             if int(key.max()) >= 2**62 // size:
                 key = np.unique(key, return_inverse=True)[1].astype(np.int64)
             key = key * size + self.codes[name]
-        return int((np.unique(key, return_counts=True)[1] == 1).sum())
+        return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
 def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microdata:

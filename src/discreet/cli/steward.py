@@ -1,4 +1,4 @@
-"""The steward's commands: inspect, publish, demo, plan-schema."""
+"""The steward's commands: inspect, tradeoff, columns, publish, demo, plan-schema."""
 
 from __future__ import annotations
 

@@ -121,13 +121,7 @@ class Angelization(Method):
         name = _find_sensitive(data)
         marginals = self._read_marginals(data, name)
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
-        wanted = self.principle.mixed
-        if wanted is None:
-            raise PromiseError(
-                f"{self.principle} is not monotone: batches may satisfy it and their mixture not.",
-                hint="Use generalization for it, or another principle here.",
-                subject=self.principle,
-            )
+        wanted = self.principle.require_mixed()
         # what the principle says of look-alikes is about buckets
         if self.exact and self.principle.alike > 1:
             raise PromiseError(

@@ -10,20 +10,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.errors import PromiseError, SchemaError, name_closest
-from discreet.groups import Groups
+from discreet.errors import SchemaError, name_closest
 from discreet.methods.exact import refuse_names
 from discreet.microdata import Microdata
-from discreet.partition import Partition
 from discreet.partitioners.columns import choose_columns, correlate, move_out
 from discreet.partitioners.slices import (
     is_possible,
     partition_as_printed,
-    require_mixed,
     scatter_people,
     slice_people,
 )
-from discreet.principles.base import demands, require_whole
+from discreet.principles.base import require_whole
 from discreet.release import Method, Promise, Recoding, Release, Transformation
 
 TABLE, BUCKET = "sliced", "bucket"
@@ -39,7 +36,6 @@ OPEN = (
     "What someone works out who compares buckets, or knows how they were chosen.",
     "What follows from joining this release with others about the same people.",
 )
-
 PRINTED = (
     "The paper's check was asked for. Somebody who knows the quasi-identifiers of everybody can "
     "rule out buckets, and may even be certain of a person's value; the audit says for whom."
@@ -53,9 +49,10 @@ class Slicing(Method):
 
     Li, Li, Zhang, Molloy, TKDE 2012. ``columns`` is their number, found from correlations, or the
     columns themselves. With ``alpha`` the sensitive column has that many attributes; without, those
-    found, as far as they do not give the sensitive value away. ``buckets``
-    is ``"mondrian"``, or the size of random buckets, which hide better who is in the table.
-    ``check="paper"`` bounds p(t,s) as the paper does, which is not safe; see the audit.
+    found, as far as they do not give the sensitive value away. ``buckets`` is ``"mondrian"``, where
+    every combination that matches does so in one bucket, or the size of random buckets, with more
+    combinations that nobody has but more matches for members. ``check="paper"`` bounds p(t,s) as
+    the paper does, which is not safe; see the audit.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
@@ -119,8 +116,7 @@ class Slicing(Method):
         elif self.buckets == "mondrian":
             partition = slice_people(data, self.principle, columns[-1])
         else:
-            partition = scatter_people(data.n, self.buckets, rng)
-            self._require(data, partition, columns[-1])
+            partition = scatter_people(data, self.principle, columns[-1], self.buckets, rng)
         number = rng.permutation(partition.count)[partition.labels].astype(np.int32)
         table = _shuffle(data, number, columns, rng)
         recodings = {
@@ -177,30 +173,6 @@ class Slicing(Method):
                 hint="List each attribute once.",
             )
         return sorted(map(list, self.columns), key=lambda column: sensitive in column)
-
-    def _require(self, data: Microdata, buckets: Partition, column: list[str]) -> None:
-        """Refuse random buckets that do not keep the principle."""
-        for part, name in demands(require_mixed(self.principle), data.sensitive):
-            if name is None:
-                good = part.admits(Groups.of_people(buckets.sizes))
-            else:
-                labels = buckets.labels.astype(np.int64)
-                for other in column:
-                    if other != name:
-                        keys = labels * data.domains[other].size + data.codes[other]
-                        labels = np.unique(keys, return_inverse=True)[1].astype(np.int64)
-                good = part.admits(
-                    Groups.from_labels(
-                        labels, data.codes[name], data.domains[name], count=int(labels.max()) + 1
-                    )
-                )
-            if not good.all():
-                raise PromiseError(
-                    f"{part} is not kept by random buckets of {self.buckets}.",
-                    hint="Ask for larger buckets, for fewer attributes in the sensitive column "
-                    '(alpha), or for buckets = "mondrian".',
-                    subject=part,
-                )
 
 
 def _shuffle(

@@ -16,11 +16,10 @@ from typing import Literal
 import numpy as np
 
 from discreet.errors import PromiseError
-from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.partition import Partition
 from discreet.partitioners.mondrian import Categories, Tree, grow
-from discreet.partitioners.wholes import whole_of
+from discreet.partitioners.wholes import holds, holds_whole, whole_of
 from discreet.principles.base import Principle, demands
 from discreet.principles.proximity import Proximity
 
@@ -47,28 +46,20 @@ def split_and_deal(
     rows = data.order([spaced, *(name for name in data.codes if name != spaced)])
     ranked = data.taken(rows)
     for condition in (principle.generalizable(), principle.mixed, principle):
-        if condition is None or not _can_start(data, condition):
+        if condition is None or not holds_whole(data, condition):
             continue
         tree = grow(ranked, condition, categories=categories, ranked=spaced)
         if condition is not principle:
             _partition_leaves(tree, ranked, near, spaced, dealing == "local")
         groups = tree.partition
         # alone, Theorem 1 says that it holds
-        if len(wanted) == 1 or all(_holds(ranked, groups, *each) for each in wanted):
+        if len(wanted) == 1 or holds(ranked, groups, principle):
             return Partition(rows[groups.order].astype(np.int32), groups.offsets)
     raise PromiseError(
         f"No groups were found that keep {principle}.",
         hint="Ask for one of them alone, or for less: a smaller epsilon or m, or a weaker other "
         "principle.",
         subject=principle,
-    )
-
-
-def _can_start(data: Microdata, condition: Principle) -> bool:
-    """Whether the whole table satisfies what its parts shall."""
-    return all(
-        bool(part.admits(whole_of(data, name))[0])
-        for part, name in demands(condition, data.sensitive)
     )
 
 
@@ -95,13 +86,3 @@ def _partition_leaves(
                 np.split(spans, shares),
             )
         )
-
-
-def _holds(data: Microdata, groups: Partition, part: Principle, name: str | None) -> bool:
-    if name is None:
-        return bool(part.admits(Groups.of_people(groups.sizes)).all())
-    codes, whole = data.codes[name][groups.order], whole_of(data, name)
-    bags = Groups.from_labels(
-        groups.sorted_labels, codes, whole.domain, count=groups.count, whole=whole.whole
-    )
-    return bool(part.admits(bags).all())

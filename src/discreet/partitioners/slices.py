@@ -20,7 +20,7 @@ from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.partition import Partition
 from discreet.partitioners.mondrian import mondrian
-from discreet.partitioners.wholes import whole_of
+from discreet.partitioners.wholes import holds, holds_whole, whole_of
 from discreet.principles.base import All, Bools, Feasibility, Principle, Rule, demands, ratio
 from discreet.principles.diversity import FrequencyDiversity
 from discreet.schema import Attribute, Role, Schema, Type
@@ -68,8 +68,9 @@ class Within(Principle):
 
         if not isinstance(self.inner, FrequencyDiversity):
             return None
-        (rule,) = self.inner.rules(self.column.whole) or []
-        return [Rule(PART_SHARE, rule.a, rule.b, len(self.column.rest), self.column.rest)]
+        kinds, rest = len(self.column.rest), self.column.rest
+        rules = self.inner.rules(self.column.whole)
+        return rules and [Rule(PART_SHARE, rule.a, rule.b, kinds, rest) for rule in rules]
 
     @property
     def least(self) -> int:
@@ -117,24 +118,40 @@ def _take(bags: Groups, g: int) -> Groups:
 
 def slice_people(data: Microdata, principle: Principle, column: Sequence[str]) -> Partition:
     """Part people into buckets by Mondrian, under a principle within the sensitive column."""
-    joint, wanted = _require_within(data, principle, column)
+    joint, wanted = _look_within(data, principle, column)
     return mondrian(joint, wanted, data.quasi_identifiers)
 
 
 def is_possible(data: Microdata, principle: Principle, column: Sequence[str]) -> bool:
     """Whether the whole table keeps a principle within a sensitive column."""
-    joint, wanted = _require_within(data, principle, column)
-    return all(
-        part.feasible(whole_of(joint, name)).possible
-        for part, name in demands(wanted, joint.sensitive)
-    )
+    return holds_whole(*_look_within(data, principle, column))
 
 
-def _require_within(
+def scatter_people(
+    data: Microdata,
+    principle: Principle,
+    column: Sequence[str],
+    size: int,
+    rng: np.random.Generator,
+) -> Partition:
+    """Part people into buckets of one size at random; some take what is left over."""
+    buckets = Partition.from_labels(rng.permutation(np.arange(data.n) % max(1, data.n // size)))
+    joint, wanted = _look_within(data, principle, column)
+    if not holds(joint, buckets, wanted):
+        raise PromiseError(
+            f"{principle} is not kept by random buckets of {size}.",
+            hint="Ask for larger buckets, for fewer attributes in the sensitive column (alpha), or "
+            'for buckets = "mondrian".',
+            subject=principle,
+        )
+    return buckets
+
+
+def _look_within(
     data: Microdata, principle: Principle, column: Sequence[str]
 ) -> tuple[Microdata, Principle]:
     """Give the table with the values of the sensitive column, and what is asked of them."""
-    wanted = require_mixed(principle)
+    wanted = principle.require_mixed()
     if not data.sensitive:
         list(demands(wanted, []))  # refuses to be about sensitive values
         return data, wanted
@@ -147,21 +164,9 @@ def _require_within(
     return joint, All(parts)
 
 
-def require_mixed(principle: Principle) -> Principle:
-    """Give what bags must satisfy so that their mixtures satisfy a principle, or refuse it."""
-    wanted = principle.mixed
-    if wanted is None:
-        raise PromiseError(
-            f"{principle} is not kept by mixtures of groups, which is what slicing makes.",
-            hint="Use generalization for it, or another principle here.",
-            subject=principle,
-        )
-    return wanted
-
-
 def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Column]:
     """Number the values of the sensitive column, and give the table with them in its place."""
-    rest = _number(data, rests)
+    rest = data.number(rests)
     size = data.domains[name].size
     values, codes = np.unique(rest * size + data.codes[name], return_inverse=True)
     first = np.unique(rest, return_index=True)[1]
@@ -185,19 +190,13 @@ def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Colu
     return joined, made
 
 
-def scatter_people(n: int, size: int, rng: np.random.Generator) -> Partition:
-    """Part people into buckets of one size at random; the last ones take what is left over."""
-    count = max(1, n // size)
-    return Partition.from_labels(rng.permutation(np.arange(n) % count))
-
-
 def partition_as_printed(
     data: Microdata, principle: Principle, columns: Sequence[Sequence[str]]
 ) -> Partition:
     """Part people as Figures 1 and 2 do, buckets weighed by their size.
 
-    It bounds the belief of somebody who knows one person's quasi-identifiers. It is **not** safe
-    against somebody who knows everybody's.
+    It bounds, in floating point, the belief of somebody who knows one person's quasi-identifiers.
+    It is **not** safe against somebody who knows everybody's.
     """
     from discreet.kernels.slices import partition_tuples
 
@@ -211,16 +210,16 @@ def partition_as_printed(
     known = data.quasi_identifiers
     codes = np.stack([data.codes[n].astype(np.int64) for n in known])
     spans = np.array([data.domains[n].size - 1 for n in known])
-    numbers = [_number(data, [n for n in column if n != name]) for column in columns]
-    *others, rest = numbers
-    values = np.stack(others) if others else np.zeros((0, data.n), dtype=np.int64)
+    numbers = [data.number([n for n in column if n != name]) for column in columns]
+    if len(numbers) == 1:  # a column in which all are the same
+        numbers = [np.zeros(data.n, dtype=np.int64), *numbers]
     kinds = np.unique(np.stack(numbers, axis=1), axis=0)
     of, rest_of = np.ascontiguousarray(kinds[:, :-1].T), kinds[:, -1].copy()
-    leading = of[0] if others else np.zeros(len(kinds), dtype=np.int64)
-    starts = np.searchsorted(leading, np.arange(int(leading.max()) + 2))  # kinds are sorted by it
+    starts = np.searchsorted(of[0], np.arange(int(of[0].max()) + 2))  # kinds are sorted by it
     order, ends = partition_tuples(
-        codes, spans, values, rest, data.codes[name].astype(np.int64), data.domains[name].size,
-        int(rest.max()) + 1, of, rest_of, starts, np.arange(len(kinds)), float(ratio(principle.l)),
+        codes, spans, np.stack(numbers[:-1]), numbers[-1], data.codes[name].astype(np.int64),
+        data.domains[name].size, int(rest_of.max()) + 1, of, rest_of, starts,
+        np.arange(len(kinds)), float(ratio(principle.l)),
     )  # fmt: skip
     if not len(ends):
         raise PromiseError(
@@ -229,12 +228,3 @@ def partition_as_printed(
             subject=principle,
         )
     return Partition(order.astype(np.int32), np.concatenate([[0], ends]))
-
-
-def _number(data: Microdata, names: Sequence[str]) -> NDArray[np.int64]:
-    """Number the combinations of some attributes."""
-    number = np.zeros(data.n, dtype=np.int64)
-    for name in names:
-        keys = number * data.domains[name].size + data.codes[name]
-        number = np.unique(keys, return_inverse=True)[1].astype(np.int64)
-    return number

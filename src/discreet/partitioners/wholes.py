@@ -1,4 +1,4 @@
-"""The whole table as one bag: what a principle is asked whether it is feasible at all."""
+"""What principles are asked of: the whole table as one bag, and the groups of a partition."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 
 from discreet.groups import Groups
 from discreet.microdata import Microdata
+from discreet.partition import Partition
+from discreet.principles.base import Principle, demands
 
 
 def whole_of(data: Microdata, name: str | None) -> Groups:
@@ -16,3 +18,28 @@ def whole_of(data: Microdata, name: str | None) -> Groups:
         return Groups.of_people(np.array([data.n]))
     domain = data.domains[name]
     return Groups.from_counts(tally(data.codes[name], domain.size), domain)
+
+
+def holds_whole(data: Microdata, principle: Principle) -> bool:
+    """Whether the undivided table satisfies a principle."""
+    return all(
+        bool(part.admits(whole_of(data, name))[0])
+        for part, name in demands(principle, data.sensitive)
+    )
+
+
+def holds(data: Microdata, groups: Partition, principle: Principle) -> bool:
+    """Whether every group of a partition satisfies a principle."""
+    return all(
+        bool(part.admits(_bag(data, groups, name)).all())
+        for part, name in demands(principle, data.sensitive)
+    )
+
+
+def _bag(data: Microdata, groups: Partition, name: str | None) -> Groups:
+    if name is None:
+        return Groups.of_people(groups.sizes)
+    codes, whole = data.codes[name][groups.order], whole_of(data, name)
+    return Groups.from_labels(
+        groups.sorted_labels, codes, whole.domain, count=groups.count, whole=whole.whole
+    )

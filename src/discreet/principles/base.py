@@ -130,6 +130,16 @@ class Principle(ABC):
                 subject=self,
             )
 
+    def require_mixed(self) -> Principle:
+        """Give what bags must satisfy so that their mixtures satisfy this, or refuse."""
+        if self.mixed is None:
+            raise PromiseError(
+                f"{self} is not monotone: groups may satisfy it and their mixture not.",
+                hint="Use generalization for it, or another principle here.",
+                subject=self,
+            )
+        return self.mixed
+
     def parameters(self) -> dict[str, object]:
         """The parameters as plain values, for plans and manifests."""
         return {
