@@ -17,7 +17,7 @@ ROOMS = [
     {"taxonomy"},
     {"schema", "tables"},
     {"domain"},
-    {"microdata", "inference"},
+    {"microdata", "inference", "ratings"},
     {"groups", "partition", "help_table"},
     {"principles", "kernels"},
     {"release", "partitioners", "windows", "replacement"},

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from discreet.principles import RecursiveDiversity as RecursiveDiversity
     from discreet.principles import TCloseness as TCloseness
     from discreet.principles import Variance as Variance
+    from discreet.ratings import read_ratings as read_ratings
     from discreet.release import Release as Release
     from discreet.schema import Attribute as Attribute
     from discreet.schema import Missing as Missing
@@ -87,6 +88,7 @@ _ROOMS = {
         "TCloseness",
         "Variance",
     ),
+    "ratings": ("read_ratings",),
     "release": ("Release",),
     "schema": ("Attribute", "Missing", "Role", "Schema", "Type"),
     "store": ("load",),

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.auditing.matching import match_buckets
-from discreet.partitioners.columns import choose_columns, cluster, correlate
+from discreet.partitioners.columns import choose_columns, correlate
+from discreet.partitioners.medoids import cluster
 from discreet.verify import read_classes, verify
 from discreet.verify.sliced import Slices
 from samples import microdata

@@ -211,7 +211,7 @@ def audit(
         proximity=measure_nearness(told, data, judged),
         joined=joined,
         membership=measure_membership([found.classes for found in views], data),
-        attacks=attack(_widest(views), data, beliefs) if attacks and views[0].classes.tells else [],
+        attacks=attack(_widest(views), data, beliefs) if attacks else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )

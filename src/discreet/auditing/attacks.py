@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from discreet.auditing.candidates import Candidates
 from discreet.groups import Groups
 from discreet.microdata import Microdata
-from discreet.verify.sliced import Slices
+from discreet.verify.perturbed import Perturbed
 
 ROUNDS = 10
 MOST_ENTRIES = 50_000_000
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Attack:
 
 def attack(found: Candidates, data: Microdata, beliefs: dict[str, Floats]) -> list[Attack]:
     """Try all attacks on one table of a release."""
+    if isinstance(found.classes, Perturbed):  # its numbers are drawn; no group holds them
+        return []
     attacks = []
     for name in found.release.schema.sensitive:
         belief = beliefs[name]
@@ -86,6 +89,23 @@ def _second(bags: Groups) -> NDArray[np.int64]:
     return np.where(bags.distinct > 1, found, 0)
 
 
+@dataclass(frozen=True, eq=False)
+class Possibilities:
+    """What each record, or person where records are nobody's, may have: one line per value."""
+
+    bags: Groups
+    record: Ints
+    entry: Ints
+    """Per line the entry of the bag that the value would be taken from."""
+    prior: Floats
+    shown: list[Ints]
+    """Per quasi-identifier the number of what each record shows."""
+    place: Ints
+    """Per record what it shows in all: records that show the same are one to the attacker."""
+    wanted: Ints
+    """Per person who has records, the place of these."""
+
+
 def _learn(found: Candidates, data: Microdata, name: str) -> float | None:
     """Learn how values go with quasi-identifiers across groups, and guess (Kifer, SIGMOD 2009).
 
@@ -93,60 +113,78 @@ def _learn(found: Candidates, data: Microdata, name: str) -> float | None:
     how values show in the published columns; from that, how probable each is becomes clearer, while
     every bag keeps its counts. ``None`` where there are too many possibilities to try.
     """
-    classes = found.classes
-    if isinstance(classes, Slices):  # its rows are nobody's records
+    list_them = _list_people if found.times is not None else _list_rows
+    listed = list_them(found, data, name)
+    if listed is None:
         return None
-    group, bags = classes.draws(name)
-    lengths = bags.distinct[group]
-    if int(lengths.sum()) > MOST_ENTRIES:
-        return None
-    record, entry = bags.entries_of(group)
+    bags, record, entry = listed.bags, listed.record, listed.entry
     value, size = bags.codes[entry].astype(np.int64), bags.domain.size
-    prior = bags.weights[entry] / bags.sizes[group][record]
-    columns = [
-        classes.table.select(pl.struct(column).rank("dense")).to_series().to_numpy().astype(int) - 1
-        for column in found.release.schema.quasi_identifiers
-    ]
-    p = prior.copy()
+    first = np.flatnonzero(np.append(True, np.diff(record) != 0))
+    p = listed.prior.copy()
     for _ in range(ROUNDS):
         weight = np.bincount(value, weights=p, minlength=size)
-        score = np.log(prior)
-        for shown in columns:
+        score = np.log(listed.prior)
+        for shown in listed.shown:
             kinds = int(shown.max()) + 1
             seen = np.bincount(shown[record] * size + value, weights=p, minlength=kinds * size)
             score += np.log((seen[shown[record] * size + value] + 1) / (weight[value] + kinds))
-        score -= np.maximum.reduceat(score, np.cumsum(lengths) - lengths)[record]
+        score -= np.maximum.reduceat(score, first)[record]
         p = np.exp(score)
         for _ in range(3):  # every record has one value; every bag keeps its counts
             p /= np.bincount(record, weights=p)[record]
             held = np.bincount(entry, weights=p, minlength=len(bags.codes))[entry]
             p *= bags.weights[entry] / np.maximum(held, 1e-300)
         p /= np.bincount(record, weights=p)[record]
-    return _guess(found, data, name, bags, record, value, p)
+    guess = _guess(listed, value, p)
+    own = data.codes_in(name, bags.domain)[found.of >= 0]
+    return float((guess == own).sum() / data.n)
 
 
-def _guess(
-    found: Candidates,
-    data: Microdata,
-    name: str,
-    bags: Groups,
-    record: NDArray[np.int64],
-    value: NDArray[np.int64],
-    p: Floats,
-) -> float:
-    """Guess each person's likeliest value over the records that may be theirs."""
-    size = bags.domain.size
-    if found.classes.boxes is None:
-        shown = pl.struct(found.release.schema.quasi_identifiers).rank("dense")
-        number = found.classes.table.select(shown).to_series().to_numpy().astype(np.int64)
-        place, wanted = number[record], number[found.shown_to(found.of >= 0)]
+def _list_rows(found: Candidates, data: Microdata, name: str) -> Possibilities | None:  # noqa: ARG001
+    """Rows are people's records: each has a value of the bag it refers to."""
+    classes = found.classes
+    group, bags = classes.draws(name)
+    if int(bags.distinct[group].sum()) > MOST_ENTRIES:
+        return None
+    record, entry = bags.entries_of(group)
+    names = found.release.schema.quasi_identifiers
+    if classes.boxes is None:
+        place = _number_shown(classes.table, names)
+        wanted = place[found.shown_to(found.of >= 0)]
     else:
-        place, wanted = found.classes.labels[record], found.group_of[found.of >= 0]
-    keys, inverse = np.unique(place * size + value, return_inverse=True)
+        place, wanted = classes.labels, found.group_of[found.of >= 0]
+    prior = bags.weights[entry] / bags.sizes[group][record]
+    shown = [_number_shown(classes.table, [column]) for column in names]
+    return Possibilities(bags, record, entry, prior, shown, place, wanted)
+
+
+def _number_shown(table: pl.DataFrame, names: list[str]) -> Ints:
+    number = table.select(pl.struct(names).rank("dense")).to_series().to_numpy()
+    return np.asarray(number.astype(np.int64) - 1)
+
+
+def _list_people(found: Candidates, data: Microdata, name: str) -> Possibilities | None:
+    """Rows are nobody's: each person has a value of one of the bags that may be theirs."""
+    seen = np.flatnonzero(found.of >= 0)
+    person, group = found.list_options(found.of[seen])
+    times = found.list_times(found.of[seen])
+    bags = found.classes.bags(name)
+    if not len(seen) or int(bags.distinct[group].sum()) > MOST_ENTRIES:
+        return None
+    likely = times / np.bincount(person, weights=times)[person]
+    option, entry = bags.entries_of(group)
+    prior = likely[option] * bags.weights[entry] / bags.sizes[group][option]
+    shown = [data.codes[n][seen].astype(np.int64) for n in found.release.schema.quasi_identifiers]
+    everyone = np.arange(len(seen))
+    return Possibilities(bags, person[option], entry, prior, shown, everyone, everyone)
+
+
+def _guess(listed: Possibilities, value: Ints, p: Floats) -> Ints:
+    """Guess each person's likeliest value over the records that may be theirs."""
+    size = listed.bags.domain.size
+    keys, inverse = np.unique(listed.place[listed.record] * size + value, return_inverse=True)
     total = np.bincount(inverse, weights=p)
     order = np.lexsort((-total, keys // size))
     first = np.append(True, np.diff((keys // size)[order]) != 0)
     places, best = (keys // size)[order][first], (keys % size)[order][first]
-    guess = best[np.searchsorted(places, wanted)]
-    own = data.codes_in(name, bags.domain)[found.of >= 0]
-    return float((guess == own).sum() / data.n)
+    return np.asarray(best[np.searchsorted(places, listed.wanted)])

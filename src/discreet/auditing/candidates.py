@@ -102,6 +102,11 @@ class Candidates:
         assert self.per_group is not None
         return self._list(of, self.per_group)[1]
 
+    def list_times(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Say how likely each group of some candidate sets is, as these are listed."""
+        assert self.times is not None
+        return self._list(of, self.times)[1]
+
     def admits_each(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Per candidate set whether every one of its groups is good."""
         return np.array([bool(good[list(groups)].all()) for groups in self.sets], dtype=bool)

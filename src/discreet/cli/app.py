@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-FLOW = ("inspect", "tradeoff", "columns", "publish", "query", "audit", "reproduce")
+FLOW = ("inspect", "tradeoff", "ratings", "columns", "publish", "query", "audit", "reproduce")
 
 
 class Commands(TyperGroup):

@@ -1,9 +1,9 @@
-"""The steward's commands: inspect, tradeoff, columns, publish, demo, plan-schema."""
+"""The steward's commands: inspect, tradeoff, ratings, columns, publish, demo, plan-schema."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,12 @@ from discreet.errors import SchemaError, StoreError, name_closest
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from discreet.evaluate.correlations import Correlations
+    from discreet.schema import Schema
+
+MOST_SHOWN = 20
+"""Attributes of which a matrix is shown; of more, as many pairs."""
 
 
 @app.command()
@@ -112,6 +118,10 @@ def columns(
     attributes: Annotated[
         str | None, typer.Option(help="Columns to look at, separated by commas; by default all.")
     ] = None,
+    similarity: Annotated[
+        Literal["contingency", "agreement"],
+        typer.Option(help="How to compare: by contingency φ², or for ratings by agreement."),
+    ] = "contingency",
     chart: Annotated[
         Path | None, typer.Option(help="Also draw a heat map, as an SVG file.")
     ] = None,
@@ -121,42 +131,97 @@ def columns(
     """Show which attributes tell about each other, and the columns slicing would make of them."""
     from discreet.evaluate.correlations import choose_columns, correlate, draw_correlations
     from discreet.microdata import read
-    from discreet.schema import Role, Schema
 
+    measure = "φ²" if similarity == "contingency" else similarity
     refuse_outputs([chart], inputs=[file], overwrite=overwrite)
     with working(f"Reading {file.name}"):
-        chosen = [name.strip() for name in attributes.split(",")] if attributes else []
-        known = [sensitive] if sensitive else []
-        frame = _read_columns(file, [*chosen, *known])
-        if not chosen:
-            chosen = [a.name for a in Schema.infer(frame) if a.role is not Role.IDENTIFIER]
-        others = [name for name in chosen if name != sensitive]
-        named = [*others, *([sensitive] if sensitive else [])]
-        schema = Schema.infer(
-            frame.select(named),
-            quasi_identifiers=others,
-            sensitive=[sensitive] if sensitive else [],
-        )
-        found = correlate(read(frame.select(named).drop_nulls(), schema))
-    if chart is not None:
-        draw_correlations(found, chart)
-    made = {
-        c: choose_columns(found, c, sensitive=sensitive, alpha=None)
-        for c in range(2, min(5, len(found.names)) + 1)
-    }
+        asked = [name.strip() for name in attributes.split(",")] if attributes else []
+        frame = _read_columns(file, [*asked, *([sensitive] if sensitive else [])])
+        schema = _choose_attributes(frame, asked, sensitive)
+    with working("Comparing attributes"):
+        found = correlate(read(frame.select(schema.names), schema), similarity=similarity)
+        many = len(found.names) > MOST_SHOWN
+        counts = [5, 10, 50] if many else range(2, min(5, len(found.names)) + 1)
+        made = {c: choose_columns(found, c, sensitive=sensitive, alpha=None)
+                for c in counts if c <= len(found.names)}  # fmt: skip
+        if chart is not None:
+            draw_correlations(found, chart, measure)
     if json:
-        print_json({"names": found.names, "phi_squared": found.phi.tolist(), "columns": made})
+        key = "phi_squared" if similarity == "contingency" else similarity
+        print_json({"names": found.names, key: found.values.tolist(), "columns": made})
         return
-    table = make_table("φ²", *found.names)
-    for name, row in zip(found.names, found.phi, strict=True):
+    show(_list_pairs(found) if many else _tabulate(found, measure))
+    table = make_table("columns", "attributes that would stay together")
+    for c, parts in made.items():
+        table.add_row(str(c), " | ".join(map(_shorten if many else ", ".join, parts)))
+    show(table)
+
+
+def _choose_attributes(frame: pl.DataFrame, asked: list[str], sensitive: str | None) -> Schema:
+    """Take the attributes asked for, else all that do not name people; missing is a value."""
+    from dataclasses import replace
+
+    from discreet.schema import Missing, Role, Schema
+
+    chosen = asked or [a.name for a in Schema.infer(frame) if a.role is not Role.IDENTIFIER]
+    others = [name for name in chosen if name != sensitive]
+    known = [sensitive] if sensitive else []
+    schema = Schema.infer(
+        frame.select([*others, *known]), quasi_identifiers=others, sensitive=known
+    )
+    return schema.changed(*(replace(a, missing=Missing.VALUE) for a in schema))
+
+
+def _tabulate(found: Correlations, measure: str) -> Any:
+    table = make_table(measure, *found.names)
+    for name, row in zip(found.names, found.values, strict=True):
         table.add_row(
             name, *("" if name == o else f"{x:.3f}" for o, x in zip(found.names, row, strict=True))
         )
-    show(table)
-    table = make_table("columns", "attributes that would stay together")
-    for c, parts in made.items():
-        table.add_row(str(c), " | ".join(", ".join(part) for part in parts))
-    show(table)
+    return table
+
+
+def _list_pairs(found: Correlations) -> Any:
+    """The pairs that tell most about each other, where a matrix would not fit."""
+    from itertools import combinations
+
+    table = make_table("attribute", "goes with", "by")
+    pairs = sorted(combinations(found.names, 2), key=lambda pair: -found.between(*pair))
+    for pair in pairs[:MOST_SHOWN]:
+        table.add_row(*pair, f"{found.between(*pair):.3f}")
+    return table
+
+
+def _shorten(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+@app.command()
+def ratings(
+    file: Annotated[Path, typer.Argument(help="A table with one row per rating.")],
+    to: Annotated[Path, typer.Option(help="Where to write the table: .parquet or .csv.")],
+    user: Annotated[str, typer.Option(help="The column of users.")] = "user",
+    item: Annotated[str, typer.Option(help="The column of items.")] = "item",
+    rating: Annotated[str, typer.Option(help="The column of ratings.")] = "rating",
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Spread ratings into a table with a row per user and a column per item, to be sliced."""
+    from discreet.ratings import spread_ratings
+    from discreet.store import write_file
+
+    if to.suffix not in (".parquet", ".csv"):
+        raise SchemaError(f"{to}: give a file that ends in .parquet or .csv.")
+    refuse_outputs([to], inputs=[file], overwrite=overwrite)
+    with working(f"Reading {file.name}"):
+        wide = spread_ratings(file, user=user, item=item, rating=rating)
+        write_file(to, wide.write_parquet if to.suffix == ".parquet" else wide.write_csv)
+    filled = 1 - sum(wide.null_count().row(0)) / max(wide.height * wide.width, 1)
+    if json:
+        print_json({"users": wide.height, "items": wide.width, "filled": filled, "file": str(to)})
+        return
+    show(f"{wide.height:,} users and {wide.width:,} items, {filled:.1%} rated: {to}.")
+    show(f"See which stay together: discreet columns {to} --similarity agreement")
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from discreet.evaluate.charts import require_charts
 from discreet.partitioners.columns import Correlations, choose_columns, correlate
@@ -11,28 +12,30 @@ from discreet.store import write_file
 __all__ = ["Correlations", "choose_columns", "correlate", "draw_correlations"]
 
 
-def draw_correlations(found: Correlations, target: Path) -> Path:
-    """Draw φ² of every pair as a heat map with its numbers, as an SVG file."""
+def draw_correlations(found: Correlations, target: Path, title: str) -> Path:
+    """Draw the correlation of every pair as a heat map, as an SVG file."""
     alt = require_charts()
     names = list(found.names)
-    cells = [
-        {"one": one, "other": other, "phi": found.between(one, other)}
+    cells: list[dict[str, Any]] = [
+        {"one": one, "other": other, "share": found.between(one, other)}
         for one in names
         for other in names
         if one != other
     ]
+    top = max((cell["share"] for cell in cells), default=1) or 1
     base = alt.Chart(alt.InlineData(cells)).encode(
         x=alt.X("other:N", title=None, sort=names),
         y=alt.Y("one:N", title=None, sort=names),
     )
     shade = base.mark_rect().encode(
-        color=alt.Color("phi:Q", title="φ²", scale=alt.Scale(scheme="blues", domain=[0, 1]))
+        color=alt.Color("share:Q", title=None, scale=alt.Scale(scheme="blues", domain=[0, top]))
     )
-    text = base.mark_text(fontSize=10).encode(
-        text=alt.Text("phi:Q", format=".2f"),
-        color=alt.condition("datum.phi > 0.5", alt.value("white"), alt.value("black")),
-    )
-    chart = (shade + text).properties(
-        width=46 * len(names), height=30 * len(names), title="Mean-square contingency φ²"
-    )
+    side = max(4, min(46, 900 // len(names)))
+    chart = shade
+    if side == 46:  # with numbers, as long as they can be read
+        chart += base.mark_text(fontSize=10).encode(
+            text=alt.Text("share:Q", format=".2f"),
+            color=alt.condition(f"datum.share > {top / 2}", alt.value("white"), alt.value("black")),
+        )
+    chart = chart.properties(width=side * len(names), height=side * 2 / 3 * len(names), title=title)
     return write_file(target, lambda draft: chart.save(str(draft), format="svg"))

@@ -13,11 +13,13 @@ from discreet.experiments.outcome import Claim, Outcome, Settings
 from discreet.experiments.permutation import EXPERIMENTS as PERMUTATION
 from discreet.experiments.proximity import EXPERIMENTS as PROXIMITY
 from discreet.experiments.slicing import EXPERIMENTS as SLICING
+from discreet.experiments.slicing_mining import EXPERIMENTS as SLICING_MINING
 
 REGISTRY: dict[str, Callable[[Settings], Outcome]] = {
     **ANGEL,
     **PERMUTATION,
     **PROXIMITY,
+    **SLICING_MINING,
     **SLICING,
 }
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import SchemaError, name_closest
 from discreet.methods.exact import refuse_names
 from discreet.microdata import Microdata
-from discreet.partitioners.columns import choose_columns, correlate, move_out
+from discreet.partitioners.columns import Similarity, choose_columns, correlate, move_out
 from discreet.partitioners.slices import (
     is_possible,
     partition_as_printed,
@@ -52,7 +52,8 @@ class Slicing(Method):
     found, as far as they do not give the sensitive value away. ``buckets`` is ``"mondrian"``, where
     every combination that matches does so in one bucket, or the size of random buckets, with more
     combinations that nobody has but more matches for members. ``check="paper"`` bounds p(t,s) as
-    the paper does, which is not safe; see the audit.
+    the paper does, which is not safe; see the audit. ``similarity="agreement"`` is for ratings:
+    items stay together that people rated the same.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
@@ -79,6 +80,7 @@ class Slicing(Method):
     alpha: int | None = None
     buckets: Literal["mondrian"] | int = "mondrian"
     check: Check = "safe"
+    similarity: Similarity = "contingency"
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, list | tuple):
@@ -93,6 +95,9 @@ class Slicing(Method):
             require_whole("buckets", self.buckets, 2)
         if self.check not in get_args(Check):
             raise SchemaError(f"check = {self.check!r}: give one of {', '.join(get_args(Check))}.")
+        if self.similarity not in get_args(Similarity):
+            given = ", ".join(get_args(Similarity))
+            raise SchemaError(f"similarity = {self.similarity!r}: give one of {given}.")
         if self.check == "paper" and self.buckets != "mondrian":
             raise SchemaError('check = "paper" goes with buckets = "mondrian".')
 
@@ -152,7 +157,7 @@ class Slicing(Method):
         names = [a.name for a in data.schema.published]
         sensitive = data.sensitive[0] if data.sensitive else None
         if isinstance(self.columns, int):
-            found = correlate(data, names)
+            found = correlate(data, names, self.similarity)
             columns = choose_columns(found, self.columns, sensitive=sensitive, alpha=self.alpha)
             if self.alpha is None and sensitive and len(columns) > 1 and self.check == "safe":
                 # what stands beside the sensitive value must not give it away

@@ -1,7 +1,8 @@
 """Columns: which attributes belong together, because they tell about each other.
 
 Li, Li, Zhang, Molloy, TKDE 2012, section 4.1: correlation of two attributes by their mean-square
-contingency coefficient φ², and k-medoids (PAM) on the distances 1 - φ².
+contingency coefficient φ², and k-medoids (PAM) on the distances 1 - φ². For ratings, section 7:
+items are the nearer the more people gave both the same rating.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,32 +18,37 @@ from numpy.typing import NDArray
 from discreet.domain import Domain
 from discreet.errors import SchemaError
 from discreet.microdata import Microdata
+from discreet.partitioners.medoids import cluster
 
 BINS = 10
 """Numbers and dates with more values are cut into so many intervals of equal width."""
-RESTARTS = 10
 Floats = NDArray[np.float64]
+Similarity = Literal["contingency", "agreement"]
 
 
 @dataclass(frozen=True, eq=False)
 class Correlations:
-    """φ² of every pair of attributes; 1 on the diagonal."""
+    """How much every pair of attributes tells about each other, 0 to 1; 1 on the diagonal."""
 
     names: tuple[str, ...]
-    phi: Floats
+    values: Floats
 
     def between(self, one: str, other: str) -> float:
-        """Give φ² of two attributes."""
-        return float(self.phi[self.names.index(one), self.names.index(other)])
+        """Give the correlation of two attributes."""
+        return float(self.values[self.names.index(one), self.names.index(other)])
 
     def restrict(self, names: Sequence[str]) -> Correlations:
         """Give the part about some attributes."""
         at = [self.names.index(name) for name in names]
-        return Correlations(tuple(names), self.phi[np.ix_(at, at)])
+        return Correlations(tuple(names), self.values[np.ix_(at, at)])
 
 
-def correlate(data: Microdata, names: Sequence[str] | None = None) -> Correlations:
-    """Measure φ² for every pair of attributes, 0 where one of them has a single value.
+def correlate(
+    data: Microdata, names: Sequence[str] | None = None, similarity: Similarity = "contingency"
+) -> Correlations:
+    """Measure every pair of attributes: φ², or how often people give both the same rating.
+
+    φ² is 0 where one of them has a single value.
 
     >>> import discreet as dc
     >>> found = correlate(dc.datasets.adult(sensitive="occupation"))
@@ -49,11 +56,34 @@ def correlate(data: Microdata, names: Sequence[str] | None = None) -> Correlatio
     0.19
     """
     chosen = list(names or [*data.quasi_identifiers, *data.sensitive])
+    if similarity == "agreement":
+        return Correlations(tuple(chosen), _agree(data, chosen))
     coarse = [_coarsen(data.codes[name], data.domains[name]) for name in chosen]
     phi = np.eye(len(chosen))
     for i, j in combinations(range(len(chosen)), 2):
         phi[i, j] = phi[j, i] = _contingency(*coarse[i], *coarse[j])
     return Correlations(tuple(chosen), phi)
+
+
+def _agree(data: Microdata, names: list[str]) -> Floats:
+    """The share of people who gave both items the same rating, of those who rated any of them.
+
+    Missing cells are no ratings, so nothing must be filled in before this is measured.
+    """
+    from discreet.kernels.agreement import count_agreements
+
+    ratings = np.empty((data.n, len(names)), dtype=np.int32)
+    number: dict[str, int] = {}
+    for place, name in enumerate(names):
+        domain = data.domains[name]
+        known = [number.setdefault(text, len(number)) for text in domain.texts]
+        known[len(domain.values) :] = [-1] * domain.missing
+        ratings[:, place] = np.array(known)[data.codes[name]]
+    both, same = (np.triu(counts) + np.triu(counts, 1).T for counts in count_agreements(ratings))
+    raters = np.diagonal(both)
+    shares: Floats = same / np.maximum(raters[:, None] + raters - both, 1)
+    np.fill_diagonal(shares, 1)
+    return shares
 
 
 def _coarsen(codes: NDArray[np.int32], domain: Domain) -> tuple[NDArray[np.int64], int]:
@@ -80,59 +110,6 @@ def _contingency(
     return float(((shares - expected) ** 2 / expected).sum() / degrees)
 
 
-def cluster(distances: Floats, c: int) -> list[list[int]]:
-    """Part points into ``c`` clusters around medoids: PAM, the best of several starts.
-
-    The first start is greedy, the others are random but always the same. Clusters and their members
-    are in ascending order.
-
-    >>> near = np.array([[0, 1, 9, 9], [1, 0, 9, 9], [9, 9, 0, 1], [9, 9, 1, 0]]) / 10
-    >>> cluster(near, 2)
-    [[0, 1], [2, 3]]
-    """
-    n = len(distances)
-    if not 1 <= c <= n:
-        raise SchemaError(f"columns = {c}: give a whole number from 1 to {n}.")
-    rng = np.random.default_rng(0)
-    starts = [_build(distances, c), *(rng.choice(n, c, replace=False) for _ in range(RESTARTS))]
-    found = [_swap(distances, np.sort(np.asarray(start))) for start in starts]
-    medoids = min(found, key=lambda chosen: (_cost(distances, chosen), chosen.tolist()))
-    nearest = distances[:, medoids].argmin(axis=1)
-    nearest[medoids] = np.arange(c)
-    return sorted(np.flatnonzero(nearest == k).tolist() for k in range(c))
-
-
-def _cost(distances: Floats, medoids: NDArray[np.integer]) -> float:
-    return round(float(distances[:, medoids].min(axis=1).sum()), 12)
-
-
-def _build(distances: Floats, c: int) -> list[int]:
-    """Take the medoid that saves most, again and again."""
-    chosen: list[int] = []
-    for _ in range(c):
-        costs = [
-            np.inf if i in chosen else _cost(distances, np.array([*chosen, i]))
-            for i in range(len(distances))
-        ]
-        chosen.append(int(np.argmin(costs)))
-    return chosen
-
-
-def _swap(distances: Floats, medoids: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Exchange a medoid with another point as long as that saves most and something."""
-    cost = _cost(distances, medoids)
-    while True:
-        best, swapped = cost, medoids
-        for k in range(len(medoids)):
-            for point in np.setdiff1d(np.arange(len(distances)), medoids):
-                tried = np.sort(np.append(np.delete(medoids, k), point))
-                if (now := _cost(distances, tried)) < best:
-                    best, swapped = now, tried
-        if best == cost:
-            return medoids
-        cost, medoids = best, swapped
-
-
 def choose_columns(
     found: Correlations, c: int, *, sensitive: str | None, alpha: int | None
 ) -> list[list[str]]:
@@ -143,7 +120,7 @@ def choose_columns(
     """
     names = list(found.names)
     if alpha is None or sensitive is None:
-        parts = cluster(1 - found.phi, c)
+        parts = cluster(1 - found.values, c)
         columns = [[names[i] for i in part] for part in parts]
         return sorted(columns, key=lambda column: sensitive in column)
     others = [name for name in names if name != sensitive]
