@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +51,90 @@ def test_comparing_buckets_tells_more_where_values_follow_from_others(buckets: s
     printed = dc.Slicing(method.principle, columns=method.columns, check="paper")
     report = dc.audit(dc.publish(data, printed, seed=2), data, attacks=True)
     assert {found.name for found in report.attacks} == set(tried)
+
+
+Row = tuple[object, ...]
+See = Callable[[object, Row, object], list[object]]
+
+
+def believe(
+    people: list[Row], tables: list[Counter[object]], parts: list[object], see: See
+) -> list[Counter[object]]:
+    """Per person, in how many worlds they have each sensitive value.
+
+    A world gives people the sensitive values of their part in some order; it is possible if what
+    would be published of it is what was published.
+    """
+    values = [person[-1] for person in people]
+    found: list[Counter[object]] = [Counter() for _ in people]
+    for world in set(permutations(values)):
+        made = [Counter(see(part, person, value)[i]
+                        for part, person, value in zip(parts, people, world, strict=True))
+                for i in range(len(tables))]  # fmt: skip
+        if made == tables:
+            for tally, value in zip(found, world, strict=True):
+                tally[value] += 1
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 6))
+def test_buckets_of_one_value_tell_what_a_shared_attribute_tells(seed: int, n: int) -> None:
+    """Columns {A, B} and {A, S}, in two buckets; against {A, B} and {S} in buckets of one A."""
+    rng = np.random.default_rng(seed)
+    people = [(int(rng.integers(2)), int(rng.integers(2)), int(rng.integers(3))) for _ in range(n)]
+    buckets = [int(rng.integers(2)) for _ in range(n)]
+
+    def overlapping(bucket: object, person: Row, s: object) -> list[object]:
+        return [(bucket, person[0], person[1]), (bucket, person[0], s)]
+
+    def refined(bucket: object, person: Row, s: object) -> list[object]:
+        within = (bucket, person[0])
+        return [(within, person[1]), (within, s)]
+
+    found = []
+    for see in (overlapping, refined):
+        shown = [see(b, person, person[2]) for b, person in zip(buckets, people, strict=True)]
+        tables = [Counter(row[i] for row in shown) for i in range(2)]
+        found.append(believe(people, tables, list(buckets), see))
+    assert found[0] == found[1]
+
+
+def test_the_papers_overlap_would_tell_everybodys_disease() -> None:
+    """Section 9 proposes {age, sex, disease} and {zip, disease} for Table 1f."""
+    people = [(22, "M", 47906, "dyspepsia"), (22, "F", 47906, "flu"), (33, "F", 47905, "flu"),
+              (52, "F", 47905, "bronchitis")]  # fmt: skip
+
+    def see(_: object, person: Row, s: object) -> list[object]:
+        return [(person[0], person[1], s), (person[2], s)]
+
+    shown = [see(0, person, person[3]) for person in people]
+    tables = [Counter(row[i] for row in shown) for i in range(2)]
+    for person, tally in zip(people, believe(people, tables, [0] * 4, see), strict=True):
+        assert set(tally) == {person[3]}
+
+
+def test_an_attribute_in_every_column_stays_linked_to_all(tmp_path: Path) -> None:
+    data = dc.datasets.census(2000, seed=3)
+    shared = ["sex", "region", "education", "marital", "household", "birthplace", "workclass"]
+    columns = [["sex", "age", *shared[1:]], ["sex", "occupation"]]
+    release = dc.publish(data, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), seed=1)
+    table = release.tables["sliced"]
+    assert table.group_by("bucket").agg(pl.col("sex").n_unique())["sex"].max() == 1
+    folder = release.write(tmp_path / "r")
+    report = dc.audit(folder, data)
+    assert not report.findings and report.max_belief <= 1 / 3
+    sql = "SELECT COUNT(*) FROM release WHERE sex = 'female' AND {}"
+    frame = data.to_polars().filter(pl.col("sex") == "female")
+    for told, truth in (
+        ("age > 40", frame.filter(pl.col("age") > 40).height),
+        ("occupation = 'O05'", frame.filter(pl.col("occupation") == "O05").height),
+    ):
+        answer = release.query(sql.format(told))
+        assert answer.low == answer.high == truth
+    with pytest.raises(dc.errors.PromiseError, match="Of people with age = 20"):
+        columns = [["age", *shared], ["age", "occupation"]]
+        dc.publish(data, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), seed=1)
 
 
 def agreement(one: list[int | None], other: list[int | None]) -> float:

@@ -416,7 +416,9 @@ def test_bad_parameters_are_refused(make: object, reason: str) -> None:
     ("columns", "reason"),
     [
         ([["age", "sex"], ["disease"]], "'zip' to none"),
-        ([["age", "sex", "zip"], ["age", "disease"]], "exactly one column"),
+        ([["age", "sex", "disease"], ["zip", "disease"]], "'disease' is sensitive and in several"),
+        ([["age", "sex"], ["age", "zip"], ["disease"]], "'age' is in some columns"),
+        ([["age", "age", "sex", "zip"], ["age", "disease"]], "'age' is in some columns"),
         ([["age", "sex", "zipp"], ["disease"]], "no attribute 'zipp'"),
     ],
 )

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from discreet.errors import SchemaError, name_closest
 from discreet.methods.exact import refuse_names
 from discreet.microdata import Microdata
+from discreet.partition import Partition
 from discreet.partitioners.columns import Similarity, choose_columns, correlate, move_out
 from discreet.partitioners.slices import (
     is_possible,
+    part_by,
     partition_as_printed,
     scatter_people,
     slice_people,
@@ -48,9 +50,10 @@ class Slicing(Method):
     """Part attributes into columns and people into buckets; shuffle each column in each bucket.
 
     Li, Li, Zhang, Molloy, TKDE 2012. ``columns`` is their number, found from correlations, or the
-    columns themselves. With ``alpha`` the sensitive column has that many attributes; without, those
-    found, as far as they do not give the sensitive value away. ``buckets`` is ``"mondrian"``, where
-    every combination that matches does so in one bucket, or the size of random buckets, with more
+    columns themselves; an attribute in every one of them stays linked to all, and buckets hold one
+    value of it. With ``alpha`` the sensitive column has that many attributes; without, those found,
+    as far as they do not give the sensitive value away. ``buckets`` is ``"mondrian"``, where every
+    combination that matches does so in one bucket, or the size of random buckets, with more
     combinations that nobody has but more matches for members. ``check="paper"`` bounds p(t,s) as
     the paper does, which is not safe; see the audit. ``similarity="agreement"`` is for ratings:
     items stay together that people rated the same.
@@ -112,16 +115,9 @@ class Slicing(Method):
                 f"Slicing takes one sensitive attribute: {', '.join(data.sensitive)} given.",
                 hint='Set role = "sensitive" for one column, "quasi-identifier" for the rest.',
             )
-        columns = self._find_columns(data)
+        columns, shared = self._find_columns(data)
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
-        if self.check == "paper":
-            if not data.sensitive:
-                raise SchemaError('check = "paper" needs a sensitive attribute.')
-            partition = partition_as_printed(data, self.principle, columns)
-        elif self.buckets == "mondrian":
-            partition = slice_people(data, self.principle, columns[-1])
-        else:
-            partition = scatter_people(data, self.principle, columns[-1], self.buckets, rng)
+        partition = part_by(data, shared, lambda part: self._part_people(part, columns, rng))
         number = rng.permutation(partition.count)[partition.labels].astype(np.int32)
         table = _shuffle(data, number, columns, rng)
         recodings = {
@@ -145,6 +141,18 @@ class Slicing(Method):
             about={TABLE: ABOUT.format(columns=words)},
         )
 
+    def _part_people(
+        self, data: Microdata, columns: list[list[str]], rng: np.random.Generator
+    ) -> Partition:
+        """Part people into buckets in the way asked for."""
+        if self.check == "paper":
+            if not data.sensitive:
+                raise SchemaError('check = "paper" needs a sensitive attribute.')
+            return partition_as_printed(data, self.principle, columns)
+        if self.buckets == "mondrian":
+            return slice_people(data, self.principle, columns[-1])
+        return scatter_people(data, self.principle, columns[-1], self.buckets, rng)
+
     def _word_promise(self) -> str:
         """Say what is promised of values, and of people only that they share a bucket."""
         said = [part.promise for part in self.principle.parts if part.reads_values]
@@ -152,8 +160,11 @@ class Slicing(Method):
             said.append(f"Every bucket holds at least {self.principle.alike} people.")
         return " ".join(said)
 
-    def _find_columns(self, data: Microdata) -> list[list[str]]:
-        """Give the columns, the sensitive one last."""
+    def _find_columns(self, data: Microdata) -> tuple[list[list[str]], list[str]]:
+        """Give the columns, the sensitive one last, and the attributes all of them share.
+
+        A shared attribute is listed in the first column only: it is the same all over a bucket.
+        """
         names = [a.name for a in data.schema.published]
         sensitive = data.sensitive[0] if data.sensitive else None
         if isinstance(self.columns, int):
@@ -163,7 +174,7 @@ class Slicing(Method):
                 # what stands beside the sensitive value must not give it away
                 while len(columns[-1]) > 1 and not is_possible(data, self.principle, columns[-1]):
                     columns = move_out(found, columns, sensitive)
-            return columns
+            return columns, []
         given = [name for column in self.columns for name in column]
         for name in given:
             if name not in names:
@@ -171,13 +182,41 @@ class Slicing(Method):
                     f"columns: there is no attribute {name!r}.", hint=name_closest(name, names)
                 )
         missing = [name for name in names if name not in given]
-        if len(set(given)) < len(given) or missing or not all(self.columns):
+        if missing or not all(self.columns):
             raise SchemaError(
-                "columns: every attribute belongs to exactly one column"
+                "columns: every attribute belongs to a column"
                 + (f"; {missing[0]!r} to none." if missing else "."),
-                hint="List each attribute once.",
+                hint="List each attribute.",
             )
-        return sorted(map(list, self.columns), key=lambda column: sensitive in column)
+        shared = [name for name in names if given.count(name) > 1]
+        self._refuse_shared(shared, sensitive)
+        columns = [list(column) for column in self.columns]
+        for name in shared:
+            for column in columns[1:]:
+                column.remove(name)
+        columns = [column for column in columns if column]
+        return sorted(columns, key=lambda column: sensitive in column), shared
+
+    def _refuse_shared(self, shared: list[str], sensitive: str | None) -> None:
+        """Only what is in every column, and not sensitive, can be checked exactly."""
+        assert not isinstance(self.columns, int)
+        for name in shared:
+            if name == sensitive:
+                raise SchemaError(
+                    f"columns: {name!r} is sensitive and in several columns. Their values could be "
+                    "put together again by it.",
+                    hint="List it in one column.",
+                )
+            if any(list(column).count(name) != 1 for column in self.columns):
+                raise SchemaError(
+                    f"columns: {name!r} is in some columns.",
+                    hint="List each attribute once, or once in every column.",
+                )
+        if shared and self.check == "paper":
+            raise SchemaError(
+                'check = "paper" does not cover attributes in several columns.',
+                hint="Leave check out, or list each attribute once.",
+            )
 
 
 def _shuffle(
