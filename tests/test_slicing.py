@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
 
@@ -18,9 +20,17 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.evaluate.mining import classify, predict_ratings
+from discreet.evaluate.workload import (
+    count_truth,
+    draw_workload,
+    estimate_counts,
+    measure_error,
+)
 from discreet.partitioners.columns import correlate
 from discreet.ratings import spread_ratings
+from discreet.verify import read_classes
 from samples import microdata
+from worlds import shuffles, sliced_posteriors
 
 COMMAND = [sys.executable, "-c", "from discreet.cli import main; main()"]
 
@@ -51,6 +61,139 @@ def test_comparing_buckets_tells_more_where_values_follow_from_others(buckets: s
     printed = dc.Slicing(method.principle, columns=method.columns, check="paper")
     report = dc.audit(dc.publish(data, printed, seed=2), data, attacks=True)
     assert {found.name for found in report.attacks} == set(tried)
+
+
+BLURRED = [[["A"], ["B", "S"]], [["A", "B"], ["S"]], [["B"], ["A", "S"]]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 1), st.sampled_from("abc")),
+        min_size=4, max_size=6,
+    ),
+    columns=st.sampled_from(BLURRED),
+)  # fmt: skip
+def test_no_world_of_blurred_columns_gives_a_belief_above_the_promise(
+    rows: list[tuple[int, int, str]], columns: list[list[str]]
+) -> None:
+    frame = pl.DataFrame(rows, schema=["A", "B", "S"], orient="row")
+    data = microdata(frame, ["A", "B"], ["S"])
+    method = dc.Slicing(dc.FrequencyDiversity(2), columns=columns, frequency=2)
+    try:
+        release = dc.publish(data, method, seed=2)
+    except dc.errors.PromiseError:
+        return
+    assert max(sliced_posteriors(release, frame.rows(named=True), "S")) <= Fraction(1, 2)
+    assert dc.audit(release, data).problems == []
+
+
+@pytest.mark.parametrize("columns", BLURRED)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_answers_over_regions_by_enumerating_values_and_shuffles(
+    columns: list[list[str]], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {"A": rng.integers(0, 3, 4), "B": rng.choice(list("xyz"), 4), "S": rng.integers(-2, 3, 4)}
+    )
+    data = microdata(frame, ["A", "B"], ["S"])
+    method = dc.Slicing(dc.KAnonymity(4), columns=columns, buckets=4, frequency=2)
+    release = dc.publish(data, method, seed=2)
+    worlds = shuffles(release)
+    for where, takes in {
+        "A > 0": lambda r: r["A"] > 0,
+        "A <= 1 AND B <> 'x'": lambda r: r["A"] <= 1 and r["B"] != "x",
+        "A >= 1 AND S < 1": lambda r: r["A"] >= 1 and r["S"] < 1,
+    }.items():
+        asked = f"SELECT COUNT(*) AS n, SUM(S) AS s FROM release WHERE {where}"
+        row = release.query(asked).frame.row(0, named=True)
+        taken = [[r["S"] for r in world if takes(r)] for world in worlds]
+        counts = np.array([len(t) for t in taken], dtype=float)
+        sums = np.array([sum(t) for t in taken], dtype=float)
+        assert row["n"] == pytest.approx(counts.mean())
+        assert (row["n_low"], row["n_high"]) == (counts.min(), counts.max())
+        assert row["n_stderr"] == pytest.approx(counts.std(), abs=1e-6)
+        if row["s"] is not None:
+            assert row["s"] == pytest.approx(sums.mean(), abs=1e-9)
+            assert row["s_low"] <= sums.min() and sums.max() <= row["s_high"]
+            assert row["s_stderr"] == pytest.approx(sums.std(), abs=1e-6)
+    grouped = release.query("SELECT A, COUNT(*) AS n FROM release GROUP BY A").frame
+    for value, n in grouped.select("A", "n").iter_rows():
+        counts = np.array([sum(r["A"] == value for r in world) for world in worlds], dtype=float)
+        assert n == pytest.approx(counts.mean())
+    names = ["A", "B", "S"]
+    rebuilt = {row[:3]: row[3] for row in release.reconstruct(names).rows()}
+    tally = Counter(tuple(r[n] for n in names) for world in worlds for r in world)
+    assert rebuilt.keys() == tally.keys()
+    for values, count in tally.items():
+        assert rebuilt[values] == pytest.approx(count / len(worlds) / 4)
+
+
+@pytest.fixture(scope="module")
+def blurred() -> tuple[dc.Microdata, dc.Release]:
+    data = dc.datasets.adult(sensitive="occupation").head(4000)
+    method = dc.Slicing(dc.FrequencyDiversity(2), columns=2, alpha=2, frequency=20)
+    return data, dc.publish(data, method, seed=1)
+
+
+def test_blurred_columns_are_stored_verified_audited_and_asked(
+    blurred: tuple[dc.Microdata, dc.Release], tmp_path: Path, postgres: str
+) -> None:
+    data, release = blurred
+    release = dc.load(release.write(tmp_path / "r", format="csv"))
+    report = dc.audit(release, data, attacks=True)
+    assert report.problems == [] and report.findings == [] and 0 < report.loss.ncp < 0.3
+    frame = data.to_polars()
+    for where, truth in {
+        "age BETWEEN 30 AND 50 AND occupation = 'Sales'": frame.filter(
+            pl.col("age").is_between(30, 50), pl.col("occupation") == "Sales"
+        ).height,
+        "education = 'Masters' AND sex = 'Female'": frame.filter(
+            pl.col("education") == "Masters", pl.col("sex") == "Female"
+        ).height,
+    }.items():
+        asked = f"SELECT COUNT(*) FROM release WHERE {where}"
+        here, there = release.query(asked), release.query(asked, engine=postgres)
+        assert here.low is not None and here.high is not None
+        assert here.low <= truth <= here.high
+        assert here.estimate == pytest.approx(truth, rel=0.5)
+        assert there.estimate == pytest.approx(here.estimate) and there.low == here.low
+    drawn = release.sample(3000, seed=2)
+    assert drawn["age"].dtype.is_integer() and drawn["age"].n_unique() > 40
+    workload = draw_workload(data, 0.1, 40, names=["age", "education", "occupation"], seed=1)
+    estimates = estimate_counts(release, data, workload)
+    assert measure_error(count_truth(data, workload), estimates) < 0.5
+    with pytest.raises(dc.errors.QueryError, match="'age' is blurred"):
+        release.query("SELECT AVG(age) FROM release")
+
+
+def test_values_rarer_than_the_release_says_are_refused(
+    blurred: tuple[dc.Microdata, dc.Release],
+) -> None:
+    _, release = blurred
+    with pytest.raises(dc.errors.StoreError, match="fewer than 4000 people"):
+        read_classes(replace(release, parameters={**release.parameters, "frequency": 4000}))
+    with pytest.raises(dc.errors.StoreError, match="whole number for frequency"):
+        read_classes(replace(release, parameters={**release.parameters, "frequency": "2"}))
+
+
+def test_regions_that_overlap_are_refused_by_the_auditor() -> None:
+    frame = pl.DataFrame({"A": [1, 2, 3, 4] * 3, "B": [0, 1] * 6, "S": list("abc") * 4})
+    data = microdata(frame, ["A", "B"], ["S"])
+    method = dc.Slicing(dc.KAnonymity(2), columns=[["A"], ["B", "S"]], frequency=3)
+    release = dc.publish(data, method, seed=1)
+    table = release.tables["sliced"]
+    labels = table["A"].cast(pl.String).to_list()
+    assert len(set(labels)) > 1
+    wide = table.with_columns(
+        A=pl.Series(["[1, 4]" if label == labels[0] else label for label in labels]),
+        A_low=pl.when(pl.col("A").cast(pl.String) == labels[0]).then(1).otherwise("A_low"),
+        A_high=pl.when(pl.col("A").cast(pl.String) == labels[0]).then(4).otherwise("A_high"),
+    )
+    with pytest.raises(dc.errors.StoreError, match="regions of A overlap"):
+        dc.audit(replace(release, tables={"sliced": wide}), data)
 
 
 Row = tuple[object, ...]

@@ -5,6 +5,7 @@ Written against the release format alone: it shares nothing with the code that m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,10 +54,12 @@ class Extent:
         return flags
 
 
-def read_extents(release: Release, data: Microdata, boxes: pl.DataFrame) -> dict[str, Extent]:
-    """Read every quasi-identifier of one row per box."""
+def read_extents(
+    release: Release, data: Microdata, boxes: pl.DataFrame, names: Sequence[str] | None = None
+) -> dict[str, Extent]:
+    """Read the named quasi-identifiers, or all, of one row per box."""
     extents = {}
-    for name in release.schema.quasi_identifiers:
+    for name in release.schema.quasi_identifiers if names is None else names:
         recoding, domain = release.recodings[name], data.domains[name]
         if recoding.transformation is Transformation.SET:
             extents[name] = _read_sets(boxes[name], recoding, domain)

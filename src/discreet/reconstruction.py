@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import QueryError, name_closest
-from discreet.release import Release, Transformation
+from discreet.release import Release
 from discreet.sql.cells import MOST_CELLS, list_cells
 from discreet.verify.sliced import read_columns
 
@@ -33,6 +33,8 @@ def reconstruct(release: Release, names: Sequence[str]) -> pl.DataFrame:
     (['sex', 'occupation', 'probability'], 1.0)
     """
     wanted = _check_names(release, names)
+    if release.method == "slicing":
+        return _rebuild_sliced(release, wanted)
     title, owners = _find_table(release, wanted)
     table = release.tables[title]
     sensitive = [name for name in wanted if name in release.schema.sensitive]
@@ -49,8 +51,31 @@ def reconstruct(release: Release, names: Sequence[str]) -> pl.DataFrame:
         held = _hold(release, sensitive[0], title)
         _refuse_many(mass.height * held.height // max(held[OWNER].n_unique(), 1), wanted)
         mass = mass.join(held, on=OWNER).with_columns(pl.col(PROBABILITY) * pl.col("#share"))
-    found = mass.group_by(list(wanted)).agg(pl.col(PROBABILITY).sum())
-    return found.sort(list(wanted)).select([*wanted, PROBABILITY])
+    return _add_up(mass, wanted)
+
+
+def _add_up(mass: pl.DataFrame, wanted: list[str]) -> pl.DataFrame:
+    found = mass.group_by(wanted).agg(pl.col(PROBABILITY).sum())
+    return found.sort(wanted).select([*wanted, PROBABILITY])
+
+
+def _rebuild_sliced(release: Release, wanted: list[str]) -> pl.DataFrame:
+    """In every bucket, the product of the columns' shares."""
+    table = release.tables["sliced"]
+    sizes = table.group_by("bucket").len(COUNT)
+    mass = sizes.select("bucket", (pl.col(COUNT) / table.height).alias(PROBABILITY))
+    for column in read_columns(release):
+        asked = [name for name in column if name in wanted]
+        if asked:
+            held = table.group_by("bucket", *asked).len("#held").join(sizes, on="bucket")
+            _refuse_many(mass.height * held.height // max(sizes.height, 1), wanted)
+            share = pl.col(PROBABILITY) * pl.col("#held") / pl.col(COUNT)
+            mass = mass.join(held, on="bucket").with_columns(share.alias(PROBABILITY))
+            mass = mass.drop("#held", COUNT)
+    mass = mass.drop("bucket")
+    for name in wanted:
+        mass = _spread(release, "sliced", name, mass)
+    return _add_up(mass, wanted)
 
 
 def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
@@ -90,7 +115,10 @@ def _relink(release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         table.select(column)[first[bucket] + rng.integers(0, sizes[bucket])]
         for column in map(list, read_columns(release))
     ]
-    return pl.concat(columns, how="horizontal").select(release.schema.names)
+    drawn = pl.concat(columns, how="horizontal")
+    return pl.DataFrame(
+        [_draw_cells(release, "sliced", n, drawn[n], rng) for n in release.schema.names]
+    )
 
 
 def _check_names(release: Release, names: Sequence[str]) -> list[str]:
@@ -142,7 +170,7 @@ def _hold(release: Release, name: str, title: str) -> pl.DataFrame:
 
 def _spread(release: Release, title: str, name: str, mass: pl.DataFrame) -> pl.DataFrame:
     """Replace a label by the values it stands for, each with its part of the probability."""
-    if release.recodings[name].transformation is Transformation.EXACT:
+    if not release.recodings[name].is_blurred:
         return mass
     cells = list_cells(release, title, name).select(
         pl.col("label").cast(pl.String).alias(LABEL),
@@ -170,7 +198,7 @@ def _draw_cells(
     release: Release, title: str, name: str, labels: pl.Series, rng: np.random.Generator
 ) -> pl.Series:
     """Draw a value of each record's box."""
-    if release.recodings[name].transformation is Transformation.EXACT:
+    if not release.recodings[name].is_blurred:
         return labels
     cells = list_cells(release, title, name).sort("label", maintain_order=True)
     runs = cells.group_by("label", maintain_order=True).len()

@@ -59,6 +59,11 @@ class Recoding:
     missing: bool = False
     """Whether a missing cell counts as a value of its own here."""
 
+    @property
+    def is_blurred(self) -> bool:
+        """Whether a cell stands for several values."""
+        return self.transformation in (Transformation.INTERVAL, Transformation.SET)
+
     def columns(self, name: str) -> list[str]:
         """Give the columns of the table that carry this attribute."""
         if self.transformation is not Transformation.INTERVAL:

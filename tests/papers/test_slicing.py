@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 from pathlib import Path
 
 import duckdb
@@ -25,6 +25,7 @@ from discreet.partitioners.medoids import cluster
 from discreet.verify import read_classes, verify
 from discreet.verify.sliced import Slices
 from samples import microdata
+from worlds import shuffles, sliced_posteriors
 
 TABLE_1A = pl.DataFrame(
     {
@@ -174,39 +175,8 @@ def test_what_the_papers_check_passes_and_is_certain_is_seen() -> None:
     assert not dc.audit(release, data).kept
     method = dc.Slicing(dc.FrequencyDiversity(2), columns=[["A"], ["B", "S"]])
     made = dc.publish(data, method, seed=1)
-    assert max(posteriors(made, frame.rows(named=True), "S")) <= Fraction(1, 2)
-    assert max(posteriors(release, frame.rows(named=True), "S")) == 1
-
-
-def posteriors(release: dc.Release, people: list[dict[str, object]], name: str) -> list[Fraction]:
-    """Enumerate every way in which the people can be the published rows; the surest belief of each.
-
-    A world gives everybody a row of the sensitive column. Everyone's other values are known, so
-    each bucket must come out with the values its other columns have.
-    """
-    rows = release.tables["sliced"].to_dicts()
-    columns = [list(map(str, c)) for c in release.parameters["columns"]]  # type: ignore[attr-defined]
-    rest = [n for n in columns[-1] if n != name]
-    wanted = {
-        (b, i): Counter(tuple(r[n] for n in c) for r in rows if r["bucket"] == b)
-        for b in {r["bucket"] for r in rows}
-        for i, c in enumerate(columns[:-1])
-    }
-    tallies: list[Counter[object]] = [Counter() for _ in people]
-    worlds = 0
-    for order in permutations(range(len(rows))):
-        if any(rows[r][n] != people[p][n] for p, r in enumerate(order) for n in rest):
-            continue
-        got: dict[tuple[object, int], Counter[tuple[object, ...]]] = {k: Counter() for k in wanted}
-        for p, r in enumerate(order):
-            for i, c in enumerate(columns[:-1]):
-                got[rows[r]["bucket"], i][tuple(people[p][n] for n in c)] += 1
-        if got == wanted:
-            worlds += 1
-            for p, r in enumerate(order):
-                tallies[p][rows[r][name]] += 1
-    assert worlds, "no world fits what was published"
-    return [Fraction(max(tally.values()), worlds) for tally in tallies]
+    assert max(sliced_posteriors(made, frame.rows(named=True), "S")) <= Fraction(1, 2)
+    assert max(sliced_posteriors(release, frame.rows(named=True), "S")) == 1
 
 
 @settings(max_examples=40, deadline=None)
@@ -226,24 +196,8 @@ def test_no_world_gives_a_belief_above_the_promise(
         release = dc.publish(data, dc.Slicing(dc.FrequencyDiversity(2), columns=columns), seed=2)
     except dc.errors.PromiseError:
         return
-    assert max(posteriors(release, frame.rows(named=True), "S")) <= Fraction(1, 2)
+    assert max(sliced_posteriors(release, frame.rows(named=True), "S")) <= Fraction(1, 2)
     assert dc.audit(release, data).problems == []
-
-
-def shuffles(release: dc.Release) -> list[list[dict[str, object]]]:
-    """Every table that shuffling columns within buckets can make of a release."""
-    rows = release.tables["sliced"].to_dicts()
-    columns = [list(map(str, c)) for c in release.parameters["columns"]]  # type: ignore[attr-defined]
-    ways = []
-    for bucket in sorted({row["bucket"] for row in rows}):
-        here = [row for row in rows if row["bucket"] == bucket]
-        lines = range(len(here))
-        worlds = []
-        for order in product(permutations(lines), repeat=len(columns) - 1):
-            links = list(zip(columns, (lines, *order), strict=True))
-            worlds.append([{n: here[o[k]][n] for c, o in links for n in c} for k in lines])
-        ways.append(worlds)
-    return [[row for part in world for row in part] for world in product(*ways)]
 
 
 QUESTIONS = {

@@ -14,9 +14,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.auditing.matching import match_buckets
+from discreet.auditing.matching import distinct_people, match_boxes, match_buckets
 from discreet.domain import reduce_column
-from discreet.extents import read_extents
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.release import Release
@@ -140,8 +139,8 @@ def find_candidates(classes: Classes, data: Microdata) -> Candidates:
         return _find_sliced(classes, data)
     if classes.boxes is None:
         return _find_exact(release, data, classes)
-    people, person_of = _distinct_people(data, release.schema.quasi_identifiers)
-    pairs = _match(release, data, classes.boxes, people)
+    people, person_of = distinct_people(data, release.schema.quasi_identifiers)
+    pairs = match_boxes(release, data, classes.boxes, release.schema.quasi_identifiers, people)
     sets, set_of = _gather_sets(pairs, len(people))
     records = np.array([int(classes.sizes[list(groups)].sum()) for groups in sets], dtype=np.int64)
     return Candidates(set_of[person_of], sets, records, classes)
@@ -190,44 +189,6 @@ def _find_exact(release: Release, data: Microdata, classes: Classes) -> Candidat
         first[shown_somewhere],
         counts[np.isin(pairs[:, 0], shown_somewhere)],
     )
-
-
-def _distinct_people(
-    data: Microdata, names: list[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    frame = pl.DataFrame({name: data.codes[name] for name in names})
-    number = frame.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
-    number -= 1
-    first = np.empty(int(number.max()) + 1, dtype=np.int64)
-    first[number] = np.arange(len(number))
-    return frame.to_numpy()[first].astype(np.int64), number
-
-
-def _match(
-    release: Release, data: Microdata, boxes: pl.DataFrame, people: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    from discreet.kernels.match import match
-
-    extents = read_extents(release, data, boxes)
-    missing = [data.domains[n].size - 1 if data.domains[n].missing else -1 for n in extents]
-    flags, places, end = [np.zeros(1, dtype=bool)], [], 1
-    for extent in extents.values():
-        places.append((-1, 0) if extent.covers is None else (end, extent.covers.shape[1]))
-        if extent.covers is not None:
-            flags.append(extent.covers.ravel())
-            end += extent.covers.size
-    rows = np.zeros(boxes.height, dtype=np.int64)
-    pairs: NDArray[np.int64] = match(
-        people,
-        np.stack([e.low for e in extents.values()]),
-        np.stack([e.high for e in extents.values()]),
-        np.stack([e.absent for e in extents.values()]),
-        np.array(missing, dtype=np.int64),
-        np.concatenate(flags),
-        np.array(places, dtype=np.int64),
-        np.stack([rows if e.which is None else e.which for e in extents.values()]),
-    )
-    return pairs
 
 
 def _gather_sets(

@@ -14,9 +14,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.domain import reduce_column
+from discreet.errors import StoreError
+from discreet.extents import read_extents
 from discreet.microdata import Microdata
+from discreet.release import Release
 from discreet.verify import Classes
-from discreet.verify.sliced import Slices
+from discreet.verify.sliced import Slices, number_shown
 
 FINE = 2**40
 """Likelihoods are rounded to so many parts of the largest."""
@@ -26,14 +29,82 @@ Ints = NDArray[np.int64]
 def number_jointly(classes: Classes, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Number the combinations of some columns: everyone's own, and what every record shows."""
     own, shown = np.zeros(data.n, dtype=np.int64), np.zeros(len(classes.labels), np.int64)
+    blurred = [name for name in names if classes.release.recodings[name].is_blurred]
     for name in names:
-        column = reduce_column(classes.table[name], classes.release.schema[name])
-        codes, domain = column.encode(None)
-        both = np.concatenate([data.codes_in(name, domain), codes]) + 1
-        both = np.concatenate([own, shown]) * (domain.size + 1) + both
-        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
-        own, shown = number[: data.n], number[data.n :]
+        if name not in blurred:
+            column = reduce_column(classes.table[name], classes.release.schema[name])
+            codes, domain = column.encode(None)
+            own, shown = _pair(own, shown, data.codes_in(name, domain), codes)
+    if blurred:
+        own, shown = _pair(own, shown, *_number_regions(classes, data, blurred))
     return own, shown
+
+
+def _pair(own: Ints, shown: Ints, values: Ints, codes: NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """Number combinations of what is numbered already with further codes; -1 is none of them."""
+    both = np.concatenate([values, codes]).astype(np.int64) + 1
+    both += np.concatenate([own, shown]) * (int(both.max()) + 1)
+    number = np.unique(both, return_inverse=True)[1].astype(np.int64)
+    return number[: len(own)], number[len(own) :]
+
+
+def _number_regions(classes: Classes, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
+    """Number the regions of a column: everyone's own, or -1; and those that records show."""
+    release, table = classes.release, classes.table
+    nothing = np.zeros(table.height, dtype=np.int64)
+    shown = number_shown(release, table, names, nothing)
+    boxes = table[np.unique(shown, return_index=True)[1]]
+    people, person_of = distinct_people(data, names)
+    pairs = match_boxes(release, data, boxes, names, people)
+    if len(np.unique(pairs[:, 0])) < len(pairs):
+        raise StoreError(f"The regions of {', '.join(names)} overlap.")
+    region = np.full(len(people), -1, dtype=np.int64)
+    region[pairs[:, 0]] = pairs[:, 1]
+    return region[person_of], shown
+
+
+def distinct_people(
+    data: Microdata, names: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the codes of people who differ, and which of them everyone is."""
+    frame = pl.DataFrame({name: data.codes[name] for name in names})
+    number = frame.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
+    number -= 1
+    first = np.empty(int(number.max()) + 1, dtype=np.int64)
+    first[number] = np.arange(len(number))
+    return frame.to_numpy()[first].astype(np.int64), number
+
+
+def match_boxes(
+    release: Release,
+    data: Microdata,
+    boxes: pl.DataFrame,
+    names: Sequence[str],
+    people: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """List who is in which box: pairs of a place among people, given as codes, and a box."""
+    from discreet.kernels.match import match
+
+    extents = read_extents(release, data, boxes, names)
+    missing = [data.domains[n].size - 1 if data.domains[n].missing else -1 for n in extents]
+    flags, places, end = [np.zeros(1, dtype=bool)], [], 1
+    for extent in extents.values():
+        places.append((-1, 0) if extent.covers is None else (end, extent.covers.shape[1]))
+        if extent.covers is not None:
+            flags.append(extent.covers.ravel())
+            end += extent.covers.size
+    rows = np.zeros(boxes.height, dtype=np.int64)
+    pairs: NDArray[np.int64] = match(
+        people,
+        np.stack([e.low for e in extents.values()]),
+        np.stack([e.high for e in extents.values()]),
+        np.stack([e.absent for e in extents.values()]),
+        np.array(missing, dtype=np.int64),
+        np.concatenate(flags),
+        np.array(places, dtype=np.int64),
+        np.stack([rows if e.which is None else e.which for e in extents.values()]),
+    )
+    return pairs
 
 
 def match_buckets(classes: Slices, data: Microdata) -> tuple[Ints, pl.DataFrame]:

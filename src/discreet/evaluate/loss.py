@@ -45,11 +45,14 @@ def weigh_loss(data: Microdata, *views: Classes) -> Loss:
     classes = max(views, key=lambda view: len(view.release.schema.quasi_identifiers))
     release, sizes, n = classes.release, classes.sizes, len(classes.labels)
     per_attribute = dict.fromkeys(release.schema.quasi_identifiers, 0.0)
-    extents = {} if classes.boxes is None else read_extents(release, data, classes.boxes)
-    for name, extent in extents.items():
+    blurred = [name for name in per_attribute if release.recodings[name].is_blurred]
+    boxes, times = classes.boxes, sizes
+    if boxes is None:
+        boxes, times = classes.table, np.ones(n, dtype=np.int64)
+    for name, extent in read_extents(release, data, boxes, blurred).items():
         others = max(data.domains[name].size - 1, 1)
         covered = np.maximum(extent.counts - 1, 0)
-        per_attribute[name] = float((covered * sizes).sum() / (others * n))
+        per_attribute[name] = float((covered * times).sum() / (others * n))
     return Loss(
         ncp=float(np.mean(list(per_attribute.values()))),
         per_attribute=per_attribute,

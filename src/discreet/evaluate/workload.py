@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.domain import reduce_column
 from discreet.errors import SchemaError
-from discreet.extents import read_extents
+from discreet.extents import Extent, read_extents
 from discreet.microdata import Microdata
 from discreet.release import Release
 from discreet.verify import Classes, read_classes
@@ -148,35 +148,44 @@ def estimate_counts(release: Release, data: Microdata, workload: Workload) -> Fl
             if covered is not None:
                 share = share * takes.T[covered[name]]
                 continue
-            extent = extents[name]
-            if extent.covers is not None and extent.which is not None:
-                inside = extent.covers.astype(float) @ takes.T
-                share *= (inside / extent.covers.sum(1)[:, None])[extent.which]
-            else:
-                upto = np.concatenate([np.zeros((1, len(takes))), np.cumsum(takes.T, 0)])
-                hits = upto[np.maximum(extent.high, extent.low - 1) + 1] - upto[extent.low]
-                missing = takes[:, -1] if data.domains[name].missing else np.zeros(len(takes))
-                hits += extent.absent[:, None] * missing
-                share *= hits / extent.counts[:, None]
+            share *= _cover(extents[name], takes, missing=data.domains[name].missing)
         found.append((share * values).sum(0))
     return np.concatenate(found)
 
 
+def _cover(extent: Extent, takes: Bools, *, missing: bool) -> Floats:
+    """Per box and question the share of the box's values that it takes."""
+    if extent.covers is not None and extent.which is not None:
+        inside = extent.covers.astype(float) @ takes.T
+        return np.asarray((inside / extent.covers.sum(1)[:, None])[extent.which])
+    upto = np.concatenate([np.zeros((1, len(takes))), np.cumsum(takes.T, 0)])
+    hits = upto[np.maximum(extent.high, extent.low - 1) + 1] - upto[extent.low]
+    hits += extent.absent[:, None] * (takes[:, -1] if missing else np.zeros(len(takes)))
+    return np.asarray(hits / extent.counts[:, None])
+
+
 def _count_slices(view: Slices, data: Microdata, workload: Workload) -> Floats:
     """Per bucket of a sliced release the product of the columns' shares, times its size."""
-    codes = {}
-    for name in workload.takes:
-        shown, domain = reduce_column(view.table[name], view.release.schema[name]).encode(None)
-        codes[name] = data.domains[name].find(domain.texts)[shown]
+    codes: dict[str, NDArray[np.int64]] = {}
+    shares: dict[str, Floats] = {}
+    for name, takes in workload.takes.items():
+        if view.release.recodings[name].is_blurred:
+            number = view.table[name].rank("dense").to_numpy().astype(np.int64) - 1
+            boxes = view.table[np.unique(number, return_index=True)[1]]
+            (extent,) = read_extents(view.release, data, boxes, [name]).values()
+            codes[name] = number
+            shares[name] = _cover(extent, takes, missing=data.domains[name].missing)
+        else:
+            shown, domain = reduce_column(view.table[name], view.release.schema[name]).encode(None)
+            codes[name] = data.domains[name].find(domain.texts)[shown]
+            shares[name] = takes.T.astype(np.float64)
     sizes, estimates = view.bucket_sizes, np.zeros(workload.count)
     for question in range(workload.count):
         expected = sizes.astype(float)
         for column in view.columns:
             asked = [name for name in column if name in workload.takes]
             if asked:
-                taken = np.logical_and.reduce(
-                    [workload.takes[name][question][codes[name]] for name in asked]
-                )
+                taken = np.prod([shares[name][codes[name], question] for name in asked], axis=0)
                 expected *= np.bincount(view.bucket, weights=taken, minlength=len(sizes)) / sizes
         estimates[question] = expected.sum()
     return estimates

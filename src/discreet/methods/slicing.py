@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError, name_closest
+from discreet.methods.column_generalization import show_columns
 from discreet.methods.exact import refuse_names
 from discreet.microdata import Microdata
 from discreet.partition import Partition
@@ -23,7 +24,7 @@ from discreet.partitioners.slices import (
     slice_people,
 )
 from discreet.principles.base import require_whole
-from discreet.release import Method, Promise, Recoding, Release, Transformation
+from discreet.release import Method, Promise, Release
 
 TABLE, BUCKET = "sliced", "bucket"
 ABOUT = (
@@ -84,6 +85,7 @@ class Slicing(Method):
     buckets: Literal["mondrian"] | int = "mondrian"
     check: Check = "safe"
     similarity: Similarity = "contingency"
+    frequency: int = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, list | tuple):
@@ -94,6 +96,7 @@ class Slicing(Method):
             require_whole("columns", self.columns)
         if self.alpha is not None:
             require_whole("alpha", self.alpha)
+        require_whole("frequency", self.frequency)
         if self.buckets != "mondrian":
             require_whole("buckets", self.buckets, 2)
         if self.check not in get_args(Check):
@@ -106,7 +109,7 @@ class Slicing(Method):
 
     def parameters(self) -> dict[str, object]:
         """How it was asked for is not published, only the columns that came out."""
-        return {"buckets": self.buckets, "check": self.check}
+        return {"buckets": self.buckets, "check": self.check, "frequency": self.frequency}
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Find columns and buckets, number the buckets at random, and shuffle."""
@@ -117,14 +120,16 @@ class Slicing(Method):
             )
         columns, shared = self._find_columns(data)
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
-        partition = part_by(data, shared, lambda part: self._part_people(part, columns, rng))
+        shown = show_columns(data, columns, self.frequency)
+        partition = part_by(
+            shown.people,
+            shared,
+            lambda rows: self._part_people(
+                data.taken(rows), shown.people.taken(rows), columns, rng
+            ),
+        )
         number = rng.permutation(partition.count)[partition.labels].astype(np.int32)
-        table = _shuffle(data, number, columns, rng)
-        recodings = {
-            name: Recoding(Transformation.SLICED, missing=data.domains[name].missing)
-            for column in columns
-            for name in column
-        }
+        table = _shuffle(shown.cells, number, rng)
         opened = [*dict.fromkeys(part.leaves_open for part in self.principle.parts)]
         guarantee = self._word_promise()
         if self.check == "paper":
@@ -135,23 +140,27 @@ class Slicing(Method):
             method=self.title,
             parameters={**self.parameters(), "columns": [list(column) for column in columns]},
             promise=Promise(self.principle, guarantee, (*opened, *OPEN)),
-            schema=data.public_schema.only(recodings),
-            recodings=recodings,
+            schema=data.public_schema.only(shown.recodings),
+            recodings=shown.recodings,
             tables={TABLE: table},
             about={TABLE: ABOUT.format(columns=words)},
         )
 
     def _part_people(
-        self, data: Microdata, columns: list[list[str]], rng: np.random.Generator
+        self,
+        data: Microdata,
+        shown: Microdata,
+        columns: list[list[str]],
+        rng: np.random.Generator,
     ) -> Partition:
         """Part people into buckets in the way asked for."""
         if self.check == "paper":
             if not data.sensitive:
                 raise SchemaError('check = "paper" needs a sensitive attribute.')
-            return partition_as_printed(data, self.principle, columns)
+            return partition_as_printed(data, self.principle, columns, shown)
         if self.buckets == "mondrian":
-            return slice_people(data, self.principle, columns[-1])
-        return scatter_people(data, self.principle, columns[-1], self.buckets, rng)
+            return slice_people(data, self.principle, columns[-1], shown)
+        return scatter_people(shown, self.principle, columns[-1], self.buckets, rng)
 
     def _word_promise(self) -> str:
         """Say what is promised of values, and of people only that they share a bucket."""
@@ -172,7 +181,7 @@ class Slicing(Method):
             columns = choose_columns(found, self.columns, sensitive=sensitive, alpha=self.alpha)
             if self.alpha is None and sensitive and len(columns) > 1 and self.check == "safe":
                 # what stands beside the sensitive value must not give it away
-                while len(columns[-1]) > 1 and not is_possible(data, self.principle, columns[-1]):
+                while len(columns[-1]) > 1 and not self._is_possible(data, columns[-1]):
                     columns = move_out(found, columns, sensitive)
             return columns, []
         given = [name for column in self.columns for name in column]
@@ -197,6 +206,10 @@ class Slicing(Method):
         columns = [column for column in columns if column]
         return sorted(columns, key=lambda column: sensitive in column), shared
 
+    def _is_possible(self, data: Microdata, column: list[str]) -> bool:
+        shown = show_columns(data, [column], self.frequency)
+        return is_possible(shown.people, self.principle, column)
+
     def _refuse_shared(self, shared: list[str], sensitive: str | None) -> None:
         """Only what is in every column, and not sensitive, can be checked exactly."""
         assert not isinstance(self.columns, int)
@@ -220,17 +233,10 @@ class Slicing(Method):
 
 
 def _shuffle(
-    data: Microdata,
-    number: NDArray[np.int32],
-    columns: list[list[str]],
-    rng: np.random.Generator,
+    columns: list[pl.DataFrame], number: NDArray[np.int32], rng: np.random.Generator
 ) -> pl.DataFrame:
     """Write bucket after bucket; in each, every column in an order of its own."""
-    names = [name for column in columns for name in column]
-    refuse_names(names, BUCKET)
-    made: dict[str, pl.Series] = {BUCKET: pl.Series(np.sort(number))}
-    for column in columns:
-        order = np.lexsort((rng.random(data.n), number))
-        for name in column:
-            made[name] = data.domains[name].series().gather(data.codes[name][order])
-    return pl.DataFrame(made)
+    refuse_names([name for column in columns for name in column.columns], BUCKET)
+    made = [pl.DataFrame({BUCKET: np.sort(number)})]
+    made += [column[np.lexsort((rng.random(len(number)), number))] for column in columns]
+    return pl.concat(made, how="horizontal")

@@ -116,14 +116,26 @@ def _take(bags: Groups, g: int) -> Groups:
     return Groups.from_counts(counts, bags.domain)
 
 
-def slice_people(data: Microdata, principle: Principle, column: Sequence[str]) -> Partition:
-    """Part people into buckets by Mondrian, under a principle within the sensitive column."""
-    joint, wanted = _look_within(data, principle, column)
+def slice_people(
+    data: Microdata, principle: Principle, column: Sequence[str], shown: Microdata | None = None
+) -> Partition:
+    """Part people into buckets by Mondrian, under a principle within the sensitive column.
+
+    ``shown`` has the same people as the table will show them, if not as they are.
+    """
+    joint, wanted = _look_within(shown or data, principle, column)
+    if shown is not None:
+        known = data.quasi_identifiers
+        joint = replace(
+            joint,
+            codes={**joint.codes, **{name: data.codes[name] for name in known}},
+            domains={**joint.domains, **{name: data.domains[name] for name in known}},
+        )
     return mondrian(joint, wanted, data.quasi_identifiers)
 
 
 def part_by(
-    data: Microdata, shared: Sequence[str], part: Callable[[Microdata], Partition]
+    data: Microdata, shared: Sequence[str], part: Callable[[NDArray[np.int64]], Partition]
 ) -> Partition:
     """Part the people of each value of some attributes by themselves.
 
@@ -132,12 +144,12 @@ def part_by(
     either column beside each of its values. So such buckets are made and checked instead.
     """
     if not shared:
-        return part(data)
+        return part(np.arange(data.n))
     number = data.number(shared)
     labels, count = np.empty(data.n, dtype=np.int64), 0
     for rows in np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1]):
         try:
-            made = part(data.taken(rows))
+            made = part(rows)
         except PromiseError as error:
             words = _word(data, shared, rows[0])
             error.message = f"Of people with {words}: {error.message}"
@@ -216,7 +228,10 @@ def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Colu
 
 
 def partition_as_printed(
-    data: Microdata, principle: Principle, columns: Sequence[Sequence[str]]
+    data: Microdata,
+    principle: Principle,
+    columns: Sequence[Sequence[str]],
+    shown: Microdata | None = None,
 ) -> Partition:
     """Part people as Figures 1 and 2 do, buckets weighed by their size.
 
@@ -235,7 +250,8 @@ def partition_as_printed(
     known = data.quasi_identifiers
     codes = np.stack([data.codes[n].astype(np.int64) for n in known])
     spans = np.array([data.domains[n].size - 1 for n in known])
-    numbers = [data.number([n for n in column if n != name]) for column in columns]
+    shown = shown or data
+    numbers = [shown.number([n for n in column if n != name]) for column in columns]
     if len(numbers) == 1:  # a column in which all are the same
         numbers = [np.zeros(data.n, dtype=np.int64), *numbers]
     kinds = np.unique(np.stack(numbers, axis=1), axis=0)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from discreet.domain import reduce_column
 from discreet.errors import StoreError
 from discreet.groups import Groups
 from discreet.principles.base import Principle
-from discreet.release import Release
+from discreet.release import Release, Transformation
 from discreet.verify.classes import Classes, take_table
+from discreet.verify.generalized import refuse_finer_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,21 +65,54 @@ class PrintedSlices(Slices):
 
 def read_sliced(release: Release) -> list[Classes]:
     """Read the columns the manifest names, and number buckets and parts."""
-    columns, names = read_columns(release), release.schema.names
-    sensitive = release.schema.sensitive
+    columns, sensitive = read_columns(release), release.schema.sensitive
+    shown = [c for name in release.schema.names for c in release.recodings[name].columns(name)]
     if len(sensitive) > 1 or (sensitive and sensitive[0] not in columns[-1]):
         raise StoreError("A sliced release has one sensitive attribute, in its last column.")
-    table = take_table(release, {"sliced"}, "sliced", {"bucket", *names})
+    table = take_table(release, {"sliced"}, "sliced", {"bucket", *shown})
     if not table["bucket"].dtype.is_integer() or table["bucket"].null_count():
         raise StoreError("The table 'sliced' does not give every row a bucket.")
     _, bucket = np.unique(table["bucket"].to_numpy(), return_inverse=True)
-    rests = [name for name in columns[-1] if name not in sensitive]
+    refuse_finer_labels(release, table)
     labels = bucket.astype(np.int64)
-    for name in rests if sensitive else []:
-        codes, domain = reduce_column(table[name], release.schema[name]).encode(None)
-        labels = np.unique(labels * domain.size + codes, return_inverse=True)[1].astype(np.int64)
+    if sensitive:
+        rests = [name for name in columns[-1] if name not in sensitive]
+        labels = number_shown(release, table, rests, labels)
+    _refuse_rare(release, table, columns)
     kind = PrintedSlices if release.parameters.get("check") == "paper" else Slices
     return [kind(release, table, labels, None, columns, bucket.astype(np.int64))]
+
+
+def number_shown(
+    release: Release, table: pl.DataFrame, names: Sequence[str], start: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Number what rows show of some attributes, and of what they are numbered by already."""
+    number = start
+    for name in names:
+        if release.recodings[name].transformation is Transformation.SLICED:
+            codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
+        else:
+            codes = table[name].rank("dense").to_numpy().astype(np.int32) - 1
+        number = number * (int(codes.max()) + 1) + codes
+        number = np.unique(number, return_inverse=True)[1].astype(np.int64)
+    return number
+
+
+def _refuse_rare(
+    release: Release, table: pl.DataFrame, columns: tuple[tuple[str, ...], ...]
+) -> None:
+    """Every value of a column's quasi-identifiers must be as frequent as the release says."""
+    frequency = release.parameters.get("frequency", 1)
+    if not isinstance(frequency, int) or frequency < 1:
+        raise StoreError(f"The release gives no whole number for frequency: {frequency!r}.")
+    for column in columns:
+        names = [name for name in column if name in release.schema.quasi_identifiers]
+        number = number_shown(release, table, names, np.zeros(table.height, dtype=np.int64))
+        if names and int(np.bincount(number).min()) < frequency:
+            raise StoreError(
+                f"The table 'sliced' shows values of {', '.join(names)} that fewer than "
+                f"{frequency} people have."
+            )
 
 
 def read_columns(release: Release) -> tuple[tuple[str, ...], ...]:
