@@ -46,12 +46,22 @@ def measure_correlations(data: dc.Microdata, times: int) -> list[dict[str, Any]]
     return [{"what": f"correlations of {names} attributes", "n": data.n, "seconds": span}]
 
 
+def measure_ratings(users: int, times: int) -> list[dict[str, Any]]:
+    """From ratings of 500 items to a release: agreement, columns, buckets, shuffles."""
+    data = dc.read_ratings(dc.datasets.ratings_frame(users, 500))
+    method = dc.Slicing(dc.KAnonymity(20), columns=50, similarity="agreement")
+    dc.publish(data.taken(np.arange(100)), method)
+    span = clock(lambda: dc.publish(data, method), times)
+    return [{"what": "ratings of 500 items, sliced", "n": data.n, "seconds": span}]
+
+
 def measure(quick: bool) -> list[dict[str, Any]]:
     times = 3 if quick else 7
     large = dc.datasets.census(20_000 if quick else 1_000_000)
     rows = measure_partition(dc.datasets.adult(sensitive="occupation"), "Adult", times)
     rows += measure_partition(large, "census", 3)
-    return rows + measure_correlations(large, 3)
+    rows += measure_correlations(large, 3)
+    return rows + measure_ratings(1_000 if quick else 20_000, 3)
 
 
 if __name__ == "__main__":

@@ -132,9 +132,24 @@ class Microdata:
         for name in names:
             size = self.domains[name].size
             if int(key.max()) >= 2**62 // size:
-                key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+                key = number_keys(key)[1]
             key = key * size + self.codes[name]
-        return np.unique(key, return_inverse=True)[1].astype(np.int64)
+        return number_keys(key)[1]
+
+
+def number_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the different keys in their order, and each key's place among them.
+
+    >>> [part.tolist() for part in number_keys(np.array([7, 3, 7]))]
+    [[3, 7], [1, 0, 1]]
+    """
+    reach = int(keys.max(initial=0)) + 1
+    if reach > 8 * len(keys) + 1024:
+        values, numbers = np.unique(keys, return_inverse=True)
+        return values, numbers.astype(np.int64)
+    # few possible keys: counting them is far faster than sorting
+    present = np.bincount(keys, minlength=reach) > 0
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
 
 
 def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microdata:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from discreet.evaluate.correlations import Correlations
     from discreet.schema import Schema
 
-MOST_SHOWN = 20
-"""Attributes of which a matrix is shown; of more, as many pairs."""
+WIDEST, MOST_SHOWN = 9, 20
+"""Attributes of which a matrix fits on the screen; else, so many pairs are shown."""
 
 
 @app.command()
@@ -145,12 +145,12 @@ def columns(
         made = {c: choose_columns(found, c, sensitive=sensitive, alpha=None)
                 for c in counts if c <= len(found.names)}  # fmt: skip
         if chart is not None:
-            draw_correlations(found, chart, measure)
+            draw_correlations(found, chart, title=measure, columns=made[max(made)])
     if json:
         key = "phi_squared" if similarity == "contingency" else similarity
         print_json({"names": found.names, key: found.values.tolist(), "columns": made})
         return
-    show(_list_pairs(found) if many else _tabulate(found, measure))
+    show(_tabulate(found, measure) if len(found.names) <= WIDEST else _list_pairs(found))
     table = make_table("columns", "attributes that would stay together")
     for c, parts in made.items():
         table.add_row(str(c), " | ".join(map(_shorten if many else ", ".join, parts)))

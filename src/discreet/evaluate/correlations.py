@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,15 @@ from discreet.store import write_file
 __all__ = ["Correlations", "choose_columns", "correlate", "draw_correlations"]
 
 
-def draw_correlations(found: Correlations, target: Path, title: str) -> Path:
-    """Draw the correlation of every pair as a heat map, as an SVG file."""
+def draw_correlations(
+    found: Correlations, target: Path, *, title: str, columns: Sequence[Sequence[str]]
+) -> Path:
+    """Draw the correlation of every pair as a heat map, as an SVG file.
+
+    Attributes of one column stand side by side, so that columns show as blocks.
+    """
     alt = require_charts()
-    names = list(found.names)
+    names = [name for column in columns for name in column]
     cells: list[dict[str, Any]] = [
         {"one": one, "other": other, "share": found.between(one, other)}
         for one in names
@@ -23,14 +29,15 @@ def draw_correlations(found: Correlations, target: Path, title: str) -> Path:
         if one != other
     ]
     top = max((cell["share"] for cell in cells), default=1) or 1
+    side = max(2, min(46, 900 // len(names)))
+    labels = alt.Axis(labels=side >= 12, ticks=side >= 12)
     base = alt.Chart(alt.InlineData(cells)).encode(
-        x=alt.X("other:N", title=None, sort=names),
-        y=alt.Y("one:N", title=None, sort=names),
+        x=alt.X("other:N", title=None, sort=names, axis=labels),
+        y=alt.Y("one:N", title=None, sort=names, axis=labels),
     )
     shade = base.mark_rect().encode(
         color=alt.Color("share:Q", title=None, scale=alt.Scale(scheme="blues", domain=[0, top]))
     )
-    side = max(4, min(46, 900 // len(names)))
     chart = shade
     if side == 46:  # with numbers, as long as they can be read
         chart += base.mark_text(fontSize=10).encode(

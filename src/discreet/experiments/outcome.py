@@ -77,14 +77,16 @@ def draw(outcome: Outcome, target: Path) -> Path | None:
     x = outcome.table.columns[0]
     long = outcome.table.unpivot(index=x, variable_name="line", value_name="value").drop_nulls()
     lines = outcome.table.columns[1:]
+    near = not long.height or long["value"].min() > long["value"].max() / 2  # type: ignore[operator]
     scale = alt.Scale(type="log") if outcome.log else alt.Scale()
+    height = scale if outcome.log else alt.Scale(zero=not near)
     ticks = alt.Axis(format="~s") if outcome.log else alt.Axis()
     chart = (
         alt.Chart(alt.InlineData(long.to_dicts()), title=_title(outcome))
         .mark_line(point=True)
         .encode(
             x=alt.X("x:Q", title=x, scale=scale, axis=ticks),
-            y=alt.Y("value:Q", title=outcome.y, scale=scale),
+            y=alt.Y("value:Q", title=outcome.y, scale=height),
             color=alt.Color("line:N", title=None, sort=lines),
         )
         .transform_calculate(x=f"datum[{json.dumps(x)}]")

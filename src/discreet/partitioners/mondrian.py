@@ -29,7 +29,7 @@ from discreet.partitioners.wholes import whole_of
 from discreet.principles.base import Principle, demands
 
 Categories = Literal["set", "ancestor"]
-PARALLEL = 50_000
+PARALLEL = 20_000
 """From this many rows on, subtrees are shared among the processor's cores."""
 
 Ints = NDArray[np.int64]

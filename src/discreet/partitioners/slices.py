@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.domain import Domain
 from discreet.errors import PromiseError
 from discreet.groups import Groups
-from discreet.microdata import Microdata
+from discreet.microdata import Microdata, number_keys
 from discreet.partition import Partition
 from discreet.partitioners.mondrian import mondrian
 from discreet.partitioners.wholes import holds, holds_whole, whole_of
@@ -211,8 +211,9 @@ def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Colu
     """Number the values of the sensitive column, and give the table with them in its place."""
     rest = data.number(rests)
     size = data.domains[name].size
-    values, codes = np.unique(rest * size + data.codes[name], return_inverse=True)
-    first = np.unique(rest, return_index=True)[1]
+    values, codes = number_keys(rest * size + data.codes[name])
+    first = np.empty(int(rest.max()) + 1, dtype=np.int64)
+    first[rest] = np.arange(data.n)  # anybody who has it
     words = [_word(data, rests, row) for row in first]
     made = Column(values // size, (values % size).astype(np.int32), whole_of(data, name), words)
     attribute = Attribute(name, Role.SENSITIVE, Type.CATEGORY)
