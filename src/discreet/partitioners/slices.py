@@ -214,7 +214,7 @@ def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Colu
     values, codes = number_keys(rest * size + data.codes[name])
     first = np.empty(int(rest.max()) + 1, dtype=np.int64)
     first[rest] = np.arange(data.n)  # anybody who has it
-    words = [_word(data, rests, row) for row in first]
+    words = [_word(data, rests, row) for row in first.tolist()]
     made = Column(values // size, (values % size).astype(np.int32), whole_of(data, name), words)
     attribute = Attribute(name, Role.SENSITIVE, Type.CATEGORY)
     domain = Domain(attribute, np.arange(len(values)).astype(str).astype(object))
