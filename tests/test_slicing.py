@@ -19,16 +19,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.auditing import matching, membership
 from discreet.evaluate.mining import classify, predict_ratings
 from discreet.evaluate.workload import (
+    Workload,
     count_truth,
     draw_workload,
     estimate_counts,
     measure_error,
 )
 from discreet.partitioners.columns import correlate
+from discreet.partitioners.slices import slice_people
 from discreet.ratings import spread_ratings
-from discreet.verify import read_classes
+from discreet.verify import read_classes, verify
 from samples import microdata
 from worlds import shuffles, sliced_posteriors
 
@@ -196,6 +199,126 @@ def test_regions_that_overlap_are_refused_by_the_auditor() -> None:
         dc.audit(replace(release, tables={"sliced": wide}), data)
 
 
+@pytest.fixture(scope="module")
+def people() -> dc.Microdata:
+    return dc.datasets.adult(sensitive="occupation").head(3000).sorted()
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_the_auditor_sees_columns_that_were_not_shuffled(
+    people: dc.Microdata, columns: int
+) -> None:
+    """Rows that are people's own records, or of which only two columns go together."""
+    known = people.quasi_identifiers
+    given = [known, ["occupation"]] if columns == 2 else [known[:3], known[3:], ["occupation"]]
+    method = dc.Slicing(dc.FrequencyDiversity(3), columns=given)
+    release = dc.publish(people, method, seed=1)
+    assert dc.audit(release, people).findings == []
+    bucket = slice_people(people, method.principle, ["occupation"]).labels
+    table = people.to_polars().with_columns(bucket=pl.Series(bucket).cast(pl.Int32))
+    table = table.sort("bucket", maintain_order=True).select(release.tables["sliced"].columns)
+    if columns == 3:  # the sensitive column is shuffled
+        order = np.lexsort((np.random.default_rng(1).random(people.n), table["bucket"].to_numpy()))
+        table = table.with_columns(table["occupation"].gather(order))
+    (finding,) = dc.audit(replace(release, tables={"sliced": table}), people).findings
+    assert "of one person; shuffled, it would be about" in finding
+
+
+def test_the_auditor_sees_values_in_other_peoples_buckets(people: dc.Microdata) -> None:
+    known = people.quasi_identifiers
+    method = dc.Slicing(dc.FrequencyDiversity(2), columns=[known, ["occupation"]])
+    release = dc.publish(people, method, seed=1)
+    table = release.tables["sliced"].sort("bucket", maintain_order=True)
+    sizes = table.group_by("bucket", maintain_order=True).len()["len"].to_list()
+    starts = np.cumsum([0, *sizes])
+    values = table["occupation"].to_list()
+    for size in set(sizes):
+        same = [i for i, n in enumerate(sizes) if n == size]
+        parts = [values[starts[i] : starts[i + 1]] for i in same]
+        for i, part in zip(same, parts[1:] + parts[:1], strict=True):
+            values[starts[i] : starts[i + 1]] = part
+    moved = replace(release, tables={"sliced": table.with_columns(occupation=pl.Series(values))})
+    verify(moved)  # the promise is kept, for other people
+    assert "do not belong" in " ".join(dc.audit(moved, people).findings)
+
+
+def test_a_label_may_not_hide_what_its_ends_tell(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    frame = pl.DataFrame(
+        {"age": rng.integers(20, 70, 400), "zip": rng.integers(0, 9, 400),
+         "S": rng.choice(list("abcd"), 400)}
+    )  # fmt: skip
+    data = microdata(frame, ["age", "zip"], ["S"])
+    method = dc.Slicing(
+        dc.FrequencyDiversity(2), columns=[["zip"], ["age", "S"]], frequency=400, buckets=40
+    )
+    release = dc.publish(data, method, seed=1)
+    table = release.tables["sliced"]
+    ages = pl.Series([20, *rng.integers(20, 70, 399)])
+    for told in (
+        table.with_columns(age_low=ages, age_high=ages),
+        table.with_columns(age_low=pl.lit(30), age_high=pl.lit(30)),
+    ):
+        with pytest.raises(dc.DiscreetError, match="label"):
+            replace(release, tables={"sliced": told}).write(tmp_path / "r")
+
+
+def test_many_columns_are_audited_in_little_memory(people: dc.Microdata) -> None:
+    single = [[name] for name in [*people.quasi_identifiers, *people.sensitive]]
+    release = dc.publish(people, dc.Slicing(dc.KAnonymity(5), columns=single, buckets=5), seed=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching, "AT_ONCE", 20_000)
+        parts = dc.audit(release, people)
+    whole = dc.audit(release, people)
+    assert parts.findings == whole.findings == []
+    one, other = parts.membership, whole.membership
+    assert one is not None and other is not None
+    assert one.fakes == other.fakes and one.matches["originals"] == other.matches["originals"]
+    assert one.matches["fakes"] == pytest.approx(other.matches["fakes"])
+
+
+def test_more_combinations_than_numbers_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "MOST_COUNTED", 10**20)
+    data = dc.read_ratings(dc.datasets.ratings_frame(60, 300, seed=1))
+    columns = [[name] for name in data.quasi_identifiers]
+    release = dc.publish(data, dc.Slicing(dc.KAnonymity(10), columns=columns, buckets=20), seed=1)
+    found = dc.audit(release, data).membership
+    assert found is not None and found.fakes == 1e20 and 0 <= found.advantage <= 1
+
+
+def test_values_that_others_have_are_not_counted() -> None:
+    frame = pl.DataFrame({"A": [1, 2, 3, 4, 5, 6] * 4, "S": list("abcdef") * 4})
+    data = microdata(frame, ["A"], ["S"])
+    fewer = microdata(frame.filter(pl.col("A") < 6), ["A"], ["S"])
+    asked = Workload({"A": np.array([[False] * 4 + [True]])})
+    for method in (
+        dc.Slicing(dc.FrequencyDiversity(2), columns=[["A"], ["S"]], buckets=24),
+        dc.Anatomy(dc.FrequencyDiversity(2)),
+    ):
+        release = dc.publish(data, method, seed=1)
+        assert estimate_counts(release, fewer, asked).tolist() == [4]
+
+
+def test_bad_columns_and_frequencies_are_refused(tmp_path: Path) -> None:
+    data = microdata(pl.DataFrame({"A": [1, 2], "S": ["a", "b"]}), ["A"], ["S"])
+    for make, reason in (
+        (lambda: dc.Slicing(dc.KAnonymity(1), columns=["A", "S"]), "list of lists"),
+        (lambda: dc.publish(data, dc.Slicing(dc.KAnonymity(1), columns=2, frequency=3)),
+         "frequency = 3: there are only 2 people"),
+        (lambda: dc.publish(data, dc.Slicing(dc.KAnonymity(1), columns=[["A"], ["A", "S"]],
+                                             frequency=2)), "columns share 'A'"),
+    ):  # fmt: skip
+        with pytest.raises(dc.DiscreetError, match=reason):
+            make()
+    plan = tmp_path / "p.toml"
+    plan.write_text(
+        '[source]\nfile = "t.csv"\n[columns.A]\nrole = "quasi-identifier"\n[method]\n'
+        'name = "slicing"\ncolumns = ["A"]\n[[method.principles]]\nname = "k-anonymity"\nk = 2\n'
+    )
+    with pytest.raises(dc.DiscreetError, match="columns: give a whole number, or a list of lists"):
+        dc.Plan.read(plan)
+
+
 Row = tuple[object, ...]
 See = Callable[[object, Row, object], list[object]]
 
@@ -335,11 +458,17 @@ def test_ratings_are_sliced_audited_and_learned_from(tmp_path: Path) -> None:
         ({"user": [1, 1], "item": ["a", "a"], "rating": [1, 2]}, "rates 'a' more than once"),
         ({"user": [1, None], "item": ["a", "b"], "rating": [1, 2]}, "'user': 1 of 2 cells"),
         ({"person": [1], "item": ["a"], "rating": [1]}, "no column 'user'"),
+        ({"user": [1, 2], "item": ["a", "A "], "rating": [1, 2]}, "Only case or spaces"),
     ],
 )
 def test_ratings_that_are_none_are_refused(frame: dict[str, list[object]], reason: str) -> None:
     with pytest.raises(dc.DiscreetError, match=reason):
         spread_ratings(pl.DataFrame(frame))
+
+
+def test_items_may_be_called_as_columns_are() -> None:
+    frame = pl.DataFrame({"user": [1, 2], "item": ["user", "rating"], "rating": [4, 5]})
+    assert spread_ratings(frame).columns == ["rating", "user"]
 
 
 def test_the_command_line_spreads_and_compares_ratings(tmp_path: Path) -> None:

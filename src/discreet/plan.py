@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, reduce
 from operator import and_
@@ -113,6 +113,8 @@ def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseMo
         pairs = [arg for arg in args if get_origin(arg) is tuple]
         if Fraction in args:
             hint = int | float | str
+        if int in args and any(get_origin(arg) is Sequence for arg in args):
+            hint = _check(list[list[str]] | int, "give a whole number, or a list of lists of names")
         if pairs:
             hint = _write_pair(single=Fraction in args, optional=type(None) in args)
         parts[f.name] = (hint, ... if f.default is MISSING else f.default)
@@ -129,13 +131,19 @@ def _write_pair(*, single: bool, optional: bool) -> Any:
     hint: Any = Annotated[list[number], Field(min_length=2, max_length=2)]  # type: ignore[valid-type]
     hint = number | hint if single else hint
     hint = hint | None if optional else hint
-    wanted = "give one number, or two in a list" if single else "give two numbers in a list"
+    return _check(
+        hint, "give one number, or two in a list" if single else "give two numbers in a list"
+    )
+
+
+def _check(hint: Any, wanted: str) -> Any:
+    """Take what is wrong with a setting that can be written in several ways in one sentence."""
 
     def check(value: Any, handler: Callable[[Any], Any]) -> Any:
         try:
             return handler(value)
         except ValidationError as error:
-            raise PydanticCustomError("pair", wanted) from error  # type: ignore[arg-type]
+            raise PydanticCustomError("several", wanted) from error  # type: ignore[arg-type]
 
     return Annotated[hint, WrapValidator(check)]
 

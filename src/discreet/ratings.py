@@ -46,8 +46,17 @@ def spread_ratings(
             f"{user} {who!r} rates {what!r} more than once.",
             hint="Keep one rating of each user for each item.",
         )
-    items = frame[item].unique().sort().cast(pl.String).to_list()
-    wide = frame.with_columns(pl.col(item).cast(pl.String)).pivot(item, index=user, values=rating)
+    frame = frame.select(pl.col(user).alias("#user"), pl.col(item).cast(pl.String).alias("#item"),
+                         pl.col(rating).alias("#rating"))  # fmt: skip
+    items = frame["#item"].unique().sort().to_list()
+    taken: dict[str, str] = {}
+    for name in items:
+        if taken.setdefault(name.strip().casefold(), name) != name:
+            raise MicrodataError(
+                f"Only case or spaces tell {taken[name.strip().casefold()]!r} from {name!r}.",
+                hint="Rename one of them.",
+            )
+    wide = frame.pivot("#item", index="#user", values="#rating")
     return wide.select(items).sort(items)
 
 

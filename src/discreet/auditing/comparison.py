@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +17,11 @@ from discreet.verify.angelized import Boxes
 from discreet.verify.perturbed import Perturbed
 from discreet.verify.sliced import Slices
 
+Ints = NDArray[np.int64]
 LARGE = 60
 """In boxes of more people it is not tried to place everybody at once."""
+MOST_PAIRS, SHUFFLES = 45, 40
+"""Pairs of columns of a sliced table that are tried, each against so many shuffles of its own."""
 AT_ONCE = 20_000
 """So many people are held against their groups at a time, to bound memory."""
 
@@ -88,7 +93,7 @@ def _count_misplaced(found: Candidates, data: Microdata, names: list[str]) -> in
 def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
     """Hold the published people and values, as two multisets, against those of the microdata."""
     if isinstance(found.classes, Slices):
-        return _compare_columns(found.classes, data)
+        return _compare_columns(found, data)
     findings: list[str] = []
     schema = found.release.schema
     exact = [n for n in schema.names if n not in schema.sensitive]
@@ -109,15 +114,64 @@ def _compare_exact(found: Candidates, data: Microdata) -> list[str]:
     return findings
 
 
-def _compare_columns(classes: Slices, data: Microdata) -> list[str]:
-    """Every column by itself must hold what people have."""
-    findings = []
+def _compare_columns(found: Candidates, data: Microdata) -> list[str]:
+    """Every column by itself must hold what people have, each in a bucket of theirs, unlinked."""
+    classes = found.classes
+    assert isinstance(classes, Slices)
+    findings, numbers = [], []
     for column in classes.columns:
         own, shown = number_jointly(classes, data, column)
+        numbers.append((own, shown))
         if not np.array_equal(np.sort(own), np.sort(shown)):
             named = ", ".join(column)
             findings.append(f"the published values of {named} are not those of the people")
+    if findings:
+        return findings
+    for name in found.release.schema.sensitive:
+        missed = _count_misplaced(found, data, [name])
+        if missed:
+            findings.append(
+                f"values of {name} are in buckets to which the people who have them do not belong: "
+                f"{missed} find none"
+            )
+    pairs = list(combinations(range(len(numbers)), 2))
+    if len(pairs) > MOST_PAIRS:  # what is sensitive against all, and neighbours
+        pairs = [p for p in pairs if p[1] in (p[0] + 1, len(numbers) - 1)][-MOST_PAIRS:]
+    for i, j in pairs:
+        hits, expected = _count_links(classes, *numbers[i], *numbers[j])
+        if hits:
+            one, other = (", ".join(classes.columns[c]) for c in (i, j))
+            findings.append(
+                f"{hits} rows show {one} and {other} of one person; shuffled, it would be about "
+                f"{expected:.0f}"
+            )
     return findings
+
+
+def _count_links(
+    classes: Slices, own: Ints, shown: Ints, theirs: Ints, beside: Ints
+) -> tuple[int, float]:
+    """Count the rows whose values of two columns somebody has together, if that is too many.
+
+    Too many is what shuffling the buckets again never comes near.
+    """
+    size = int(max(theirs.max(), beside.max())) + 1
+    people = np.unique(own * size + theirs)
+
+    def count(rows: Ints) -> int:
+        keys = shown * size + beside[rows]
+        at = np.minimum(np.searchsorted(people, keys), len(people) - 1)
+        return int((people[at] == keys).sum())
+
+    rng = np.random.default_rng(0)
+    order = np.argsort(classes.bucket, kind="stable")
+    chance = []
+    for _ in range(SHUFFLES):
+        rows = np.empty_like(order)
+        rows[order] = np.lexsort((rng.random(len(order)), classes.bucket))
+        chance.append(count(rows))
+    hits, expected = count(np.arange(len(order))), float(np.mean(chance))
+    return (hits if hits > expected + 8 * float(np.std(chance)) + 2 else 0), expected
 
 
 def _compare_retention(found: Candidates, data: Microdata, classes: Perturbed) -> list[str]:

@@ -7,7 +7,7 @@ bucket counts by its size, as each of its people is as likely the one sought.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,8 @@ from discreet.verify.sliced import Slices, number_shown
 
 FINE = 2**40
 """Likelihoods are rounded to so many parts of the largest."""
+AT_ONCE = 5_000_000
+"""Buckets that combinations are tried with at a time."""
 Ints = NDArray[np.int64]
 
 
@@ -127,7 +129,10 @@ def match_buckets(classes: Slices, data: Microdata) -> tuple[Ints, pl.DataFrame]
         for i, (_, shown) in enumerate(values)
     ]
     numbered = people.with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
-    found = join_postings(numbered, postings, people.columns)
+    found = pl.concat(
+        part.select("person", "bucket", "group", *(f"n{i}" for i in range(last + 1)))
+        for part in join_postings(numbered, postings, people.columns)
+    )
     sizes = classes.bucket_sizes[found["bucket"].to_numpy()].astype(float)
     likely = np.ones(found.height)
     for i in range(last):
@@ -139,15 +144,24 @@ def match_buckets(classes: Slices, data: Microdata) -> tuple[Ints, pl.DataFrame]
 
 def join_postings(
     tuples: pl.DataFrame, postings: Sequence[pl.DataFrame], names: Sequence[str]
-) -> pl.DataFrame:
-    """Join combinations of column values with the buckets that have all of them.
+) -> Iterator[pl.DataFrame]:
+    """Join combinations of column values with the buckets that have all of them, part by part.
 
-    The column that fits in fewest buckets comes first.
+    The column that fits in fewest buckets comes first, for each combination its own; parts are as
+    large as memory allows.
     """
-    lengths = [
-        int(tuples.join(posted.group_by(name).len(), on=name)["len"].sum())
+    lengths = np.stack([
+        tuples.join(posted.group_by(name).len(), on=name, how="left", maintain_order="left")["len"]
+        .fill_null(0).to_numpy().astype(np.int64)
         for posted, name in zip(postings, names, strict=True)
-    ]
-    for place, i in enumerate(np.argsort(lengths)):
-        tuples = tuples.join(postings[i], on=[names[i], *(["bucket"] if place else [])])
-    return tuples
+    ])  # fmt: skip
+    rarest = lengths.argmin(axis=0)
+    for i in np.unique(rarest):
+        rows = np.flatnonzero((rarest == i) & (lengths[i] > 0))
+        part = (np.cumsum(lengths[i][rows]) - 1) // AT_ONCE
+        for chosen in np.split(rows, np.flatnonzero(np.diff(part)) + 1):
+            found = tuples[chosen].join(postings[i], on=names[i])
+            for j in np.argsort(lengths[:, chosen].sum(axis=1)):
+                if j != i:
+                    found = found.join(postings[j], on=[names[j], "bucket"])
+            yield found

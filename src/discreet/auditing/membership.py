@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -21,8 +22,10 @@ from discreet.microdata import Microdata
 from discreet.verify import Classes
 from discreet.verify.sliced import Slices
 
-MOST = 300_000
-"""So many combinations are all looked at; of more, as many are drawn."""
+MOST = 1_000_000
+"""So many values of columns are looked at; of more combinations, as many are drawn."""
+MOST_COUNTED = 10**300
+"""More combinations are not told apart from these."""
 Ints = NDArray[np.int64]
 
 
@@ -70,11 +73,11 @@ def measure_membership(views: Sequence[Classes], data: Microdata) -> Membership 
     drawn = drawn.join(times, on=names).join(people.with_columns(here=True), on=names, how="left")
     fake = drawn.filter(pl.col("here").is_null())
     weights = (fake["len"] / fake["matches"]).to_numpy()
-    weights = weights * (total / tuples.height)
+    scale = float(min(Fraction(total, tuples.height), Fraction(MOST_COUNTED)))
     found, given = original["matches"].to_numpy(), fake["matches"].to_numpy()
     return Membership(
         people.height,
-        float(round(weights.sum())),
+        min(float(round(weights.sum() * scale)), float(MOST_COUNTED)),
         exact,
         {
             "originals": _share(found, np.ones(len(found))),
@@ -94,14 +97,15 @@ def _list_combinations(
     ]
     sizes = [prod(len(column[b]) for column in lists) for b in range(buckets)]
     total = sum(sizes)
-    if total <= MOST:
+    most = max(MOST // len(names), 2000)
+    if total <= most:
         grids = [
             np.stack([g.ravel() for g in np.meshgrid(*(c[b] for c in lists), indexing="ij")])
             for b in range(buckets)
         ]
         return pl.DataFrame(np.concatenate(grids, axis=1).T, schema=names), total
     rng = np.random.default_rng(0)
-    chosen = rng.choice(buckets, MOST, p=np.array([size / total for size in sizes]))
+    chosen = rng.choice(buckets, most, p=np.array([size / total for size in sizes]))
     columns = {}
     for name, column in zip(names, lists, strict=True):
         lengths = np.array([len(part) for part in column])
@@ -115,8 +119,10 @@ def _count_matches(
     tuples: pl.DataFrame, postings: list[pl.DataFrame], names: list[str]
 ) -> pl.DataFrame:
     """Count the buckets that have all values of a combination."""
-    found = join_postings(tuples, postings, names)
-    return found.group_by(names).agg(matches=pl.len().cast(pl.Int64))
+    return pl.concat(
+        part.group_by(names).agg(matches=pl.len().cast(pl.Int64))
+        for part in join_postings(tuples, postings, names)
+    )
 
 
 def _share(matches: Ints, weights: NDArray[np.float64]) -> dict[int, float]:

@@ -135,7 +135,8 @@ def columns(
     measure = "φ²" if similarity == "contingency" else similarity
     refuse_outputs([chart], inputs=[file], overwrite=overwrite)
     with working(f"Reading {file.name}"):
-        asked = [name.strip() for name in attributes.split(",")] if attributes else []
+        named = (attributes or "").split(",")
+        asked = list(dict.fromkeys(name.strip() for name in named if name.strip()))
         frame = _read_columns(file, [*asked, *([sensitive] if sensitive else [])])
         schema = _choose_attributes(frame, asked, sensitive)
     with working("Comparing attributes"):

@@ -146,22 +146,30 @@ def estimate_counts(release: Release, data: Microdata, workload: Workload) -> Fl
         for name in wanted:
             takes = workload.takes[name][part]
             if covered is not None:
-                share = share * takes.T[covered[name]]
+                share = share * _take_known(takes)[covered[name]]
                 continue
             share *= _cover(extents[name], takes, missing=data.domains[name].missing)
         found.append((share * values).sum(0))
     return np.concatenate(found)
 
 
+def _take_known(takes: Bools) -> Bools:
+    """What questions take, a row per code; the last one, at -1, is for values not in the domain.
+
+    Who takes every value that is in it takes those as well.
+    """
+    return np.vstack([takes.T, takes.all(axis=1)])
+
+
 def _cover(extent: Extent, takes: Bools, *, missing: bool) -> Floats:
     """Per box and question the share of the box's values that it takes."""
     if extent.covers is not None and extent.which is not None:
         inside = extent.covers.astype(float) @ takes.T
-        return np.asarray((inside / extent.covers.sum(1)[:, None])[extent.which])
+        return np.asarray((inside / np.maximum(extent.covers.sum(1), 1)[:, None])[extent.which])
     upto = np.concatenate([np.zeros((1, len(takes))), np.cumsum(takes.T, 0)])
     hits = upto[np.maximum(extent.high, extent.low - 1) + 1] - upto[extent.low]
     hits += extent.absent[:, None] * (takes[:, -1] if missing else np.zeros(len(takes)))
-    return np.asarray(hits / extent.counts[:, None])
+    return np.asarray(hits / np.maximum(extent.counts, 1)[:, None])
 
 
 def _count_slices(view: Slices, data: Microdata, workload: Workload) -> Floats:
@@ -178,7 +186,7 @@ def _count_slices(view: Slices, data: Microdata, workload: Workload) -> Floats:
         else:
             shown, domain = reduce_column(view.table[name], view.release.schema[name]).encode(None)
             codes[name] = data.domains[name].find(domain.texts)[shown]
-            shares[name] = takes.T.astype(np.float64)
+            shares[name] = _take_known(takes).astype(np.float64)
     sizes, estimates = view.bucket_sizes, np.zeros(workload.count)
     for question in range(workload.count):
         expected = sizes.astype(float)
@@ -207,7 +215,7 @@ def _hold_codes(view: Classes, data: Microdata, sensitive: str, taken: Bools) ->
     """Per box, or per record where they are exact: how many have a value each question takes."""
     bags = view.bags(sensitive)
     code = data.domains[sensitive].find(bags.domain.texts)[bags.codes]
-    hits = bags.sum(taken.T[code] * bags.weights[:, None]) / bags.sizes[:, None]
+    hits = bags.sum(_take_known(taken)[code] * bags.weights[:, None]) / bags.sizes[:, None]
     if view.boxes is None:
         return np.asarray(hits[view.labels])
     return np.asarray(hits * view.sizes[:, None])

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from discreet.domain import Domain
+from discreet.errors import PromiseError
 from discreet.methods.boxes import blur
 from discreet.microdata import Microdata
 from discreet.partitioners.mondrian import mondrian
@@ -45,6 +46,11 @@ def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: i
         frame = pl.DataFrame({n: data.domains[n].series().gather(data.codes[n]) for n in column})
         known = [name for name in column if name in data.quasi_identifiers]
         if frequency > 1 and known:
+            if data.n < frequency:
+                raise PromiseError(
+                    f"frequency = {frequency}: there are only {data.n} people.",
+                    hint=f"Give at most {data.n}.",
+                )
             regions = mondrian(data, KAnonymity(frequency), known)
             boxes, blurred = blur(data, regions, known, "set")
             boxes = boxes[regions.labels]

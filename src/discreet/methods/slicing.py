@@ -29,12 +29,16 @@ from discreet.release import Method, Promise, Release
 TABLE, BUCKET = "sliced", "bucket"
 ABOUT = (
     "As many rows per `bucket` as people. Values of the attributes of one column ({columns}) stand "
-    "together as people have them; which values of different columns belong to one person is not "
-    "told: within a bucket, each column is shuffled by itself. A row is not a person's record."
+    "together as people have them{regions}; which values of different columns belong to one person "
+    "is not told: within a bucket, each column is shuffled by itself. A row is nobody's record."
 )
-OPEN = (
+REGIONS = ", quasi-identifiers by regions that at least {frequency} people are in"
+EXACTLY = (
     "That somebody in the table has certain values of one column: columns are published as they "
-    "are. A column value that nobody else has may tell that its person is in the table.",
+    "are. A column value that nobody else has may tell that its person is in the table."
+)
+BY_REGION = "That somebody in the table is in a certain region of one column."
+OPEN = (
     "What someone learns who already knows the sensitive values of other people in the bucket.",
     "What someone works out who compares buckets, or knows how they were chosen.",
     "What follows from joining this release with others about the same people.",
@@ -89,6 +93,11 @@ class Slicing(Method):
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, list | tuple):
+            if not all(isinstance(column, list | tuple) for column in self.columns):
+                raise SchemaError(
+                    f"columns = {self.columns!r}: give a number, or a list of lists.",
+                    hint='For example columns = [["age", "sex"], ["zip", "disease"]].',
+                )
             object.__setattr__(self, "columns", tuple(tuple(column) for column in self.columns))
             if self.alpha is not None:
                 raise SchemaError("alpha goes with a number of columns, not with given ones.")
@@ -136,14 +145,17 @@ class Slicing(Method):
             opened = [PRINTED, *opened]
             guarantee += " This is said of somebody who knows the quasi-identifiers of one person."
         words = "; ".join(", ".join(column) for column in columns)
+        regions, seen = "", EXACTLY
+        if self.frequency > 1:
+            regions, seen = REGIONS.format(frequency=self.frequency), BY_REGION
         return Release(
             method=self.title,
             parameters={**self.parameters(), "columns": [list(column) for column in columns]},
-            promise=Promise(self.principle, guarantee, (*opened, *OPEN)),
+            promise=Promise(self.principle, guarantee, (*opened, seen, *OPEN)),
             schema=data.public_schema.only(shown.recodings),
             recodings=shown.recodings,
             tables={TABLE: table},
-            about={TABLE: ABOUT.format(columns=words)},
+            about={TABLE: ABOUT.format(columns=words, regions=regions)},
         )
 
     def _part_people(
@@ -155,8 +167,8 @@ class Slicing(Method):
     ) -> Partition:
         """Part people into buckets in the way asked for."""
         if self.check == "paper":
-            if not data.sensitive:
-                raise SchemaError('check = "paper" needs a sensitive attribute.')
+            if not data.sensitive or not data.quasi_identifiers:
+                raise SchemaError('check = "paper" needs a sensitive attribute and others.')
             return partition_as_printed(data, self.principle, columns, shown)
         if self.buckets == "mondrian":
             return slice_people(data, self.principle, columns[-1], shown)
@@ -225,6 +237,11 @@ class Slicing(Method):
                     f"columns: {name!r} is in some columns.",
                     hint="List each attribute once, or once in every column.",
                 )
+        if shared and self.frequency > 1:
+            raise SchemaError(
+                f"frequency = {self.frequency} is not kept where columns share {shared[0]!r}.",
+                hint="List it in one column, or leave frequency out.",
+            )
         if shared and self.check == "paper":
             raise SchemaError(
                 'check = "paper" does not cover attributes in several columns.',

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 
-RESTARTS = 10
+RESTARTS, LARGE = 10, 300
+"""Other starts than the greedy one; more points are not started again, which would take long."""
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -26,7 +27,8 @@ def cluster(distances: Floats, c: int) -> list[list[int]]:
     if not 1 <= c <= n:
         raise SchemaError(f"columns = {c}: give a whole number from 1 to {n}.")
     rng = np.random.default_rng(0)
-    starts = [_build(distances, c), *(rng.choice(n, c, replace=False) for _ in range(RESTARTS))]
+    again = RESTARTS if n <= LARGE else 0
+    starts = [_build(distances, c), *(rng.choice(n, c, replace=False) for _ in range(again))]
     found = [_swap(distances, np.sort(start)) for start in starts]
     medoids = min(found, key=lambda chosen: (_cost(distances, chosen), chosen.tolist()))
     nearest = distances[:, medoids].argmin(axis=1)

@@ -153,7 +153,7 @@ def part_by(
         except PromiseError as error:
             words = _word(data, shared, rows[0])
             error.message = f"Of people with {words}: {error.message}"
-            error.hint = f"List {', '.join(shared)} in one column only. {error.hint or ''}".strip()
+            error.hint = f"{error.hint or ''} Or list {', '.join(shared)} in one column.".strip()
             raise
         labels[rows] = made.labels + count
         count += made.count

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.domain import MISSING, reduce_column
 from discreet.errors import StoreError
-from discreet.release import Release
+from discreet.release import Recoding, Release
 from discreet.schema import Attribute
 from discreet.verify.classes import Classes, take_table
 
@@ -72,10 +72,13 @@ def refuse_finer_labels(release: Release, boxes: pl.DataFrame) -> None:
     for name in release.schema.quasi_identifiers:
         ends = release.recodings[name].columns(name)[1:]
         if ends:
-            _compare_labels(release.schema[name], boxes.select(name, *ends).unique())
+            labels = boxes.select(name, *ends).unique()
+            if labels[name].n_unique() < labels.height:
+                raise StoreError(f"A label of {name!r} stands for different intervals.")
+            _compare_labels(release.schema[name], labels, release.recodings[name])
 
 
-def _compare_labels(attribute: Attribute, labels: pl.DataFrame) -> None:
+def _compare_labels(attribute: Attribute, labels: pl.DataFrame, recoding: Recoding) -> None:
     if not attribute.type.ordered:
         raise StoreError(f"Column {attribute.name!r} is a {attribute.type} and has no intervals.")
     low, high = (_write_cells(cells, attribute) for cells in labels.get_columns()[1:3])
@@ -88,7 +91,9 @@ def _compare_labels(attribute: Attribute, labels: pl.DataFrame) -> None:
             text = MISSING
         elif missing:
             text = f"{text} or {MISSING}"
-        if label != "*" and re.sub(r" \(\d+\)$", "", label) != text:
+        if label == "*" and [first, last, missing] == [*recoding.domain, recoding.missing]:
+            continue
+        if re.sub(r" \(\d+\)$", "", label) != text:
             raise StoreError(
                 f"The label {label!r} of {attribute.name!r} does not say what its ends say: {text}."
             )

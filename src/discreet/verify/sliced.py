@@ -92,7 +92,8 @@ def number_shown(
         if release.recodings[name].transformation is Transformation.SLICED:
             codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
         else:
-            codes = table[name].rank("dense").to_numpy().astype(np.int32) - 1
+            shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
+            codes = table.select(shown).to_series().to_numpy().astype(np.int32) - 1
         number = number * (int(codes.max()) + 1) + codes
         number = np.unique(number, return_inverse=True)[1].astype(np.int64)
     return number
