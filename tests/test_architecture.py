@@ -39,6 +39,7 @@ FACE = {
     ("schema", "microdata"),  # a type only
     ("microdata", "plan"),  # read(..., schema="plan.toml")
     ("evaluate", "auditing"),
+    ("methods", "store"),  # Sequential(earlier=[folder])
 }
 """Conveniences on public objects that forward to the right, imported when called."""
 

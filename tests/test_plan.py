@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import discreet as dc
@@ -161,3 +164,50 @@ def test_what_is_wrong_with_them_is_said_in_one_sentence(
         dc.Plan.read(tmp_path / "plan.toml")
     assert message in str(caught.value)
     assert str(caught.value).count("\n") <= 3
+
+
+def test_a_plan_names_earlier_releases_beside_it(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"job": list("aabbcc"), "age": [20, 21] * 3, "ill": list("xyxyxy")})
+    old = dc.publish(
+        dc.read(frame.select("job", "ill"), dc.Schema.infer(
+            frame.select("job", "ill"), quasi_identifiers=["job"], sensitive=["ill"])),
+        dc.Generalization(dc.KAnonymity(1)),
+    )  # fmt: skip
+    old.write(tmp_path / "old")
+    frame.select("job", "age").write_csv(tmp_path / "t.csv")
+    plan = tmp_path / "plan.toml"
+    text = """
+[source]
+file = "t.csv"
+[columns.job]
+role = "quasi-identifier"
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+[method]
+name = "sequential"
+earlier = ["old"]
+inconsistent = [["job", ["a"], "ill", ["z"]]]
+[[method.principles]]
+name = "xy-anonymity"
+x = ["job", "age", "ill"]
+y = "people"
+k = 2
+"""
+    plan.write_text(text)
+    with pytest.raises(dc.DiscreetError, match="'ill' has no value 'z'"):
+        dc.publish(dc.read(tmp_path / "t.csv", plan), dc.Plan.read(plan).method)
+    plan.write_text(text.replace('inconsistent = [["job", ["a"], "ill", ["z"]]]', ""))
+    command = [sys.executable, "-c", "from discreet.cli import main; main()"]
+    for asked, code, said in (
+        (["publish", "plan.toml", "--out", "new"], 0, "verified from disk"),
+        (["audit", "new", "--microdata", "t.csv"], 2, "earlier releases are needed"),
+        (["audit", "new", "--microdata", "t.csv", "--earlier", "old"], 0, "xy-anonymity"),
+    ):
+        done = subprocess.run(
+            [*command, *asked], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code and said in done.stdout + done.stderr, done.stderr
+    plan.write_text(text.replace('["a"], "ill", ["z"]', '"ill"'))
+    with pytest.raises(dc.DiscreetError, match="give lists of four"):
+        dc.Plan.read(plan)

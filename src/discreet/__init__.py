@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.methods import Permutation as Permutation
     from discreet.methods import Perturbation as Perturbation
     from discreet.methods import RankSwapping as RankSwapping
+    from discreet.methods import Sequential as Sequential
     from discreet.methods import Slicing as Slicing
     from discreet.methods import publish as publish
     from discreet.microdata import Microdata as Microdata
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from discreet.principles import RecursiveDiversity as RecursiveDiversity
     from discreet.principles import TCloseness as TCloseness
     from discreet.principles import Variance as Variance
+    from discreet.principles import XYAnonymity as XYAnonymity
+    from discreet.principles import XYLinkability as XYLinkability
     from discreet.ratings import read_ratings as read_ratings
     from discreet.release import Release as Release
     from discreet.schema import Attribute as Attribute
@@ -70,6 +73,7 @@ _ROOMS = {
         "Permutation",
         "Perturbation",
         "RankSwapping",
+        "Sequential",
         "Slicing",
         "publish",
     ),
@@ -87,6 +91,8 @@ _ROOMS = {
         "RecursiveDiversity",
         "TCloseness",
         "Variance",
+        "XYAnonymity",
+        "XYLinkability",
     ),
     "ratings": ("read_ratings",),
     "release": ("Release",),

@@ -16,7 +16,7 @@ from discreet.domain import Domain, reduce_column
 from discreet.errors import StoreError
 from discreet.microdata import Microdata
 from discreet.release import Recoding, Release, Transformation
-from discreet.schema import Type
+from discreet.schema import Attribute, Type
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -87,9 +87,9 @@ def _read_sets(labels: pl.Series, recoding: Recoding, domain: Domain) -> Extent:
 
 def _read_intervals(boxes: pl.DataFrame, name: str, recoding: Recoding, domain: Domain) -> Extent:
     ends = boxes[f"{name}_low"], boxes[f"{name}_high"]
-    known = _positions(domain.series().head(len(domain.values)), domain)
-    low = np.searchsorted(known, _positions(ends[0], domain), side="left")
-    high = np.searchsorted(known, _positions(ends[1], domain), side="right") - 1
+    known = find_positions(domain.series().head(len(domain.values)), domain.attribute)
+    low = np.searchsorted(known, find_positions(ends[0], domain.attribute), side="left")
+    high = np.searchsorted(known, find_positions(ends[1], domain.attribute), side="right") - 1
     empty = (ends[0].is_null() | ends[1].is_null()).to_numpy()
     absent = np.zeros(boxes.height, dtype=bool)
     if recoding.missing:
@@ -97,9 +97,8 @@ def _read_intervals(boxes: pl.DataFrame, name: str, recoding: Recoding, domain: 
     return Extent(np.where(empty, 1, low), np.where(empty, 0, high), absent)
 
 
-def _positions(cells: pl.Series, domain: Domain) -> Ints:
+def find_positions(cells: pl.Series, attribute: Attribute) -> Ints:
     """Give values as exact numbers that can be compared: units, days or ranks."""
-    attribute = domain.attribute
     column = reduce_column(cells, attribute)
     values = column.canonical[column.inverse]
     if attribute.type is Type.ORDINAL:

@@ -156,6 +156,13 @@ class Groups:
         offsets = np.searchsorted(keys // size, np.arange(count + 1))
         return Groups(offsets, (keys % size).astype(np.int32), weights, self.domain, self.whole)
 
+    def take(self, g: int) -> Groups:
+        """Give one bag as a whole of its own."""
+        entries = slice(self.offsets[g], self.offsets[g + 1])
+        counts = np.zeros(self.domain.size, dtype=np.int64)
+        counts[self.codes[entries]] = self.weights[entries]
+        return Groups.from_counts(counts, self.domain)
+
     def union(self) -> Groups:
         """Pour all bags into one."""
         counts = np.zeros(self.domain.size, dtype=np.int64)

@@ -28,6 +28,8 @@ from discreet.release import Format, Method
 from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy, TaxonomyRule
 
+RULES = "give lists of four: attribute here, its values, attribute there, its values"
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -117,6 +119,11 @@ def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseMo
             hint = _check(list[list[str]] | int, "give a whole number, or a list of lists of names")
         if pairs:
             hint = _write_pair(single=Fraction in args, optional=type(None) in args)
+        if f.name == "earlier":  # folders of releases
+            hint = list[str]
+        if f.name == "inconsistent":
+            four = Annotated[list[str | list[str]], Field(min_length=4, max_length=4)]
+            hint = _check(list[four], RULES)
         parts[f.name] = (hint, ... if f.default is MISSING else f.default)
     doc = (kind.__doc__ or "").split("\n")[0]
     made: type[BaseModel] = create_model(
@@ -228,6 +235,8 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
             for p in chosen.pop("principles")
         ]
         kind = METHODS[chosen.pop("name")]
+        if "earlier" in chosen:
+            chosen["earlier"] = [folder / name for name in chosen["earlier"]]
         method = kind(reduce(and_, principles), **chosen)
     except DiscreetError as error:
         error.message = f"{path.name}: {error.message}"

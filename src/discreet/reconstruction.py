@@ -145,7 +145,7 @@ def _check_names(release: Release, names: Sequence[str]) -> list[str]:
 def _find_table(release: Release, wanted: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Give the table to read, and which of its columns tells whose values a record may have."""
     forms = {"angelization": "batch", "anatomy": "batch", "permutation": "group",
-             "generalization": "class"}  # fmt: skip
+             "generalization": "class", "sequential": "class"}  # fmt: skip
     if release.method not in forms:
         raise QueryError(
             f"A release by {release.method} does not say how its values are distributed.",

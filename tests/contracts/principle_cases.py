@@ -114,6 +114,14 @@ CASES: dict[str, Case] = {
         (dc.KE(2, 3), dc.KE(3, 5)),
         lambda p, bag, whole: len(set(bag)) >= p.k and max(bag) - min(bag) >= p.e,
     ),
+    "xy-anonymity": Case(
+        (dc.XYAnonymity(x=["a"], y=["b"], k=2), dc.XYAnonymity(x=["a", "b"], y=["c"], k=3)),
+        lambda p, bag, whole: len(set(bag)) >= p.k,
+    ),
+    "xy-linkability": Case(
+        (dc.XYLinkability(x=["a"], y=["b"], k="1/2"), dc.XYLinkability(x=["a"], y=["b"], k=0.4)),
+        lambda p, bag, whole: Fraction(max(_counts(bag)), len(bag)) <= _share(p.k),
+    ),
     "variance": Case((dc.Variance(2), dc.Variance("9/4")), _variance),
     "proximity": Case(
         (

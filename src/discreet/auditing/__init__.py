@@ -6,6 +6,7 @@ matches it with the microdata, and asks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,12 +23,14 @@ from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.auditing.comparison import compare
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joins import JoinedCells, join_views
+from discreet.auditing.links import list_x_groups
 from discreet.auditing.membership import Membership, measure_membership
 from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import SchemaError, name_closest
 from discreet.groups import Groups
 from discreet.microdata import Microdata
-from discreet.principles.base import Principle, demands
+from discreet.principles.base import Principle, demands, part_joins
+from discreet.principles.linking import Linking
 from discreet.release import Promise, Release
 from discreet.verify import read_classes
 
@@ -149,13 +152,15 @@ def audit(
     population: int | None = None,
     presets: list[str] | None = None,
     attacks: bool = False,
+    earlier: Sequence[Release | str | Path] = (),
 ) -> AuditReport:
     """Examine a release against the microdata it was made from.
 
     ``release`` is a loaded release or its folder. The promise examined is the release's own, or
     the given ``principle``. ``population`` is the number of people the table is a sample of;
     ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
-    what goes beyond the promise, which takes longer.
+    what goes beyond the promise, which takes longer. ``earlier`` are the releases that a promise
+    about joins is about.
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation").head(200)
@@ -187,7 +192,11 @@ def audit(
     told = {
         name: [believe(found, data, name) for found in views] for name in release.schema.sensitive
     }
-    checks, breached = _check(views, told, judged, data.n)
+    alone, linkings = part_joins(judged)
+    checks, breached = _check(views, told, alone, data.n)
+    if linkings:
+        linked, broken = _check_links(release, views[0], linkings, earlier)
+        checks, breached = [*checks, *linked], breached | broken
     identity = measure_identity(candidates[candidates > 0], population)
     beliefs, truths, worst = _believe(told)
     joined = join_views(views)
@@ -223,11 +232,11 @@ def _widest(views: list[Candidates]) -> Candidates:
 
 
 def _check(
-    views: list[Candidates], told: dict[str, list[Beliefs]], principle: Principle, n: int
+    views: list[Candidates], told: dict[str, list[Beliefs]], principle: Principle | None, n: int
 ) -> tuple[list[Check], NDArray[np.bool_]]:
     """Count the people for whom each part of a principle fails, in any table."""
     checks, breached = [], np.zeros(n, dtype=bool)
-    for part, name in demands(principle, list(told)):
+    for part, name in demands(principle, list(told)) if principle else ():
         failing = np.zeros(n, dtype=bool)
         for view in told[name] if name is not None else []:
             failing |= view.fails(part)
@@ -238,6 +247,34 @@ def _check(
             failing |= (found.of >= 0) & ~good[found.of]
         checks.append(Check(part, name, int(failing.sum())))
         breached |= failing
+    return checks, breached
+
+
+def _check_links(
+    release: Release,
+    found: Candidates,
+    parts: tuple[Principle, ...],
+    earlier: Sequence[Release | str | Path],
+) -> tuple[list[Check], NDArray[np.bool_]]:
+    """Count the people in classes of which some X-group of the join breaks a principle."""
+    from discreet.store import load
+
+    if not earlier:
+        raise SchemaError(
+            f"{parts[0]} is about joins: the earlier releases are needed to examine it.",
+            hint="Give them: earlier=[...], on the command line --earlier FOLDER.",
+        )
+    tables = [r if isinstance(r, Release) else load(r) for r in earlier]
+    checks, breached = [], np.zeros(len(found.of), dtype=bool)
+    for part in parts:
+        assert isinstance(part, Linking)
+        groups, owners = list_x_groups(
+            release, found.classes.table, found.classes.labels, tables, part
+        )
+        bad = np.flatnonzero(~part.admits(groups))
+        broken = np.isin(found.group_of, owners[np.isin(owners[:, 0], bad), 1])
+        checks.append(Check(part, None, int(broken.sum())))
+        breached |= broken
     return checks, breached
 
 

@@ -39,6 +39,10 @@ def audit(
         bool,
         typer.Option("--attacks", help="Also try homogeneity, deFinetti and corruption attacks."),
     ] = False,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(help="An earlier release that the promise of a sequential one is about."),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page for reviewers here.")] = None,
     per_person: Annotated[
         Path | None, typer.Option(help="Write every person's risk to this CSV file.")
@@ -73,6 +77,7 @@ def audit(
             population=population,
             presets=preset,
             attacks=attacks,
+            earlier=earlier or (),
         )
     if report is not None:
         found.to_html(report)

@@ -252,7 +252,7 @@ def publish(
         release.write(wanted.folder, format=wanted.format, overwrite=overwrite)
     try:
         with working("Auditing"):
-            found = examine(wanted.folder, data)
+            found = examine(wanted.folder, data, earlier=getattr(wanted.method, "earlier", ()))
             if report is not None:
                 found.to_html(report)
     except KeyboardInterrupt as error:

@@ -10,6 +10,7 @@ from discreet.methods.generalization import Generalization
 from discreet.methods.permutation import Permutation
 from discreet.methods.perturbation import Perturbation
 from discreet.methods.rank_swapping import RankSwapping
+from discreet.methods.sequential import Sequential
 from discreet.methods.slicing import Slicing
 from discreet.microdata import Microdata
 from discreet.release import Method, Release
@@ -24,6 +25,7 @@ REGISTRY: dict[str, type[Method]] = {
         RankSwapping,
         Perturbation,
         Slicing,
+        Sequential,
     )
 }
 
@@ -47,6 +49,7 @@ __all__ = [
     "Permutation",
     "Perturbation",
     "RankSwapping",
+    "Sequential",
     "Slicing",
     "publish",
 ]

@@ -77,7 +77,7 @@ def _blur_to_interval(
     texts: dict[str, None] = {}
     for p in distinct.tolist():
         label = _write_interval(domain, p // 2 // domain.size, p // 2 % domain.size, bool(p % 2))
-        texts[_free(label, texts)] = None
+        texts[free_label(label, texts)] = None
     values = domain.series()
     ends = [values.gather(np.where(only_missing, domain.size - 1, e)) for e in (low, high)]
     labels = pl.Series(list(texts), dtype=pl.Enum(list(texts))).gather(which)
@@ -113,7 +113,7 @@ def _blur_to_set(
     for members in sets:
         inside = tuple(texts_of[code] for code in members)
         if inside not in label_of:
-            label_of[inside] = _free(_write_set(domain, members), labels)
+            label_of[inside] = free_label(_write_set(domain, members), labels)
             labels[label_of[inside]] = list(inside)
         names.append(label_of[inside])
     texts = pl.Series(names, dtype=pl.Enum(list(labels)))
@@ -121,7 +121,7 @@ def _blur_to_set(
     return [texts.gather(which)], recoding
 
 
-def _free(label: str, taken: Container[str]) -> str:
+def free_label(label: str, taken: Container[str]) -> str:
     """Number a label that stands for something else already."""
     free, copy = label, 1
     while free in taken:
@@ -191,7 +191,7 @@ def _blur_to_ancestor(
                 name = ANY
         label = next((known for known, below in labels.items() if below == leaves), None)
         if label is None:
-            label = _free(name, labels)
+            label = free_label(name, labels)
             labels[label] = leaves
         names.append(label)
     texts = pl.Series(names, dtype=pl.Enum(list(labels))).gather(which)

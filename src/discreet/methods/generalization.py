@@ -110,7 +110,7 @@ class Generalization(Method):
             )
         boxes, recodings = blur(data, partition, data.quasi_identifiers, self.categories)
         exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
-        table = _assemble(data, partition, boxes, exact)
+        table = assemble(data, partition, boxes, exact)
         for name in exact:
             recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
         opened = tuple(dict.fromkeys(part.leaves_open for part in self.principle.parts))
@@ -129,7 +129,7 @@ class Generalization(Method):
         )
 
 
-def _assemble(
+def assemble(
     data: Microdata, partition: Partition, boxes: pl.DataFrame, exact: list[str]
 ) -> pl.DataFrame:
     """One row per person: class, box, exact values; rows sorted by what they show.

@@ -57,7 +57,7 @@ class Within(Principle):
         _, parts = self.column.part(whole)
         good = self.inner.admits(parts)
         worst = self.column.words[int(np.flatnonzero(~good)[0])] if not good.all() else ""
-        asked = [self.inner.feasible(_take(parts, g)).best for g in np.flatnonzero(~good)[:1]]
+        asked = [self.inner.feasible(parts.take(g)).best for g in np.flatnonzero(~good)[:1]]
         among = f"of people with {worst}, " if worst else ""
         best = f"{among}{asked[0]}" if asked else "the whole table satisfies it"
         return Feasibility(bool(good.all()), best)
@@ -107,13 +107,6 @@ class Column:
             offsets, self.code[groups.codes], groups.weights, self.whole.domain, self.whole.whole
         )
         return groups.owners[offsets[:-1]], parts
-
-
-def _take(bags: Groups, g: int) -> Groups:
-    entries = slice(bags.offsets[g], bags.offsets[g + 1])
-    counts = np.zeros(bags.domain.size, dtype=np.int64)
-    counts[bags.codes[entries]] = bags.weights[entries]
-    return Groups.from_counts(counts, bags.domain)
 
 
 def slice_people(

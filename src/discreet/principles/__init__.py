@@ -14,6 +14,7 @@ from discreet.principles.diversity import (
     FrequencyDiversity,
     RecursiveDiversity,
 )
+from discreet.principles.linking import XYAnonymity, XYLinkability
 from discreet.principles.proximity import Proximity
 from discreet.principles.size import KAnonymity
 from discreet.principles.spread import KE, Variance
@@ -31,6 +32,8 @@ REGISTRY: dict[str, type[Principle]] = {
         KE,
         Variance,
         Proximity,
+        XYAnonymity,
+        XYLinkability,
     )
 }
 
@@ -78,6 +81,8 @@ __all__ = [
     "Rule",
     "TCloseness",
     "Variance",
+    "XYAnonymity",
+    "XYLinkability",
     "demands",
     "make_principle",
 ]

@@ -57,6 +57,8 @@ class Principle(ABC):
     """Whether it looks at the values in a bag, or only at how many there are."""
     spaced: ClassVar[bool] = False
     """Whether different values may be too near to each other."""
+    joins: ClassVar[bool] = False
+    """Whether its bags are groups of a join of tables."""
 
     on: str | None = field(default=None, kw_only=True)
 
@@ -256,6 +258,11 @@ def demands(principle: Principle, sensitive: list[str]) -> Iterator[tuple[Princi
     but sizes can be asked of it.
     """
     for part in principle.parts:
+        if part.joins:
+            raise SchemaError(
+                f"{part} is about joins with earlier releases.",
+                hint='Use the method "sequential" for it.',
+            )
         if part.on is not None and part.on not in sensitive:
             raise SchemaError(
                 f"{part} is about {part.on!r}, which is not sensitive.",
@@ -271,6 +278,12 @@ def demands(principle: Principle, sensitive: list[str]) -> Iterator[tuple[Princi
         else:
             for name in [part.on] if part.on else sensitive:
                 yield part, name
+
+
+def part_joins(principle: Principle) -> tuple[Principle | None, tuple[Principle, ...]]:
+    """Part a principle into what is about the table alone, if anything is, and about joins."""
+    alone = tuple(part for part in principle.parts if not part.joins)
+    return (All(alone) if alone else None), tuple(p for p in principle.parts if p.joins)
 
 
 def require_whole(name: str, value: object, least: int = 1) -> None:

@@ -26,6 +26,7 @@ REWRITERS = {
     "anatomy": rewrite_angelized,
     "angelization": rewrite_angelized,
     "generalization": rewrite_generalized,
+    "sequential": rewrite_generalized,
     "permutation": rewrite_permuted,
     "perturbation": rewrite_perturbed,
     "rank-swapping": rewrite_swapped,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.errors import PromiseError, StoreError
-from discreet.principles.base import demands
+from discreet.principles.base import Principle, demands, part_joins
 from discreet.release import Release
 from discreet.verify.angelized import read_angelized
 from discreet.verify.classes import Classes
@@ -28,14 +28,21 @@ READERS: dict[str, Callable[[Release], list[Classes]]] = {
     "permutation": read_permuted,
     "perturbation": read_perturbed,
     "rank-swapping": read_swapped,
+    "sequential": read_generalized,
     "slicing": read_sliced,
 }
 
 
+JOINED = "sequential"
+
+
 def verify(release: Release) -> None:
     """Raise if a group of the release, as published, breaks the promise."""
+    principle: Principle | None = release.promise.principle
+    if release.method == JOINED:  # what is about joins takes the earlier releases, and an audit
+        principle, _ = part_joins(release.promise.principle)
     for classes in filter(lambda view: view.tells, read_classes(release)):
-        for part, name in demands(release.promise.principle, release.schema.sensitive):
+        for part, name in demands(principle, release.schema.sensitive) if principle else ():
             good = classes.admits(part, name)
             if not good.all():
                 worst = int(np.flatnonzero(~good)[0])

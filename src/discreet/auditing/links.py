@@ -1,0 +1,208 @@
+"""Links: what follows from joining a release with earlier ones, row by distinct row.
+
+Written against the published tables alone. Rows of tables may be one person's if what they show of
+every common attribute has a value in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.domain import MISSING, Domain, reduce_column
+from discreet.errors import SchemaError
+from discreet.extents import find_positions
+from discreet.groups import Groups
+from discreet.principles.linking import PAIRS, PEOPLE, Linking
+from discreet.release import Release, Transformation
+from discreet.schema import Attribute, Role, Type
+
+MOST = 20_000_000
+"""More pairs of distinct rows are not joined."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What one release shows of an attribute: label by label the values it may be."""
+
+    texts: list[str]
+    sets: list[frozenset[str]] | None
+    """``None`` for intervals."""
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    """For ordered attributes; below ``low`` where it is nothing."""
+    absent: NDArray[np.bool_]
+
+    def meets(self, other: Labels) -> NDArray[np.bool_]:
+        """Which labels of two releases have a value in common."""
+        if self.sets is not None and other.sets is not None:
+            return np.array([[bool(a & b) for b in other.sets] for a in self.sets])
+        low, high = self.low[:, None], self.high[:, None]
+        met = (low <= other.high) & (other.low <= high) & (low <= high)
+        return np.asarray((met & (other.low <= other.high)) | (self.absent[:, None] & other.absent))
+
+
+def _read(release: Release, table: pl.DataFrame, name: str) -> tuple[Labels, NDArray[np.int64]]:
+    """Read an attribute: its labels, and which one every row shows."""
+    recoding, attribute = release.recodings[name], release.schema[name]
+    shown = pl.struct(recoding.columns(name)).rank("dense")
+    number = table.select(shown).to_series().to_numpy().astype(np.int64) - 1
+    rows = table[np.unique(number, return_index=True)[1]]
+    texts = [MISSING if t is None else t for t in rows[name].cast(pl.String)]
+    nothing = np.zeros(rows.height, dtype=np.int64)
+    if recoding.transformation is Transformation.SET:
+        sets = [frozenset(recoding.labels[text]) for text in texts]
+        return Labels(texts, sets, nothing + 1, nothing, nothing > 0), number
+    if recoding.transformation is Transformation.INTERVAL:
+        ends = [rows[f"{name}_{end}"] for end in ("low", "high")]
+        none = (ends[0].is_null() | ends[1].is_null()).to_numpy()
+        low = np.where(none, 1, find_positions(ends[0], attribute))
+        high = np.where(none, 0, find_positions(ends[1], attribute))
+        absent = rows[f"{name}_missing"].to_numpy() if recoding.missing else nothing > 0
+        return Labels(texts, None, low, high, absent), number
+    none = rows[name].is_null().to_numpy()
+    codes, domain = reduce_column(rows[name], attribute).encode(None)
+    written = [domain.texts[code] for code in codes]
+    at = nothing
+    if attribute.type.ordered:
+        at = np.where(none, 0, find_positions(rows[name], attribute))
+    return Labels(written, [frozenset([t]) for t in written], np.where(none, 1, at),
+                  np.where(none, 0, at), none), number  # fmt: skip
+
+
+def list_x_groups(
+    release: Release, table: pl.DataFrame, classes: NDArray[np.int64], earlier: Sequence[Release],
+    part: Linking,
+) -> tuple[Groups, NDArray[np.int64]]:  # fmt: skip
+    """Join a release with earlier ones; give the X-groups, and pairs of a group and a class."""
+    named = {*part.x, *(() if isinstance(part.y, str) else part.y)}
+    tables = [(release, table), *((r, r.tables["generalized"]) for r in earlier)]
+    shared = {
+        name
+        for (one, _), (other, _) in combinations(tables, 2)
+        for name in {*one.schema.names} & {*other.schema.names}
+    }
+    rules = _read_rules(release)
+    shared |= {name for here, _, there, _ in rules for name in (here, there)}
+    frames, labels = [], []
+    for i, (held, frame) in enumerate(tables):
+        names = [n for n in held.schema.names if n in named | shared]
+        read = {name: _read(held, frame, name) for name in names}
+        labels.append({name: found for name, (found, _) in read.items()})
+        columns = {f"{i}:{name}": number for name, (_, number) in read.items()}
+        if i == 0:
+            columns["class"] = classes
+        made = pl.DataFrame(columns) if columns else pl.DataFrame({"#": np.zeros(frame.height)})
+        frames.append(made.group_by(made.columns).len("w").with_columns(pl.col("w").cast(pl.Int64)))
+    joined = frames[0].rename({"w": "w0"}).with_columns(w=pl.col("w0")).with_row_index("row")
+    for i in range(1, len(frames)):
+        joined = _join(joined, frames[i], labels, i, rules)
+    return _group(joined, labels, part)
+
+
+Rule = tuple[str, frozenset[str], str, frozenset[str]]
+
+
+def _read_rules(release: Release) -> list[Rule]:
+    """Read the values that the release says cannot be one person's."""
+    listed: Any = release.parameters.get("inconsistent") or []
+    return [(here, frozenset(a), there, frozenset(b)) for here, a, there, b in listed]
+
+
+def _join(
+    left: pl.DataFrame,
+    right: pl.DataFrame,
+    labels: list[dict[str, Labels]],
+    i: int,
+    rules: list[Rule],
+) -> pl.DataFrame:
+    """Join with one more table by everything that it shares with those before."""
+    ties = [
+        (f"{j}:{name}", f"{i}:{name}") for j in range(i) for name in labels[j] if name in labels[i]
+    ]
+    barred = [rule for rule in rules if rule[2] in labels[i]]
+    ends = [*ties, *((f"0:{rule[0]}", f"{i}:{rule[2]}") for rule in barred)]
+    keys = [list(dict.fromkeys(end[side] for end in ends)) for side in (0, 1)]
+    ours, theirs = (
+        frame.select(names).unique(maintain_order=True) if names else pl.DataFrame({"#": [0]})
+        for frame, names in ((left, keys[0]), (right, keys[1]))
+    )
+    if ours.height * theirs.height > MOST:
+        raise SchemaError(
+            "The releases share too many combinations to be joined.",
+            hint="Audit against one earlier release at a time.",
+        )
+    met = np.ones((ours.height, theirs.height), dtype=bool)
+    for one, other in ties:
+        place, name = int(one.split(":")[0]), one.split(":", 1)[1]
+        meets = labels[place][name].meets(labels[i][name])
+        met &= meets[ours[one].to_numpy()][:, theirs[other].to_numpy()]
+    for here, values, there, others in barred:
+        named = _inside(labels[0][here], values)[ours[f"0:{here}"].to_numpy()]
+        other_named = _inside(labels[i][there], others)[theirs[f"{i}:{there}"].to_numpy()]
+        met &= ~(named[:, None] & other_named)
+    at, to = np.nonzero(met)
+    matched = pl.concat([ours[at], theirs[to]], how="horizontal") if keys[0] else None
+    if matched is None:
+        found = left.join(right, how="cross")
+    else:
+        found = left.join(matched, on=keys[0]).join(right, on=keys[1], suffix="_")
+    weight = (pl.col("w") * pl.col("w_right" if matched is None else "w_")).alias("w")
+    return found.with_columns(weight).select(
+        [c for c in found.columns if c not in ("w_", "w_right", "#", "#_", "#_right")]
+    )
+
+
+def _inside(labels: Labels, values: frozenset[str]) -> NDArray[np.bool_]:
+    """Which labels can only be one of some values."""
+    sets = labels.sets or [frozenset([text]) for text in labels.texts]
+    return np.array([bool(s) and s <= values for s in sets])
+
+
+def _group(
+    joined: pl.DataFrame, labels: list[dict[str, Labels]], part: Linking
+) -> tuple[Groups, NDArray[np.int64]]:
+    """Group the rows of a join by X, and count Y."""
+    x = [f"{i}:{name}" for i, there in enumerate(labels) for name in there if name in part.x]
+    if part.y == PEOPLE:
+        rows = joined.unique([*x, "row"]).group_by(x).agg(pl.col("w0").sum().alias("w"))
+        rows = rows.with_columns(y=0)
+        texts = ["people"]
+    else:
+        told = [] if part.y == PAIRS else [
+            next(f"{i}:{name}" for i, there in enumerate(labels) if name in there)
+            for name in part.y
+        ]  # fmt: skip
+        number = pl.struct(told).rank("dense") - 1 if told else pl.lit(0)
+        joined = joined.with_columns(number.cast(pl.Int64).alias("y"))
+        rows = joined.group_by([*x, "y"]).agg(pl.col("w").sum())
+        values = joined.unique("y", keep="any").sort("y")
+        texts = [
+            ", ".join(labels[int(c.split(":")[0])][c.split(":", 1)[1]].texts[row[c]] for c in told)
+            for row in values.iter_rows(named=True)
+        ]
+    group = (
+        rows.select(pl.struct(x).rank("dense") - 1).to_series()
+        if x
+        else pl.Series([0] * rows.height)
+    )
+    rows = rows.with_columns(group.cast(pl.Int64).alias("x")).sort("x", "y")
+    keys, y = rows["x"].to_numpy(), rows["y"].to_numpy().astype(np.int32)
+    weights = rows["w"].to_numpy().astype(np.int64)
+    domain = Domain(
+        Attribute(str(part.y), Role.SENSITIVE, Type.CATEGORY), np.array(texts, dtype=object)
+    )
+    whole = np.bincount(y, weights=weights, minlength=len(texts)).astype(np.int64)
+    offsets = np.searchsorted(keys, np.arange(int(keys.max()) + 2))
+    groups = Groups(offsets, y, weights, domain, whole)
+    ours = [c for c in x if c.startswith("0:")]
+    first = rows[offsets[:-1]].select(ours).with_row_index("g")
+    classes = joined.select("class", *ours).unique()
+    owner = first.join(classes, on=ours) if ours else first.join(classes, how="cross")
+    return groups, owner.select("g", "class").to_numpy().astype(np.int64)

@@ -1,0 +1,257 @@
+"""The lossy join of a new table with earlier releases, never made row by row.
+
+Wang and Fung, KDD 2006, sections 3.3, 5 and 7. Rows of tables match if what they show of every
+common attribute may come from one value: if runs, sets or intervals overlap, which in a taxonomy is
+to lie on one path. Earlier releases are kept as distinct combinations with weights; several are
+joined with each other first, their own common attributes respected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.domain import MISSING, reduce_column
+from discreet.errors import SchemaError
+from discreet.extents import Extent, find_positions, read_extents
+from discreet.microdata import Microdata, number_keys
+from discreet.release import Release, Transformation
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+TABLE = "generalized"
+MOST_PAIRS = 50_000_000
+FORMS = ("generalization", "sequential")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Values that cannot be one person's: of an attribute of the new table, and of earlier ones."""
+
+    here: str
+    values: tuple[str, ...]
+    there: str
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """One attribute as an earlier release shows it, label by label."""
+
+    name: str
+    labels: list[str]
+    sets: list[frozenset[str]] | None
+    """The values that each stands for; ``None`` for intervals."""
+    ends: Ints | None
+    """For ordered attributes, first and last value of each; the last below the first for none."""
+    absent: Bools
+    """Whether it may be missing."""
+    extent: Extent | None
+    """The same as codes of the new table, if that has the attribute."""
+
+    def overlaps(self, low: Ints, high: Ints, missing: int) -> Bools:
+        """Of runs of codes of the new table (rows): which labels may be the same value.
+
+        ``missing`` is the code of a missing value, or -1.
+        """
+        extent = self.extent
+        assert extent is not None
+        if extent.covers is not None:
+            flags = extent.covers[extent.which]
+            upto = np.concatenate([np.zeros((len(flags), 1), np.int64), flags.cumsum(1)], axis=1)
+            return np.asarray((upto[:, high + 1] - upto[:, low] > 0).T)
+        last = np.where(high == missing, high - 1, high)[:, None]
+        met = (low[:, None] <= extent.high) & (extent.low <= last) & (low[:, None] <= last)
+        return np.asarray(met | ((high == missing)[:, None] & extent.absent))
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Earlier releases as one table of distinct combinations."""
+
+    columns: list[Shown]
+    """A common attribute of several releases has a column for each."""
+    codes: Ints
+    """Per column and combination the number of its label."""
+    weights: Ints
+    members: Ints
+    """Per release and combination, which of the release's own combinations it is made of."""
+    counts: list[Ints]
+    """Per release how many records its own combinations have."""
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes there are."""
+        return list(dict.fromkeys(column.name for column in self.columns))
+
+    def number(self, names: Sequence[str]) -> Ints:
+        """Number the combinations of what is shown of some attributes."""
+        key = np.zeros(len(self.weights), dtype=np.int64)
+        for column, codes in zip(self.columns, self.codes, strict=True):
+            if column.name in names:
+                key = number_keys(key * len(column.labels) + codes)[1]
+        return key
+
+    def joined(self, names: Sequence[str]) -> list[str]:
+        """Which attributes of a new table decide what matches."""
+        ruled = {rule.here for rule in self.rules}
+        return [name for name in names if name in self.names or name in ruled]
+
+    def match(self, data: Microdata, names: Sequence[str], low: Ints, high: Ints) -> Bools:
+        """Of runs of codes of some attributes (rows): which combinations match."""
+        met = np.ones((len(low), len(self.weights)), dtype=bool)
+        for column, codes in zip(self.columns, self.codes, strict=True):
+            if column.name in names and column.extent is not None:
+                a = list(names).index(column.name)
+                domain = data.domains[column.name]
+                missing = domain.size - 1 if domain.missing else -1
+                met &= column.overlaps(low[:, a], high[:, a], missing)[:, codes]
+        for rule in self.rules:
+            met &= ~self._contradict(rule, data, names, low, high)
+        return met
+
+    def count_unmet(self, met: Bools) -> int:
+        """Count the records, of any release, in no combination that is met."""
+        lost = 0
+        for counts, members in zip(self.counts, self.members, strict=True):
+            there = np.zeros(len(counts), dtype=bool)
+            there[members[met]] = True
+            lost += int(counts[~there].sum())
+        return lost
+
+    def _contradict(
+        self, rule: Rule, data: Microdata, names: Sequence[str], low: Ints, high: Ints
+    ) -> Bools:
+        """Values contradict each other if all that either may be is named by the rule."""
+        a = list(names).index(rule.here)
+        named = np.isin(data.domains[rule.here].texts, rule.values)
+        upto = np.concatenate([[0], np.cumsum(named)])
+        here = upto[high[:, a] + 1] - upto[low[:, a]] == high[:, a] - low[:, a] + 1
+        there = np.zeros(len(self.weights), dtype=bool)
+        for column, codes in zip(self.columns, self.codes, strict=True):
+            if column.name == rule.there and column.sets is not None:
+                inside = np.array([bool(s) and s <= set(rule.others) for s in column.sets])
+                there |= inside[codes]
+        return np.asarray(here[:, None] & there)
+
+
+def read_history(
+    earlier: Sequence[Release], data: Microdata, names: Sequence[str], rules: Sequence[Rule]
+) -> History:
+    """Read what earlier releases show of some attributes and of those the new table has."""
+    parts = []
+    often = Counter(name for release in earlier for name in release.schema.names)
+    common = [name for name, times in often.items() if times > 1]
+    for release in earlier:
+        if release.method not in FORMS:
+            raise SchemaError(
+                f"An earlier release by {release.method} has no records to join with.",
+                hint="Check it with a ledger: discreet publish … --ledger DIR.",
+            )
+        known = [*data.codes, *names, *common, *(rule.there for rule in rules)]
+        parts.append(_read(release, data, [n for n in release.schema.names if n in known]))
+    whole = reduce(_combine, parts)
+    return replace(whole, rules=tuple(rules))
+
+
+def _read(release: Release, data: Microdata, names: list[str]) -> History:
+    table = release.tables[TABLE]
+    columns, codes = [], []
+    for name in names:
+        column, number = (_read_boxes if release.recodings[name].is_blurred else _read_exact)(
+            release, data, name
+        )
+        columns.append(column)
+        codes.append(number)
+    key = np.zeros(table.height, dtype=np.int64)
+    for column, number in zip(columns, codes, strict=True):
+        key = number_keys(key * len(column.labels) + number)[1]
+    weights = np.bincount(key)
+    first = np.empty(len(weights), dtype=np.int64)
+    first[key] = np.arange(table.height)
+    kept = np.array([c[first] for c in codes]).reshape(len(codes), -1)
+    return History(columns, kept, weights, np.arange(len(weights))[None], [weights])
+
+
+def _read_boxes(release: Release, data: Microdata, name: str) -> tuple[Shown, Ints]:
+    table, recoding = release.tables[TABLE], release.recodings[name]
+    number = table[name].rank("dense").to_numpy().astype(np.int64) - 1
+    boxes = table[np.unique(number, return_index=True)[1]]
+    labels = boxes[name].cast(pl.String).to_list()
+    extent = None
+    if name in data.domains:
+        (extent,) = read_extents(release, data, boxes, [name]).values()
+    if recoding.transformation is Transformation.SET:
+        sets = [frozenset(recoding.labels[label]) for label in labels]
+        absent = np.array([MISSING in s for s in sets])
+        return Shown(name, labels, sets, None, absent, extent), number
+    low, high = boxes[f"{name}_low"], boxes[f"{name}_high"]
+    none = (low.is_null() | high.is_null()).to_numpy()
+    attribute = release.schema[name]
+    ends = np.stack([find_positions(low, attribute), find_positions(high, attribute)], axis=1)
+    ends[none] = (1, 0)
+    absent = boxes[f"{name}_missing"].to_numpy() if recoding.missing else np.zeros(len(ends), bool)
+    return Shown(name, labels, None, ends, absent, extent), number
+
+
+def _read_exact(release: Release, data: Microdata, name: str) -> tuple[Shown, Ints]:
+    attribute = release.schema[name]
+    number, domain = reduce_column(release.tables[TABLE][name], attribute).encode(None)
+    absent = np.array([text == MISSING for text in domain.texts])
+    ends = None
+    if attribute.type.ordered:
+        at = np.full(domain.size, 0, dtype=np.int64)
+        at[: len(domain.values)] = find_positions(domain.series()[: len(domain.values)], attribute)
+        ends = np.stack([np.where(absent, 1, at), np.where(absent, 0, at)], axis=1)
+    extent = None
+    if name in data.domains:
+        place = data.domains[name].find(domain.texts)
+        covers = np.zeros((domain.size, data.domains[name].size), dtype=bool)
+        covers[np.flatnonzero(place >= 0), place[place >= 0]] = True
+        extent = Extent(place, place, absent, covers, np.arange(domain.size))
+    sets = [frozenset([text]) for text in domain.texts]
+    shown = Shown(name, list(domain.texts), sets, ends, absent, extent)
+    return shown, number.astype(np.int64)
+
+
+def _combine(one: History, other: History) -> History:
+    """Join what two releases show; their common attributes must overlap."""
+    pairs = len(one.weights) * len(other.weights)
+    if pairs > MOST_PAIRS:
+        raise SchemaError(
+            f"The earlier releases have {pairs:,} combinations together.",
+            hint="Check against fewer of them at a time.",
+        )
+    met = np.ones((len(one.weights), len(other.weights)), dtype=bool)
+    for column, codes in zip(one.columns, one.codes, strict=True):
+        for shown, numbers in zip(other.columns, other.codes, strict=True):
+            if shown.name == column.name:
+                met &= _compare(column, shown)[codes][:, numbers]
+    left, right = np.nonzero(met)
+    codes = np.concatenate([one.codes[:, left], other.codes[:, right]])
+    weights = one.weights[left] * other.weights[right]
+    members = np.concatenate([one.members[:, left], other.members[:, right]])
+    columns = [*one.columns, *other.columns]
+    return History(columns, codes, weights, members, [*one.counts, *other.counts])
+
+
+def _compare(one: Shown, other: Shown) -> Bools:
+    """Which labels of two releases may be the same value."""
+    if one.sets is not None and other.sets is not None:
+        return np.array([[bool(a & b) for b in other.sets] for a in one.sets])
+    if one.ends is None or other.ends is None:
+        raise SchemaError(
+            f"Two earlier releases show {one.name!r} by sets and by intervals.",
+            hint="Declare it with one type in both.",
+        )
+    low, high = one.ends[:, 0, None], one.ends[:, 1, None]
+    met = (low <= other.ends[:, 1]) & (other.ends[:, 0] <= high)
+    met &= (low <= high) & (other.ends[:, 0] <= other.ends[:, 1])
+    return np.asarray(met | (one.absent[:, None] & other.absent))

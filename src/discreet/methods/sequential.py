@@ -1,0 +1,278 @@
+"""Sequential releases: a new table that stays safe when it is joined with all earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import reduce
+from operator import and_
+from pathlib import Path
+from typing import ClassVar, get_args
+
+import numpy as np
+import polars as pl
+
+from discreet.errors import PromiseError, SchemaError, name_closest
+from discreet.groups import Groups
+from discreet.methods.boxes import blur, free_label
+from discreet.methods.generalization import ABOUT, OPEN, TABLE, assemble
+from discreet.methods.lossy_join import History, Rule, read_history
+from discreet.methods.x_groups import Link, sort_links
+from discreet.microdata import Microdata, number_keys
+from discreet.partition import Partition
+from discreet.partitioners.ladders import Gain
+from discreet.partitioners.specialization import Limit, Specialized, specialize
+from discreet.principles.base import All, Principle
+from discreet.principles.linking import Linking
+from discreet.principles.size import KAnonymity
+from discreet.release import Method, Promise, Recoding, Release, Transformation
+
+LOSSY = (
+    "Who can tell by more than the attributes that tables share which of their rows are one "
+    "person's: the join is lossy only as long as nobody does.",
+    "What follows from releases that were not given as earlier ones.",
+)
+
+
+@dataclass(frozen=True)
+class Sequential(Method):
+    """Generalize a new table just enough that its join with earlier releases keeps (X,Y)-privacy.
+
+    Wang and Fung, KDD 2006. ``principles`` are :class:`XYAnonymity`, :class:`XYLinkability` and
+    :class:`KAnonymity`; the quasi-identifiers in their X are generalized, step by step from the
+    most general table down. ``target`` names the attribute the table is released to predict;
+    without it steps are chosen by what they undo (``gain="distortion"`` or ``"discernibility"``).
+    ``inconsistent`` lists values that cannot be one person's: ``("sex", ["male"], "pregnant",
+    ["yes"])`` of an attribute here and one there.
+
+    >>> import discreet as dc
+    >>> frame = pl.DataFrame({"job": ["banker", "banker", "clerk", "driver", "engineer"],
+    ...                       "disease": ["cancer", "cancer", "hiv", "cancer", "hiv"]})
+    >>> schema = dc.Schema.infer(frame, quasi_identifiers=["job"], sensitive=["disease"])
+    >>> old = dc.publish(dc.read(frame, schema), dc.Generalization(dc.KAnonymity(1)))
+    >>> new = frame.select("job", name=pl.Series(["Alice", "Alice", "Bob", "Bob", "Cathy"]))
+    >>> schema = dc.Schema.infer(new, quasi_identifiers=["job", "name"], sensitive=[])
+    >>> promise = dc.XYAnonymity(x=["name", "job"], y="people", k=2)
+    >>> method = dc.Sequential(principles=[promise], earlier=[old])
+    >>> dc.publish(dc.read(new, schema), method).tables["generalized"]["job"].unique().to_list()
+    ['*']
+
+    **Guarantee**: whoever joins this table with the earlier ones by what they share, and knows X of
+    a person, learns about Y what the principles say. Earlier releases stay as they are.
+    """
+
+    title: ClassVar[str] = "sequential"
+    paper: ClassVar[str] = "Wang and Fung: Anonymizing Sequential Releases, KDD 2006"
+
+    principle: Principle = field(default_factory=All)
+    principles: InitVar[Sequence[Principle]] = ()
+    earlier: Sequence[Release | str | Path] = ()
+    target: str | None = None
+    gain: Gain | None = None
+    inconsistent: Sequence[tuple[str, Sequence[str], str, Sequence[str]]] = ()
+
+    def __post_init__(self, principles: Sequence[Principle]) -> None:
+        asked = [*self.principle.parts, *principles]
+        if not asked:
+            raise SchemaError("Sequential needs a principle.", hint="Give principles=[...].")
+        for part in asked:
+            if not isinstance(part, Linking | KAnonymity):
+                raise SchemaError(
+                    f"{part} is not about joins.",
+                    hint="Give xy-anonymity, xy-linkability or k-anonymity.",
+                )
+        object.__setattr__(self, "principle", reduce(and_, asked))
+        if self.gain is not None and self.gain not in get_args(Gain):
+            raise SchemaError(f"gain = {self.gain!r}: give one of {', '.join(get_args(Gain))}.")
+        if self.gain == "entropy" and self.target is None:
+            raise SchemaError('gain = "entropy" needs a target.', hint="Name the attribute.")
+
+    def parameters(self) -> dict[str, object]:
+        """What was asked for besides the principle; earlier releases are not published again."""
+        rules = [[here, [*values], there, [*others]] for here, values, there, others in
+                 self.inconsistent]  # fmt: skip
+        return {"gain": self._gain, "target": self.target, "inconsistent": rules}
+
+    @property
+    def _gain(self) -> Gain:
+        return self.gain or ("entropy" if self.target else "distortion")
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
+        """Specialize as far as the join allows, and publish the cut."""
+        found = self.specialize(data)
+        names = self._choose(data)
+        partition, boxes, recodings = _show(data, found, names)
+        exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
+        for name in exact:
+            recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
+        opened = dict.fromkeys(part.leaves_open for part in self.principle.parts)
+        return Release(
+            method=self.title,
+            parameters=self.parameters(),
+            promise=Promise(self.principle, self.principle.promise, (*opened, *LOSSY, *OPEN)),
+            schema=data.public_schema,
+            recodings=recodings,
+            tables={TABLE: assemble(data, partition, boxes, exact)},
+            about={TABLE: ABOUT},
+        )
+
+    def specialize(self, data: Microdata) -> Specialized:
+        """Find the cut, with the steps that led to it."""
+        history = self._read_earlier(data)
+        self._check_names(data, history.names)
+        self._check_rules(data, history)
+        names = self._choose(data)
+        links = sort_links(self._linkings(), data, history, names)
+        _require_population(links)
+        limits = [Limit(k=part.k) for part in self.principle.parts if isinstance(part, KAnonymity)]
+        judges = []
+        for link in links:
+            limit = link.limit()
+            if limit is None:
+                judges.append(link.judge())
+            else:
+                limits.append(limit)
+        found = specialize(data, names, limits, judges, target=self.target, gain=self._gain)
+        if found is None:
+            self._refuse(links)
+        assert found is not None
+        return found
+
+    def _linkings(self) -> list[Linking]:
+        return [part for part in self.principle.parts if isinstance(part, Linking)]
+
+    def _choose(self, data: Microdata) -> list[str]:
+        """Generalize the quasi-identifiers in any X; for k-anonymity, all."""
+        known = data.quasi_identifiers
+        if any(isinstance(part, KAnonymity) for part in self.principle.parts):
+            return known
+        return [n for n in known if any(n in part.x for part in self._linkings())]
+
+    def _read_earlier(self, data: Microdata) -> History:
+        from discreet.store import load
+
+        if not self.earlier:
+            nothing, one = np.zeros((0, 1), dtype=np.int64), np.ones(1, dtype=np.int64)
+            return History([], nothing, one, nothing, [])
+        releases = [r if isinstance(r, Release) else load(r) for r in self.earlier]
+        needed = [n for part in self._linkings() for n in (*part.x, *part.y)]
+        rules = [Rule(here, tuple(values), there, tuple(others))
+                 for here, values, there, others in self.inconsistent]  # fmt: skip
+        return read_history(releases, data, needed, rules)
+
+    def _check_rules(self, data: Microdata, history: History) -> None:
+        """Refuse rules about values that nobody has: they would silently rule nothing out."""
+        for here, values, there, others in self.inconsistent:
+            shown = {text for column in history.columns if column.name == there
+                     for found in column.sets or [] for text in found}  # fmt: skip
+            known = data.domains[here].texts if here in data.quasi_identifiers else []
+            for name, given, texts in ((here, values, known), (there, others, sorted(shown))):
+                for value in given:
+                    if value not in texts:
+                        raise SchemaError(
+                            f"inconsistent: {name!r} has no value {value!r}.",
+                            hint=name_closest(value, list(texts)),
+                        )
+
+    def _check_names(self, data: Microdata, there: list[str]) -> None:
+        known = [*data.codes, *(name for name in there if name not in data.codes)]
+        named = [("target", self.target)] if self.target else []
+        for part in self._linkings():
+            named += [("x", name) for name in part.x]
+            named += [("y", name) for name in part.y if not isinstance(part.y, str)]
+        for where, name in named:
+            if name not in known or (where == "target" and name not in data.codes):
+                other = "" if where == "target" else " nor in an earlier one"
+                raise SchemaError(
+                    f"{where}: {name!r} is not in this table{other}.",
+                    hint=name_closest(name, known),
+                )
+            if where == "x" and name in data.codes and name not in data.quasi_identifiers:
+                raise SchemaError(
+                    f"x: {name!r} is published unchanged here.",
+                    hint='Set role = "quasi-identifier" for it.',
+                )
+            if where != "x" and name in data.quasi_identifiers:
+                raise SchemaError(
+                    f"{where}: {name!r} is a quasi-identifier and may be generalized.",
+                    hint='Set role = "sensitive" for it, or "other" with keep = true.',
+                )
+
+    def _refuse(self, links: list[Link]) -> None:
+        """Say by how much the most general table fails."""
+        for link in links:
+            zeros = np.zeros((link.data.n, len(link.names)), dtype=np.int64)
+            sizes = [link.data.domains[name].size - 1 for name in link.names]
+            most = zeros + np.array(sizes, dtype=np.int64)
+            groups = link.list_groups(zeros, most)
+            good = link.principle.admits(groups)
+            if not good.all():
+                worst = int(np.flatnonzero(~good)[0])
+                best = link.principle.feasible(groups.take(worst)).best
+                raise PromiseError(
+                    f"{link.principle} cannot be kept: even if all of X here is generalized away, "
+                    f"{best}.",
+                    hint="Ask for less, or leave attributes of earlier releases out of X or Y.",
+                    subject=link.principle,
+                )
+        self.principle.require(Groups.of_people(np.array([links[0].data.n if links else 0])))
+
+
+def _require_population(links: list[Link]) -> None:
+    """Every row must match one of the other tables: else it drops out of what is counted."""
+    for link in links[:1]:
+        joined = link.joined
+        rows, number = np.unique(
+            np.stack([link.data.codes[n] for n in joined], axis=1).astype(np.int64)
+            if joined else np.zeros((link.data.n, 0), dtype=np.int64),
+            axis=0, return_inverse=True,
+        )  # fmt: skip
+        met = link.history.match(link.data, joined, rows, rows)
+        alone = np.asarray(~met.any(axis=1))
+        lonely = int(alone[number.ravel()].sum())
+        unmet = link.history.count_unmet(np.asarray(met.any(axis=0)))
+        if lonely or unmet:
+            raise PromiseError(
+                f"By {', '.join(joined) or 'nothing'}, {lonely:,} people here match nobody in the "
+                f"earlier releases, and {unmet:,} records there match nobody here.",
+                hint="Give releases about the same people, or leave out those about others.",
+            )
+
+
+def _show(
+    data: Microdata, found: Specialized, names: list[str]
+) -> tuple[Partition, pl.DataFrame, dict[str, Recoding]]:
+    """Give classes of people who show the same, one row of labels for each, and what these mean."""
+    numbers, series = [], []
+    recodings: dict[str, Recoding] = {}
+    for name in data.quasi_identifiers:
+        domain, ladders = data.domains[name], found.ladders
+        if name in names:
+            node = found.nodes[:, names.index(name)]
+            runs = [(ladders.low[i], ladders.high[i], ladders.names[i]) for i in np.unique(node)]
+            number = np.unique(node, return_inverse=True)[1].ravel()
+        else:
+            number = data.codes[name].astype(np.int64)
+            runs = [(code, code, domain.texts[code]) for code in range(domain.size)]
+        if domain.attribute.type.ordered and domain.taxonomy is None:
+            cells, how = blur(data, Partition.from_labels(number_keys(number)[1]), [name], "set")
+            series.append(cells[number_keys(number)[1]])
+            recodings |= how
+        else:
+            labels: dict[str, list[str]] = {}
+            for low, high, label in runs:
+                text = "*" if high - low + 1 == domain.size > 1 else str(label)
+                labels[free_label(text, labels)] = list(domain.texts[low : high + 1])
+            texts = pl.Series(name, list(labels), dtype=pl.Enum(list(labels)))
+            series.append(pl.DataFrame({name: texts.gather(number)}))
+            recodings[name] = Recoding(
+                Transformation.SET, labels, list(domain.texts), domain.missing
+            )
+        numbers.append(number)
+    key = np.zeros(data.n, dtype=np.int64)
+    for number in numbers:
+        key = number_keys(key * (int(number.max()) + 1) + number)[1]
+    first = np.empty(int(key.max()) + 1, dtype=np.int64)
+    first[key] = np.arange(data.n)
+    boxes = pl.concat([cells[first] for cells in series], how="horizontal")
+    return Partition.from_labels(key), boxes, recodings

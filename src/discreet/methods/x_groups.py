@@ -1,0 +1,212 @@
+"""X-groups: for every combination of X in a lossy join, the values of Y that go with it.
+
+Wang and Fung, KDD 2006, Definitions 3.1 and 3.2, counted over matching partitions. Where X covers
+everything that tables are matched by, a group of the join is a partition of the new table times
+what matches it, which makes limits for the search (cases 1 to 4 of section 5.4, corrected). Else
+groups are listed, exactly, for every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.domain import Domain
+from discreet.groups import Groups
+from discreet.methods.lossy_join import History
+from discreet.microdata import Microdata
+from discreet.partitioners.specialization import Judge, Limit
+from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
+from discreet.schema import Attribute, Role, Type
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A principle of a join, with its attributes sorted by table."""
+
+    principle: Linking
+    data: Microdata
+    history: History
+    names: tuple[str, ...]
+    """The attributes that are generalized."""
+
+    @property
+    def known(self) -> list[str]:
+        """X in the new table."""
+        return [name for name in self.names if name in self.principle.x]
+
+    @property
+    def told(self) -> list[str]:
+        """Y in the new table."""
+        y = self.principle.y
+        return [] if isinstance(y, str) else [name for name in y if name in self.data.codes]
+
+    @property
+    def told_before(self) -> list[str]:
+        """Y in earlier tables."""
+        y = self.principle.y
+        return [] if isinstance(y, str) else [name for name in y if name not in self.data.codes]
+
+    @property
+    def joined(self) -> list[str]:
+        """What tables are matched by."""
+        return self.history.joined(list(self.data.codes))
+
+    def limit(self) -> Limit | None:
+        """The principle as a limit on partitions of the new table, where that says the same."""
+        known_before = any(name in self.principle.x for name in self.history.names)
+        covered = set(self.joined) <= set(self.known)
+        anonymity = isinstance(self.principle, XYAnonymity)
+        if set(self.known) != set(self.names) or not (covered or (anonymity and not known_before)):
+            return None
+        if isinstance(self.principle, XYAnonymity):
+            if self.principle.y == PEOPLE or (self.told and not self.told_before):
+                return Limit(self._number_told(), self.principle.k)
+            if covered and self.principle.y != PEOPLE and (self.told or self.principle.y == PAIRS):
+                return Limit(self._number_told(), self.principle.k, times=self._multiply())
+            return None
+        if self.told_before or not covered:
+            return None
+        assert isinstance(self.principle, XYLinkability)
+        values = self._number_told()
+        assert values is not None
+        most = [self.principle.threshold(text) for text in self._word_told()]
+        above = np.array([share.numerator for share in most], dtype=np.int64)
+        below = np.array([0 if share == 1 else share.denominator for share in most], dtype=np.int64)
+        return Limit(values, above=above, below=below)
+
+    def _number_told(self) -> Ints | None:
+        return self.data.number(self.told) if self.told else None
+
+    def _word_told(self) -> list[str]:
+        number = self.data.number(self.told)
+        first = np.empty(int(number.max()) + 1, dtype=np.int64)
+        first[number] = np.arange(self.data.n)
+        return [
+            ", ".join(self.data.domains[n].texts[self.data.codes[n][row]] for n in self.told)
+            for row in first
+        ]
+
+    def _multiply(self) -> Callable[[Ints, Ints], Ints]:
+        """Of runs: the least that the earlier tables add, over all X of theirs that match."""
+        history, joined = self.history, self.joined
+        at = [self.names.index(name) for name in joined]
+        group = history.number(list(self.principle.x))
+        told = history.number(self.told_before)
+        known: dict[bytes, int] = {}
+
+        def count(low: Ints, high: Ints) -> int:
+            met = history.match(self.data, joined, low, high)[0]
+            if self.principle.y == PAIRS:
+                sums = np.bincount(group[met], weights=history.weights[met])
+                return int(sums[sums > 0].min())
+            pairs = np.unique(np.stack([group[met], told[met]], axis=1), axis=0)
+            different = np.bincount(pairs[:, 0])
+            return int(different[different > 0].min())
+
+        def times(low: Ints, high: Ints) -> Ints:
+            runs = np.concatenate([low[:, at], high[:, at]], axis=1)
+            distinct, which = np.unique(runs, axis=0, return_inverse=True)
+            found = np.empty(len(distinct), dtype=np.int64)
+            for i, run in enumerate(distinct):
+                key = run.tobytes()
+                if key not in known:
+                    known[key] = count(run[None, : len(at)], run[None, len(at) :])
+                found[i] = known[key]
+            return found[which.ravel()]
+
+        return times
+
+    def judge(self) -> Judge:
+        """The principle as a question about the whole join."""
+
+        def ask(low: Ints, high: Ints, row_of: Ints) -> tuple[bool, float]:
+            groups = self.list_groups(low[row_of], high[row_of])
+            good = bool(self.principle.admits(groups).all())
+            if isinstance(self.principle, XYAnonymity):
+                counts = groups.sizes if isinstance(self.principle.y, str) else groups.distinct
+                return good, float(counts.min())
+            return good, -float((groups.largest / groups.sizes).max())
+
+        return ask
+
+    def list_groups(self, low: Ints, high: Ints) -> Groups:
+        """List the X-groups of the join with a table that shows runs of codes of ``names``."""
+        at = [self.names.index(name) for name in self.known]
+        known = _number_rows(low[:, at], high[:, at])
+        joined = self.joined
+        runs = [
+            np.stack([ends[:, self.names.index(n)] if n in self.names else self.data.codes[n]
+                      for n in joined], axis=1).astype(np.int64)
+            if joined else np.zeros((self.data.n, 0), dtype=np.int64)
+            for ends in (low, high)
+        ]  # fmt: skip
+        place = _number_rows(*runs)
+        first = np.empty(int(place.max()) + 1, dtype=np.int64)
+        first[place] = np.arange(self.data.n)
+        met = self.history.match(self.data, joined, runs[0][first], runs[1][first])
+        told = self._number_told()
+        here = (
+            pl.DataFrame({"place": place, "x1": known, "y1": 0 if told is None else told})
+            .group_by("place", "x1", "y1").len("w1")
+        )  # fmt: skip
+        places, groups = np.nonzero(met)
+        there = pl.DataFrame({
+            "place": places,
+            "x2": self.history.number(list(self.principle.x))[groups],
+            "y2": self.history.number(self.told_before)[groups],
+            "w2": self.history.weights[groups],
+        }).group_by("place", "x2", "y2").agg(pl.col("w2").sum())  # fmt: skip
+        if self.principle.y == PEOPLE:
+            there = there.select("place", "x2", y2=0, w2=1).unique()
+        rows = here.join(there, on="place").group_by("x1", "x2", "y1", "y2").agg(
+            (pl.col("w1").cast(pl.Int64) * pl.col("w2")).sum().alias("w")
+        )  # fmt: skip
+        return self._pack(rows)
+
+    def _pack(self, rows: pl.DataFrame) -> Groups:
+        rows = rows.with_columns(
+            x=pl.struct("x1", "x2").rank("dense") - 1, y=pl.struct("y1", "y2").rank("dense") - 1
+        ).sort("x", "y")
+        x, y = rows["x"].to_numpy().astype(np.int64), rows["y"].to_numpy().astype(np.int32)
+        first = rows.unique("y", keep="first").sort("y")
+        texts = [self._word(a, b) for a, b in first.select("y1", "y2").iter_rows()]
+        attribute = Attribute(str(self.principle.y), Role.SENSITIVE, Type.CATEGORY)
+        domain = Domain(attribute, np.array(texts, dtype=object))
+        weights = rows["w"].to_numpy().astype(np.int64)
+        whole = np.bincount(y, weights=weights, minlength=len(texts)).astype(np.int64)
+        offsets = np.searchsorted(x, np.arange(int(x.max()) + 2))
+        return Groups(offsets, y, weights, domain, whole)
+
+    def _word(self, here: int, there: int) -> str:
+        said = [self._word_told()[here]] if self.told else []
+        if self.told_before:
+            number = self.history.number(self.told_before)
+            row = int(np.flatnonzero(number == there)[0])
+            said += [
+                column.labels[codes[row]]
+                for column, codes in zip(self.history.columns, self.history.codes, strict=True)
+                if column.name in self.told_before
+            ]
+        return ", ".join(said)
+
+
+def _number_rows(low: Ints, high: Ints) -> Ints:
+    """Number rows of runs."""
+    both = np.concatenate([low, high], axis=1)
+    if not both.shape[1]:
+        return np.zeros(len(both), dtype=np.int64)
+    return np.unique(both, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def sort_links(
+    principles: Sequence[Linking], data: Microdata, history: History, names: Sequence[str]
+) -> list[Link]:
+    """Say of every principle which attributes it is about."""
+    return [Link(principle, data, history, tuple(names)) for principle in principles]
