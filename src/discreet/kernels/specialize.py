@@ -106,3 +106,24 @@ def look_at_values(
             for child in range(counts[node]):
                 total[child] = 0
     return different, largest, broken
+
+
+@compiled
+def tally_values(
+    order, starts, ends, nodes, codes, firsts, counts, high, offsets, weights, places, values, kinds
+):
+    """Weigh every value of the children that partitions would have by each attribute."""
+    found = np.zeros((offsets, kinds), np.int64)
+    for p in range(starts.shape[0]):
+        for a in range(codes.shape[0]):
+            node = nodes[p, a]
+            if counts[node] == 0:
+                continue
+            first, place = firsts[node], places[p, a]
+            for i in range(starts[p], ends[p]):
+                row = order[i]
+                child = first
+                while high[child] < codes[a, row]:
+                    child += 1
+                found[place + child - first, values[row]] += weights[row]
+    return found

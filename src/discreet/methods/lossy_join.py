@@ -183,7 +183,9 @@ def _read(release: Release, data: Microdata, names: list[str]) -> History:
 def _read_boxes(release: Release, data: Microdata, name: str) -> tuple[Shown, Ints]:
     table, recoding = release.tables[TABLE], release.recodings[name]
     number = table[name].rank("dense").to_numpy().astype(np.int64) - 1
-    boxes = table[np.unique(number, return_index=True)[1]]
+    first = np.empty(int(number.max()) + 1, dtype=np.int64)
+    first[number] = np.arange(table.height)
+    boxes = table[first]
     labels = boxes[name].cast(pl.String).to_list()
     extent = None
     if name in data.domains:

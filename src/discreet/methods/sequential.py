@@ -116,9 +116,9 @@ class Sequential(Method):
             about={TABLE: ABOUT},
         )
 
-    def specialize(self, data: Microdata) -> Specialized:
-        """Find the cut, with the steps that led to it."""
-        history = self._read_earlier(data)
+    def specialize(self, data: Microdata, history: History | None = None) -> Specialized:
+        """Find the cut, with the steps that led to it; ``history`` if it was read already."""
+        history = history or self.read_earlier(data)
         self._check_names(data, history.names)
         self._check_rules(data, history)
         names = self._choose(data)
@@ -148,7 +148,8 @@ class Sequential(Method):
             return known
         return [n for n in known if any(n in part.x for part in self._linkings())]
 
-    def _read_earlier(self, data: Microdata) -> History:
+    def read_earlier(self, data: Microdata) -> History:
+        """Read what the earlier releases show of what this is about."""
         from discreet.store import load
 
         if not self.earlier:
@@ -192,7 +193,7 @@ class Sequential(Method):
                     f"x: {name!r} is published unchanged here.",
                     hint='Set role = "quasi-identifier" for it.',
                 )
-            if where != "x" and name in data.quasi_identifiers:
+            if where != "x" and name in self._choose(data):
                 raise SchemaError(
                     f"{where}: {name!r} is a quasi-identifier and may be generalized.",
                     hint='Set role = "sensitive" for it, or "other" with keep = true.',
@@ -221,15 +222,15 @@ class Sequential(Method):
 def _require_population(links: list[Link]) -> None:
     """Every row must match one of the other tables: else it drops out of what is counted."""
     for link in links[:1]:
-        joined = link.joined
-        rows, number = np.unique(
-            np.stack([link.data.codes[n] for n in joined], axis=1).astype(np.int64)
-            if joined else np.zeros((link.data.n, 0), dtype=np.int64),
-            axis=0, return_inverse=True,
-        )  # fmt: skip
-        met = link.history.match(link.data, joined, rows, rows)
+        joined, data = link.joined, link.data
+        number = data.number(joined)
+        first = np.empty(int(number.max()) + 1, dtype=np.int64)
+        first[number] = np.arange(data.n)
+        rows = np.array([data.codes[n][first] for n in joined], dtype=np.int64)
+        rows = rows.reshape(len(joined), len(first)).T
+        met = link.history.match(data, joined, rows, rows)
         alone = np.asarray(~met.any(axis=1))
-        lonely = int(alone[number.ravel()].sum())
+        lonely = int(alone[number].sum())
         unmet = link.history.count_unmet(np.asarray(met.any(axis=0)))
         if lonely or unmet:
             raise PromiseError(

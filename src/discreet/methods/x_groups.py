@@ -62,8 +62,11 @@ class Link:
         """The principle as a limit on partitions of the new table, where that says the same."""
         known_before = any(name in self.principle.x for name in self.history.names)
         covered = set(self.joined) <= set(self.known)
+        told_too = set(self.joined) <= {*self.known, *self.told}
         anonymity = isinstance(self.principle, XYAnonymity)
-        if set(self.known) != set(self.names) or not (covered or (anonymity and not known_before)):
+        if set(self.known) != set(self.names):
+            return None
+        if not (covered or (anonymity and not known_before) or (not anonymity and told_too)):
             return None
         if isinstance(self.principle, XYAnonymity):
             if self.principle.y == PEOPLE or (self.told and not self.told_before):
@@ -71,7 +74,7 @@ class Link:
             if covered and self.principle.y != PEOPLE and (self.told or self.principle.y == PAIRS):
                 return Limit(self._number_told(), self.principle.k, times=self._multiply())
             return None
-        if self.told_before or not covered:
+        if self.told_before:
             return None
         assert isinstance(self.principle, XYLinkability)
         values = self._number_told()
@@ -79,7 +82,7 @@ class Link:
         most = [self.principle.threshold(text) for text in self._word_told()]
         above = np.array([share.numerator for share in most], dtype=np.int64)
         below = np.array([0 if share == 1 else share.denominator for share in most], dtype=np.int64)
-        return Limit(values, above=above, below=below)
+        return Limit(values, above=above, below=below, weigh=None if covered else self._repeat())
 
     def _number_told(self) -> Ints | None:
         return self.data.number(self.told) if self.told else None
@@ -123,6 +126,39 @@ class Link:
 
         return times
 
+    def _repeat(self) -> Callable[[Ints, Ints], Ints]:
+        """Of one partition's runs: how many earlier rows go with each Y, by X of earlier tables.
+
+        For Y that tables are matched by as well: then rows of a partition match different rows.
+        """
+        history, joined, names = self.history, self.joined, self.names
+        number = self.data.number(self.told)
+        first = np.empty(int(number.max()) + 1, dtype=np.int64)
+        first[number] = np.arange(self.data.n)
+        group = history.number(list(self.principle.x))
+        known: dict[bytes, Ints] = {}
+
+        def weigh(low: Ints, high: Ints) -> Ints:
+            at = [names.index(name) for name in joined if name in names]
+            key = low[at].tobytes() + high[at].tobytes()
+            if key not in known:
+                ends = [
+                    np.stack([
+                        np.full(len(first), end[names.index(n)]) if n in names
+                        else self.data.codes[n][first].astype(np.int64)
+                        for n in joined
+                    ], axis=1)
+                    for end in (low, high)
+                ]  # fmt: skip
+                met = history.match(self.data, joined, *ends)
+                found = np.zeros((int(group.max()) + 1, len(first)), dtype=np.int64)
+                y, w = np.nonzero(met)
+                np.add.at(found, (group[w], y), history.weights[w])
+                known[key] = found[found.any(axis=1)]
+            return known[key]
+
+        return weigh
+
     def judge(self) -> Judge:
         """The principle as a question about the whole join."""
 
@@ -132,7 +168,10 @@ class Link:
             if isinstance(self.principle, XYAnonymity):
                 counts = groups.sizes if isinstance(self.principle.y, str) else groups.distinct
                 return good, float(counts.min())
-            return good, -float((groups.largest / groups.sizes).max())
+            assert isinstance(self.principle, XYLinkability)
+            most = [self.principle.threshold(text) < 1 for text in groups.domain.texts]
+            shares = groups.weights / groups.sizes[groups.owners]
+            return good, -float(shares[np.array(most)[groups.codes]].max(initial=0))
 
         return ask
 

@@ -8,7 +8,7 @@ step of any attribute is valid.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.microdata import Microdata, number_keys
 from discreet.partitioners.ladders import Gain, Ladders
+from discreet.principles.base import at_most
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,6 +42,9 @@ class Limit:
     above: Ints | None = None
     below: Ints | None = None
     """Per value; 0 for one that does not matter."""
+    weigh: Callable[[Ints, Ints], Ints] | None = None
+    """Of one partition's runs: how often a join repeats each value (columns), in each of the groups
+    it makes of the partition (rows)."""
 
 
 class Step(NamedTuple):
@@ -110,10 +114,7 @@ def _collapse(
     weights = np.bincount(row_of)
     first = np.empty(len(weights), dtype=np.int64)
     first[row_of] = np.arange(data.n)
-    kept = [
-        Limit(None if x.values is None else x.values[first], x.k, x.times, x.above, x.below)
-        for x in limits
-    ]
+    kept = [x if x.values is None else replace(x, values=x.values[first]) for x in limits]
     codes = np.stack([data.codes[name][first].astype(np.int64) for name in names])
     return codes, weights, row_of, kept
 
@@ -197,10 +198,18 @@ class _Search:
         owner: Ints, children: Ints,
     ) -> Floats:  # fmt: skip
         """Give the privacy of all children of some partitions; ``inf`` where nobody is."""
-        from discreet.kernels.specialize import look_ahead, look_at_values
+        from discreet.kernels.specialize import look_ahead, look_at_values, tally_values
 
         given = (self.order, starts, ends, nodes, self.codes, self.first, self.count, self.high,
                  total, self.weights, places)  # fmt: skip
+        runs = nodes[np.divmod(owner, nodes.shape[1])[0], :-1].copy()
+        a = owner % nodes.shape[1]
+        real = a < nodes.shape[1] - 1
+        runs[np.flatnonzero(real), a[real]] = children[real]
+        if limit.weigh is not None:
+            assert limit.values is not None and limit.below is not None
+            found = tally_values(*given, limit.values, len(limit.below))
+            return self._weigh_shares(limit, found, self.low[runs], self.high[runs])
         if limit.k is None:
             assert limit.values is not None and limit.above is not None and limit.below is not None
             different, largest, broken = look_at_values(
@@ -215,13 +224,32 @@ class _Search:
             nothing = np.zeros(kinds, dtype=np.int64)
             found = look_at_values(*given, limit.values, kinds, nothing, nothing)[0]
         if limit.times is not None:
-            part, a = np.divmod(owner, nodes.shape[1])
-            runs = nodes[part, :-1].copy()
-            real = a < nodes.shape[1] - 1
-            runs[np.flatnonzero(real), a[real]] = children[real]
             there = found > 0
             found[there] *= limit.times(self.low[runs[there]], self.high[runs[there]])
         return np.where(found == 0, np.inf, found.astype(np.float64))
+
+    def _weigh_shares(self, limit: Limit, tallies: Ints, low: Ints, high: Ints) -> Floats:
+        """Give the privacy of children whose values a join repeats unequally."""
+        assert limit.weigh is not None and limit.above is not None and limit.below is not None
+        privacy = np.full(len(tallies), np.inf)
+        there = np.flatnonzero(tallies.any(axis=1))
+        runs = np.concatenate([low, high], axis=1)[there]
+        distinct, which = np.unique(runs, axis=0, return_inverse=True)
+        matter = np.flatnonzero(limit.below)
+        for i, run in enumerate(distinct):
+            rows = there[which.ravel() == i]
+            d = len(run) // 2
+            held = tallies[rows][:, None, :] * limit.weigh(run[:d], run[d:])
+            total = held.sum(axis=2, keepdims=True)
+            held, total = held[:, :, matter], np.broadcast_to(total, held.shape)[:, :, matter]
+            broken = np.zeros(len(rows), dtype=bool)
+            for j, value in enumerate(matter):
+                fine = at_most(held[:, :, j], int(limit.below[value]), total[:, :, j],
+                               int(limit.above[value]))  # fmt: skip
+                broken |= ~fine.all(axis=1)
+            largest = (held / np.maximum(total, 1)).max(axis=(1, 2), initial=0)
+            privacy[rows] = np.where(broken, -np.inf, -largest)
+        return privacy
 
     def step(self) -> bool:
         """Take the valid step of the highest score; say whether there was one."""
