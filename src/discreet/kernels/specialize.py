@@ -1,7 +1,8 @@
 """Specialization: split partitions of rows by the children of a node, and look one step ahead.
 
-Rows are distinct combinations with weights. ``order`` lists them partition by partition. A node of
-an attribute covers codes up to ``high``; its children are consecutive, in the order of their codes.
+Rows are distinct combinations of codes, with weights; ``order`` lists them partition by partition.
+A node of an attribute covers codes up to ``high``; its children are consecutive, in the order of
+their codes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from discreet.kernels import compiled
 
 
 @compiled
-def split_rows(order, starts, ends, codes, first, count, high, scratch):
+def split_rows(order, starts, ends, codes, a, first, count, high, scratch):
     """Order the rows of some partitions by child; write, per partition and child, where it ends."""
     bounds = np.empty((starts.shape[0], count), np.int64)
     sizes = np.empty(count + 1, np.int64)
@@ -20,7 +21,7 @@ def split_rows(order, starts, ends, codes, first, count, high, scratch):
         sizes[:] = 0
         for i in range(starts[p], ends[p]):
             child = 0
-            while high[first + child] < codes[order[i]]:
+            while high[first + child] < codes[order[i], a]:
                 child += 1
             sizes[child + 1] += 1
             scratch[i] = child
@@ -44,17 +45,16 @@ def look_ahead(order, starts, ends, nodes, codes, firsts, counts, high, offsets,
     """
     found = np.zeros(offsets, np.int64)
     for p in range(starts.shape[0]):
-        for a in range(codes.shape[0]):
-            node = nodes[p, a]
-            if counts[node] == 0:
-                continue
-            first, place = firsts[node], places[p, a]
-            for i in range(starts[p], ends[p]):
-                row = order[i]
-                child = first
-                while high[child] < codes[a, row]:
-                    child += 1
-                found[place + child - first] += weights[row]
+        for i in range(starts[p], ends[p]):
+            row = order[i]
+            for a in range(codes.shape[1]):
+                node = nodes[p, a]
+                if counts[node]:
+                    first = firsts[node]
+                    child = first
+                    while high[child] < codes[row, a]:
+                        child += 1
+                    found[places[p, a] + child - first] += weights[row]
     return found
 
 
@@ -77,7 +77,7 @@ def look_at_values(
     tally = np.zeros((widest, kinds), np.int64)
     total = np.zeros(widest, np.int64)
     for p in range(starts.shape[0]):
-        for a in range(codes.shape[0]):
+        for a in range(codes.shape[1]):
             node = nodes[p, a]
             if counts[node] == 0:
                 continue
@@ -85,7 +85,7 @@ def look_at_values(
             for i in range(starts[p], ends[p]):
                 row = order[i]
                 child = 0
-                while high[first + child] < codes[a, row]:
+                while high[first + child] < codes[row, a]:
                     child += 1
                 if tally[child, values[row]] == 0:
                     different[place + child] += 1
@@ -95,7 +95,7 @@ def look_at_values(
                 row = order[i]
                 value = values[row]
                 child = 0
-                while high[first + child] < codes[a, row]:
+                while high[first + child] < codes[row, a]:
                     child += 1
                 held = tally[child, value]
                 if held and below[value]:
@@ -115,15 +115,14 @@ def tally_values(
     """Weigh every value of the children that partitions would have by each attribute."""
     found = np.zeros((offsets, kinds), np.int64)
     for p in range(starts.shape[0]):
-        for a in range(codes.shape[0]):
-            node = nodes[p, a]
-            if counts[node] == 0:
-                continue
-            first, place = firsts[node], places[p, a]
-            for i in range(starts[p], ends[p]):
-                row = order[i]
-                child = first
-                while high[child] < codes[a, row]:
-                    child += 1
-                found[place + child - first, values[row]] += weights[row]
+        for i in range(starts[p], ends[p]):
+            row = order[i]
+            for a in range(codes.shape[1]):
+                node = nodes[p, a]
+                if counts[node]:
+                    first = firsts[node]
+                    child = first
+                    while high[child] < codes[row, a]:
+                        child += 1
+                    found[places[p, a] + child - first, values[row]] += weights[row]
     return found

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.domain import Domain
 from discreet.groups import Groups
 from discreet.methods.lossy_join import History
-from discreet.microdata import Microdata
+from discreet.microdata import Microdata, number_keys
 from discreet.partitioners.specialization import Judge, Limit
 from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
 from discreet.schema import Attribute, Role, Type
@@ -114,48 +114,52 @@ class Link:
             return int(different[different > 0].min())
 
         def times(low: Ints, high: Ints) -> Ints:
-            runs = np.concatenate([low[:, at], high[:, at]], axis=1)
-            distinct, which = np.unique(runs, axis=0, return_inverse=True)
+            distinct, which = _distinct_runs(low[:, at], high[:, at])
             found = np.empty(len(distinct), dtype=np.int64)
             for i, run in enumerate(distinct):
                 key = run.tobytes()
                 if key not in known:
                     known[key] = count(run[None, : len(at)], run[None, len(at) :])
                 found[i] = known[key]
-            return found[which.ravel()]
+            return found[which]
 
         return times
 
-    def _repeat(self) -> Callable[[Ints, Ints], Ints]:
+    def _repeat(self) -> Callable[[Ints, Ints], tuple[Ints, list[Ints]]]:
         """Of one partition's runs: how many earlier rows go with each Y, by X of earlier tables.
 
         For Y that tables are matched by as well: then rows of a partition match different rows.
         """
-        history, joined, names = self.history, self.joined, self.names
+        history, joined = self.history, self.joined
+        at = [name for name in joined if name in self.names]
+        places = [self.names.index(name) for name in at]
         number = self.data.number(self.told)
         first = np.empty(int(number.max()) + 1, dtype=np.int64)
         first[number] = np.arange(self.data.n)
         group = history.number(list(self.principle.x))
         known: dict[bytes, Ints] = {}
 
-        def weigh(low: Ints, high: Ints) -> Ints:
-            at = [names.index(name) for name in joined if name in names]
-            key = low[at].tobytes() + high[at].tobytes()
-            if key not in known:
-                ends = [
-                    np.stack([
-                        np.full(len(first), end[names.index(n)]) if n in names
-                        else self.data.codes[n][first].astype(np.int64)
-                        for n in joined
-                    ], axis=1)
-                    for end in (low, high)
-                ]  # fmt: skip
-                met = history.match(self.data, joined, *ends)
-                found = np.zeros((int(group.max()) + 1, len(first)), dtype=np.int64)
-                y, w = np.nonzero(met)
-                np.add.at(found, (group[w], y), history.weights[w])
-                known[key] = found[found.any(axis=1)]
-            return known[key]
+        def repeat(low: Ints, high: Ints) -> Ints:
+            ends = [
+                np.stack([
+                    np.full(len(first), end[at.index(n)]) if n in at
+                    else self.data.codes[n][first].astype(np.int64)
+                    for n in joined
+                ], axis=1)
+                for end in (low, high)
+            ]  # fmt: skip
+            met = history.match(self.data, joined, *ends)
+            found = np.zeros((int(group.max()) + 1, len(first)), dtype=np.int64)
+            y, w = np.nonzero(met)
+            np.add.at(found, (group[w], y), history.weights[w])
+            return np.asarray(found[found.any(axis=1)])
+
+        def weigh(low: Ints, high: Ints) -> tuple[Ints, list[Ints]]:
+            distinct, which = _distinct_runs(low[:, places], high[:, places])
+            for run in distinct:
+                if run.tobytes() not in known:
+                    known[run.tobytes()] = repeat(run[: len(at)], run[len(at) :])
+            return which, [known[run.tobytes()] for run in distinct]
 
         return weigh
 
@@ -238,10 +242,18 @@ class Link:
 
 def _number_rows(low: Ints, high: Ints) -> Ints:
     """Number rows of runs."""
-    both = np.concatenate([low, high], axis=1)
-    if not both.shape[1]:
-        return np.zeros(len(both), dtype=np.int64)
-    return np.unique(both, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+    key = np.zeros(len(low), dtype=np.int64)
+    for column in (*low.T, *high.T):
+        key = number_keys(key * (int(column.max()) + 1) + column)[1]
+    return key
+
+
+def _distinct_runs(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """Give the different rows of runs, first and last codes side by side; and which each row is."""
+    number = _number_rows(low, high)
+    first = np.empty(int(number.max(initial=-1)) + 1, dtype=np.int64)
+    first[number] = np.arange(len(number))
+    return np.concatenate([low, high], axis=1)[first], number
 
 
 def sort_links(

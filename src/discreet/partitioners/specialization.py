@@ -7,9 +7,11 @@ step of any attribute is valid.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ from discreet.principles.base import at_most
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+PARALLEL = 100_000
+"""From this many rows on, they are shared among the processor's cores."""
 Judge = Callable[[Ints, Ints, Ints], tuple[bool, float]]
 """A limit on the whole table. Of the runs of codes, first and last, that people show: whether they
 keep it, and a measure of privacy, of which more is better. The last argument is everyone's row."""
@@ -42,9 +46,9 @@ class Limit:
     above: Ints | None = None
     below: Ints | None = None
     """Per value; 0 for one that does not matter."""
-    weigh: Callable[[Ints, Ints], Ints] | None = None
-    """Of one partition's runs: how often a join repeats each value (columns), in each of the groups
-    it makes of the partition (rows)."""
+    weigh: Callable[[Ints, Ints], tuple[Ints, list[Ints]]] | None = None
+    """Of runs of partitions: which of some tables each has. A table says how often a join repeats
+    each value (columns), in each of the groups it makes of the partition (rows)."""
 
 
 class Step(NamedTuple):
@@ -98,7 +102,7 @@ def _plant(data: Microdata, names: Sequence[str], target: str | None, gain: Gain
 
 def _collapse(
     data: Microdata, names: Sequence[str], limits: Sequence[Limit]
-) -> tuple[Ints, Ints, Ints, list[Limit]]:
+) -> tuple[NDArray[np.int32], Ints, Ints, list[Limit]]:
     """Give distinct rows of codes and values, their weights, everyone's row, and limits on rows."""
     columns: list[tuple[NDArray[np.integer], int]] = [
         (data.codes[name], data.domains[name].size) for name in names
@@ -115,7 +119,7 @@ def _collapse(
     first = np.empty(len(weights), dtype=np.int64)
     first[row_of] = np.arange(data.n)
     kept = [x if x.values is None else replace(x, values=x.values[first]) for x in limits]
-    codes = np.stack([data.codes[name][first].astype(np.int64) for name in names])
+    codes = np.stack([data.codes[name][first] for name in names], axis=1)
     return codes, weights, row_of, kept
 
 
@@ -128,7 +132,8 @@ class _Search:
     """
 
     ladders: Ladders
-    codes: Ints
+    codes: NDArray[np.int32]
+    """A row per combination."""
     weights: Ints
     row_of: Ints
     limits: list[Limit]
@@ -137,9 +142,9 @@ class _Search:
 
     def open(self) -> bool:
         """Put everybody into one partition; say whether that keeps every limit."""
-        rows, d = len(self.weights), len(self.codes)
+        rows, d = self.codes.shape
         # one more attribute with one value for everybody: its only child is the partition itself
-        self.codes = np.vstack([self.codes, np.zeros((1, rows), dtype=np.int64)])
+        self.codes = np.hstack([self.codes, np.zeros((rows, 1), dtype=np.int32)])
         self.order, self.scratch = np.arange(rows), np.empty(rows, dtype=np.int64)
         self.starts, self.ends = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.nodes, self.alive = np.zeros((0, d), np.int64), np.zeros(0, bool)
@@ -147,12 +152,13 @@ class _Search:
         """Per limit, partition and attribute: the least privacy of its children."""
         self.drops = np.zeros((0, d))
         """By how much the squares of sizes would fall, for discernibility."""
-        self.in_cut = np.zeros(0, dtype=bool)
+        self.in_cut, self.closed = np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
         self._sync()
         self.in_cut[self.ladders.roots] = True
         roots = np.array([self.ladders.roots], dtype=np.int64)
         self._add(np.zeros(1, np.int64), np.array([rows]), roots)
         self.judged = [judge(*self._show(None)) for judge in self.judges]
+        self.monotone = not self.judges and not any(x.times or x.weigh for x in self.limits)
         kept = all(self._keeps(i, ahead[0, -1]) for i, ahead in enumerate(self.ahead))
         return kept and all(good for good, _ in self.judged)
 
@@ -162,7 +168,8 @@ class _Search:
         self.first = np.array([*ladders.first, everybody])
         self.count = np.array([*ladders.count, 1])
         self.low, self.high = np.array([*ladders.low, 0]), np.array([*ladders.high, 0])
-        self.in_cut = np.append(self.in_cut, np.zeros(everybody - len(self.in_cut), dtype=bool))
+        more = np.zeros(everybody - len(self.in_cut), dtype=bool)
+        self.in_cut, self.closed = np.append(self.in_cut, more), np.append(self.closed, more)
 
     def _keeps(self, limit: int, privacy: float) -> bool:
         k = self.limits[limit].k
@@ -172,7 +179,8 @@ class _Search:
         """Add partitions, and look at what every step of theirs would lead to."""
         everybody = np.full((len(starts), 1), len(self.ladders.low))
         nodes = np.hstack([nodes, everybody])
-        fans = self.count[nodes]
+        self.open_count = np.where(np.append(self.closed, False), 0, self.count)
+        fans = self.open_count[nodes]
         places = (np.cumsum(fans) - fans.ravel()).reshape(fans.shape)
         total = int(fans.sum())
         tops = np.repeat(nodes.ravel(), fans.ravel())
@@ -200,15 +208,16 @@ class _Search:
         """Give the privacy of all children of some partitions; ``inf`` where nobody is."""
         from discreet.kernels.specialize import look_ahead, look_at_values, tally_values
 
-        given = (self.order, starts, ends, nodes, self.codes, self.first, self.count, self.high,
-                 total, self.weights, places)  # fmt: skip
+        given = (self.order, starts, ends, nodes, self.codes, self.first, self.open_count,
+                 self.high, total, self.weights, places)  # fmt: skip
         runs = nodes[np.divmod(owner, nodes.shape[1])[0], :-1].copy()
         a = owner % nodes.shape[1]
         real = a < nodes.shape[1] - 1
         runs[np.flatnonzero(real), a[real]] = children[real]
         if limit.weigh is not None:
             assert limit.values is not None and limit.below is not None
-            found = tally_values(*given, limit.values, len(limit.below))
+            more = (limit.values, len(limit.below))
+            found = self._share_out(tally_values, (*given, *more), starts, ends)
             return self._weigh_shares(limit, found, self.low[runs], self.high[runs])
         if limit.k is None:
             assert limit.values is not None and limit.above is not None and limit.below is not None
@@ -218,7 +227,7 @@ class _Search:
             privacy = np.where(broken, -np.inf, -largest)
             return np.where(different == 0, np.inf, privacy)
         if limit.values is None:
-            found = look_ahead(*given)
+            found = self._share_out(look_ahead, given, starts, ends)
         else:
             kinds = int(limit.values.max()) + 1
             nothing = np.zeros(kinds, dtype=np.int64)
@@ -228,18 +237,35 @@ class _Search:
             found[there] *= limit.times(self.low[runs[there]], self.high[runs[there]])
         return np.where(found == 0, np.inf, found.astype(np.float64))
 
+    @staticmethod
+    def _share_out(
+        kernel: Callable[..., Ints], given: tuple[Any, ...], starts: Ints, ends: Ints
+    ) -> Ints:
+        """Let every core of the processor look at its part of the rows, and add up."""
+        total, cores = int((ends - starts).sum()), os.cpu_count() or 1
+        if total < PARALLEL or cores == 1:
+            return kernel(*given)
+        before = np.cumsum(ends - starts) - (ends - starts)
+
+        def look(core: int) -> Ints:
+            low, high = (total * c // cores - before for c in (core, core + 1))
+            first = starts + np.clip(low, 0, ends - starts)
+            last = starts + np.clip(high, 0, ends - starts)
+            return kernel(given[0], first, last, *given[3:])
+
+        with ThreadPoolExecutor(cores) as pool:
+            return np.asarray(sum(pool.map(look, range(cores))))
+
     def _weigh_shares(self, limit: Limit, tallies: Ints, low: Ints, high: Ints) -> Floats:
         """Give the privacy of children whose values a join repeats unequally."""
         assert limit.weigh is not None and limit.above is not None and limit.below is not None
         privacy = np.full(len(tallies), np.inf)
         there = np.flatnonzero(tallies.any(axis=1))
-        runs = np.concatenate([low, high], axis=1)[there]
-        distinct, which = np.unique(runs, axis=0, return_inverse=True)
+        which, tables = limit.weigh(low[there], high[there])
         matter = np.flatnonzero(limit.below)
-        for i, run in enumerate(distinct):
-            rows = there[which.ravel() == i]
-            d = len(run) // 2
-            held = tallies[rows][:, None, :] * limit.weigh(run[:d], run[d:])
+        for i, repeated in enumerate(tables):
+            rows = there[which == i]
+            held = tallies[rows][:, None, :] * repeated
             total = held.sum(axis=2, keepdims=True)
             held, total = held[:, :, matter], np.broadcast_to(total, held.shape)[:, :, matter]
             broken = np.zeros(len(rows), dtype=bool)
@@ -253,7 +279,7 @@ class _Search:
 
     def step(self) -> bool:
         """Take the valid step of the highest score; say whether there was one."""
-        candidates = np.flatnonzero(self.in_cut & (self.count[:-1] > 0))
+        candidates = np.flatnonzero(self.in_cut & (self.count[:-1] > 0) & ~self.closed)
         owners = np.array(self.ladders.owner)[candidates]
         valid, loss = np.ones(len(candidates), dtype=bool), np.zeros(len(candidates))
         for i in range(len(self.limits)):
@@ -264,6 +290,8 @@ class _Search:
             for c in np.flatnonzero(valid):
                 valid[c], privacy = judge(*self._show(int(candidates[c])))
                 loss[c] += max(self.judged[j][1] - privacy, 0)
+        if self.monotone:  # a step that is not valid never will be
+            self.closed[candidates[~valid]] = True
         if not valid.any():
             return False
         loss /= max(len(self.limits) + len(self.judges), 1)
@@ -317,7 +345,7 @@ class _Search:
         self.in_cut[node] = False
         self.in_cut[first : first + count] = True
         split = np.flatnonzero(self.alive & (self.nodes[:, a] == node))
-        ends = split_rows(self.order, self.starts[split], self.ends[split], self.codes[a], first,
+        ends = split_rows(self.order, self.starts[split], self.ends[split], self.codes, a, first,
                           count, self.high, self.scratch)  # fmt: skip
         starts = np.hstack([self.starts[split][:, None], ends[:, :-1]])
         part, place = np.nonzero(ends > starts)
@@ -340,5 +368,5 @@ class _Search:
             a, first = self.ladders.owner[step], self.ladders.first[step]
             highs = self.high[first : first + self.ladders.count[step]]
             rows = nodes[:, a] == step
-            nodes[rows, a] = first + np.searchsorted(highs, self.codes[a][rows])
+            nodes[rows, a] = first + np.searchsorted(highs, self.codes[rows, a])
         return self.low[nodes], self.high[nodes], self.row_of
