@@ -22,6 +22,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/angel.py
 	$(BIN)/python benchmarks/proximity.py
 	$(BIN)/python benchmarks/slicing.py
+	$(BIN)/python benchmarks/sequential.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -30,7 +30,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for JSON and charts.")] = Path("reproduction"),
     data: Annotated[
         Path | None,
-        typer.Option(help="A file to run it on: ACS persons, for angel and proximity."),
+        typer.Option(help="A file: ACS persons for angel and proximity, trees for sequential."),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller tables, fewer queries.")] = False,
     json: Json = False,

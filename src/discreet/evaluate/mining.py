@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 
-Model = Literal["tree", "bayes"]
+Model = Literal["tree", "pruned tree", "bayes"]
 BINS = 10
 """Naive Bayes sees numbers in so many intervals of equal width."""
-LEAF = 10
-"""A decision tree makes no leaf of fewer records."""
+LEAF, PRUNE = 10, 2e-4
+"""A decision tree makes no leaf of fewer records; a pruned one no branch that gains less."""
 FACTORS, RIDGE = 10, 0.2
 """How many factors explain ratings, and how far a user's are drawn to the average."""
 Floats = NDArray[np.float64]
@@ -36,20 +36,12 @@ def classify(
     """
     names = [name for name in train.columns if name != target]
     answer, truth = (_read_texts(frame[target]) for frame in (train, test))
-    tables = {
-        "tree": [
-            np.hstack(parts)
-            for parts in zip(*(_open(train[n], test[n]) for n in names), strict=True)
-        ],
-        "bayes": [
-            np.stack(parts, 1)
-            for parts in zip(*(_code(train[n], test[n]) for n in names), strict=True)
-        ],
-    }
     found: dict[Model, float] = {}
     for model in models:
-        seen, asked = tables[model]
-        kinds = np.stack([seen.max(0), asked.max(0)]).max(0) + 1 if model == "bayes" else None
+        read = _code if model == "bayes" else _open
+        pairs = [read(train[name], test[name]) for name in names]
+        seen, asked = (np.column_stack([pair[i] for pair in pairs]) for i in (0, 1))
+        kinds = np.maximum(seen.max(0), asked.max(0)) + 1 if model == "bayes" else None
         learned = _make(model, kinds).fit(seen, answer)
         found[model] = float(np.mean(learned.predict(asked) == truth))
     return found
@@ -63,8 +55,13 @@ def _make(model: Model, kinds: NDArray[np.int64] | None) -> Any:
         raise SchemaError(
             "Training models needs scikit-learn.", hint="Install it: pip install 'discreet[mining]'"
         ) from error
-    if model == "tree":
-        return DecisionTreeClassifier(criterion="entropy", min_samples_leaf=LEAF, random_state=0)
+    if model != "bayes":
+        return DecisionTreeClassifier(
+            criterion="entropy",
+            min_samples_leaf=LEAF,
+            ccp_alpha=PRUNE if model == "pruned tree" else 0.0,
+            random_state=0,
+        )
     return CategoricalNB(min_categories=kinds)
 
 

@@ -12,6 +12,7 @@ from discreet.experiments.angel import EXPERIMENTS as ANGEL
 from discreet.experiments.outcome import Claim, Outcome, Settings
 from discreet.experiments.permutation import EXPERIMENTS as PERMUTATION
 from discreet.experiments.proximity import EXPERIMENTS as PROXIMITY
+from discreet.experiments.sequential import EXPERIMENTS as SEQUENTIAL
 from discreet.experiments.slicing import EXPERIMENTS as SLICING
 from discreet.experiments.slicing_mining import EXPERIMENTS as SLICING_MINING
 
@@ -21,6 +22,7 @@ REGISTRY: dict[str, Callable[[Settings], Outcome]] = {
     **PROXIMITY,
     **SLICING_MINING,
     **SLICING,
+    **SEQUENTIAL,
 }
 
 

@@ -100,7 +100,7 @@ class Sequential(Method):
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
         """Specialize as far as the join allows, and publish the cut."""
         found = self.specialize(data)
-        names = self._choose(data)
+        names = self.generalized(data)
         partition, boxes, recodings = _show(data, found, names)
         exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
         for name in exact:
@@ -121,7 +121,7 @@ class Sequential(Method):
         history = history or self.read_earlier(data)
         self._check_names(data, history.names)
         self._check_rules(data, history)
-        names = self._choose(data)
+        names = self.generalized(data)
         links = sort_links(self._linkings(), data, history, names)
         _require_population(links)
         limits = [Limit(k=part.k) for part in self.principle.parts if isinstance(part, KAnonymity)]
@@ -141,8 +141,8 @@ class Sequential(Method):
     def _linkings(self) -> list[Linking]:
         return [part for part in self.principle.parts if isinstance(part, Linking)]
 
-    def _choose(self, data: Microdata) -> list[str]:
-        """Generalize the quasi-identifiers in any X; for k-anonymity, all."""
+    def generalized(self, data: Microdata) -> list[str]:
+        """Give the attributes that are generalized: those in any X; for k-anonymity, all."""
         known = data.quasi_identifiers
         if any(isinstance(part, KAnonymity) for part in self.principle.parts):
             return known
@@ -193,7 +193,7 @@ class Sequential(Method):
                     f"x: {name!r} is published unchanged here.",
                     hint='Set role = "quasi-identifier" for it.',
                 )
-            if where != "x" and name in self._choose(data):
+            if where != "x" and name in self.generalized(data):
                 raise SchemaError(
                     f"{where}: {name!r} is a quasi-identifier and may be generalized.",
                     hint='Set role = "sensitive" for it, or "other" with keep = true.',
