@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -160,6 +160,36 @@ class Release:
         return write(self, Path(folder), format=format, overwrite=overwrite)
 
 
+class Branch(NamedTuple):
+    """A value of an attribute, more or less general."""
+
+    depth: int
+    label: str
+    people: int
+    shown: bool
+    """Whether this is what the release shows of these people."""
+
+
+class Step(NamedTuple):
+    """A value that was replaced by more specific ones."""
+
+    attribute: str
+    label: str
+    into: tuple[str, ...]
+    score: float
+    gain: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a method came to its release. The steward's, never published."""
+
+    cuts: dict[str, list[Branch]]
+    """Per attribute its values, each below what it was split off from."""
+    steps: list[Step]
+
+
 @dataclass(frozen=True)
 class Method(ABC):
     """A way of making releases of one form."""
@@ -174,6 +204,10 @@ class Method(ABC):
     @abstractmethod
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Make a release that keeps the promise, or raise and say what could be kept."""
+
+    def explain(self, data: Microdata) -> Explanation | None:  # noqa: ARG002
+        """Say how the release of this table came about, where a method does so step by step."""
+        return None
 
     def parameters(self) -> dict[str, object]:
         """The parameters besides the principle, as plain values."""

@@ -388,3 +388,20 @@ def test_what_cannot_be_asked_of_these_tables_is_refused(
     permuted = dc.publish(dc.datasets.census(200, sensitive="income"), dc.Permutation(dc.KE(2, 2)))
     with pytest.raises(dc.DiscreetError, match="no records to join with"):
         dc.publish(data, dc.Sequential(**{**usual, "earlier": [permuted]}))
+
+
+def test_the_steward_sees_the_cut_and_every_step(tmp_path: Path) -> None:
+    data, earlier = population(3, 60, 1)
+    part = dc.XYAnonymity(x=["job", "age"], y="people", k=5)
+    method = dc.Sequential(principles=[part], earlier=earlier[:1], target="pay")
+    how = method.explain(data)
+    release = dc.publish(data, method)
+    for name, branches in how.cuts.items():
+        assert sum(branch.people for branch in branches if branch.shown) == data.n
+        shown = {branch.label for branch in branches if branch.shown}
+        assert shown <= {*release.tables["generalized"][name].cast(pl.String), "[20, 25]"}
+    assert [step.attribute for step in how.steps] and all(len(step.into) for step in how.steps)
+    page = dc.audit(release, data, earlier=earlier[:1]).to_html(tmp_path / "r.html", how)
+    text = page.read_text(encoding="utf-8")
+    assert "How it was generalized" in text and how.steps[0].label in text
+    assert dc.Generalization(dc.KAnonymity(2)).explain(data) is None

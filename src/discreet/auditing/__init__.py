@@ -31,7 +31,7 @@ from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.principles.base import Principle, demands, part_joins
 from discreet.principles.linking import Linking
-from discreet.release import Promise, Release
+from discreet.release import Explanation, Promise, Release
 from discreet.verify import read_classes
 
 if TYPE_CHECKING:
@@ -137,11 +137,11 @@ class AuditReport:
 
         return summarize(self)
 
-    def to_html(self, path: str | Path) -> Path:
-        """Write a page that needs nothing but a browser."""
+    def to_html(self, path: str | Path, how: Explanation | None = None) -> Path:
+        """Write a page that needs nothing but a browser; with how the release came about."""
         from discreet.auditing.report import write_html
 
-        return write_html(self, Path(path))
+        return write_html(self, Path(path), how)
 
 
 def audit(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.auditing.identity import PRESETS
+from discreet.release import Explanation
 from discreet.store import write_file
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
     }
 
 
-def write_html(report: AuditReport, path: Path) -> Path:
+def write_html(report: AuditReport, path: Path, how: Explanation | None) -> Path:
     """Write the page; it loads nothing from anywhere."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -76,6 +77,7 @@ def write_html(report: AuditReport, path: Path) -> Path:
     )
     page = environment.get_template("report.html").render(
         report=report,
+        how=how,
         found=summarize(report),
         presets={name: PRESETS[name].meaning for name in report.presets},
         beliefs={name: _belief_bars(belief) for name, belief in report.beliefs.items()},

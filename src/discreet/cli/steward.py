@@ -254,7 +254,7 @@ def publish(
         with working("Auditing"):
             found = examine(wanted.folder, data, earlier=getattr(wanted.method, "earlier", ()))
             if report is not None:
-                found.to_html(report)
+                found.to_html(report, wanted.method.explain(data))
     except KeyboardInterrupt as error:
         say_error(f"Interrupted while auditing. The release in {wanted.folder} is complete.")
         raise typer.Exit(1) from error

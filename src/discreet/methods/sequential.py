@@ -11,6 +11,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError, name_closest
 from discreet.groups import Groups
@@ -25,8 +26,18 @@ from discreet.partitioners.specialization import Limit, Specialized, specialize
 from discreet.principles.base import All, Principle
 from discreet.principles.linking import Linking
 from discreet.principles.size import KAnonymity
-from discreet.release import Method, Promise, Recoding, Release, Transformation
+from discreet.release import (
+    Branch,
+    Explanation,
+    Method,
+    Promise,
+    Recoding,
+    Release,
+    Step,
+    Transformation,
+)
 
+Ints = NDArray[np.int64]
 LOSSY = (
     "Who can tell by more than the attributes that tables share which of their rows are one "
     "person's: the join is lossy only as long as nobody does.",
@@ -137,6 +148,40 @@ class Sequential(Method):
             self._refuse(links)
         assert found is not None
         return found
+
+    def explain(self, data: Microdata) -> Explanation:
+        """Give the cut of every attribute, and the steps that led there."""
+        found, names = self.specialize(data), self.generalized(data)
+        ladders = found.ladders
+
+        def word(node: int) -> str:
+            domain, low, high = (data.domains[names[ladders.owner[node]]], ladders.low[node],
+                                 ladders.high[node])  # fmt: skip
+            if ladders.names[node] is not None:
+                return str(ladders.names[node])
+            ends = domain.texts[low], domain.texts[high]
+            return ends[0] if low == high else f"[{ends[0]}, {ends[1]}]"
+
+        def walk(node: int, depth: int, counts: Ints) -> list[Branch]:
+            if counts[node]:
+                return [Branch(depth, word(node), int(counts[node]), shown=True)]
+            below = range(ladders.first[node], ladders.first[node] + ladders.count[node])
+            branches = [b for child in below for b in walk(child, depth + 1, counts)]
+            people = sum(b.people for b in branches if b.shown)
+            return [Branch(depth, word(node), people, shown=False), *branches]
+
+        cuts = {
+            name: walk(ladders.roots[a], 0,
+                       np.bincount(found.nodes[:, a], minlength=len(ladders.low)))
+            for a, name in enumerate(names)
+        }  # fmt: skip
+        steps = [
+            Step(names[ladders.owner[s.node]], word(s.node),
+                 tuple(word(ladders.first[s.node] + i) for i in range(ladders.count[s.node])),
+                 s.score, s.gain, s.loss)
+            for s in found.steps
+        ]  # fmt: skip
+        return Explanation(cuts, steps)
 
     def _linkings(self) -> list[Linking]:
         return [part for part in self.principle.parts if isinstance(part, Linking)]
