@@ -124,7 +124,8 @@ def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseMo
         if f.name == "inconsistent":
             four = Annotated[list[str | list[str]], Field(min_length=4, max_length=4)]
             hint = _check(list[four], RULES)
-        parts[f.name] = (hint, ... if f.default is MISSING else f.default)
+        usual = [] if f.default == () else f.default
+        parts[f.name] = (hint, ... if f.default is MISSING else usual)
     doc = (kind.__doc__ or "").split("\n")[0]
     made: type[BaseModel] = create_model(
         kind.__name__, __config__=ConfigDict(extra="forbid", strict=True), __doc__=doc, **parts

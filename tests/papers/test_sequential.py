@@ -405,3 +405,6 @@ def test_the_steward_sees_the_cut_and_every_step(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "How it was generalized" in text and how.steps[0].label in text
     assert dc.Generalization(dc.KAnonymity(2)).explain(data) is None
+    only = dc.XYAnonymity(x=["job"], y="people", k=5)
+    exact = dc.publish(data, dc.Sequential(principles=[only], earlier=earlier[:1]))
+    assert "age are published as they are" in exact.promise.leaves_open[0]

@@ -38,6 +38,10 @@ from discreet.release import (
 )
 
 Ints = NDArray[np.int64]
+EXACT = (
+    "Who somebody is, to whom knows more than X: {names} are published as they are, because no "
+    "promise here is about them."
+)
 LOSSY = (
     "Who can tell by more than the attributes that tables share which of their rows are one "
     "person's: the join is lossy only as long as nobody does.",
@@ -116,7 +120,10 @@ class Sequential(Method):
         exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
         for name in exact:
             recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
-        opened = dict.fromkeys(part.leaves_open for part in self.principle.parts)
+        opened = list(dict.fromkeys(part.leaves_open for part in self.principle.parts))
+        exposed = [name for name in data.quasi_identifiers if name not in names]
+        if exposed:
+            opened.insert(0, EXACT.format(names=", ".join(exposed)))
         return Release(
             method=self.title,
             parameters=self.parameters(),
