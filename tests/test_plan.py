@@ -202,6 +202,20 @@ k = 2
     for asked, code, said in (
         (["publish", "plan.toml", "--out", "new"], 0, "verified from disk"),
         (["audit", "new", "--microdata", "t.csv"], 2, "earlier releases are needed"),
+        (["publish", "plan.toml", "--out", "old", "--overwrite"], 2, "will not be written over"),
+        (
+            [
+                "publish",
+                "plan.toml",
+                "--out",
+                "n2",
+                "--report",
+                "old/datapackage.json",
+                "--overwrite",
+            ],
+            2,
+            "will not be written over",
+        ),
         (["audit", "new", "--microdata", "t.csv", "--earlier", "old"], 0, "xy-anonymity"),
     ):
         done = subprocess.run(

@@ -249,7 +249,7 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         folder / plan.release.folder,
         plan.release.format,
         plan.release.seed,
-        (path, folder / plan.source.file, *taxonomies),
+        (path, folder / plan.source.file, *taxonomies, *chosen.get("earlier", [])),
     )
 
 

@@ -220,3 +220,17 @@ class Schema:
         return self.changed(
             *(replace(self[name], taxonomy=taxonomy) for name, taxonomy in taxonomies.items())
         )
+
+
+def refuse_other_kind(one: Attribute, other: Attribute) -> None:
+    """Refuse to compare the values of attributes of one name that are of different types."""
+    if (one.type, one.decimals, one.order) != (other.type, other.decimals, other.order):
+        kinds = [
+            f"{a.type}" + (f" with {a.decimals} decimals" if a.decimals is not None else "")
+            for a in (one, other)
+        ]
+        raise SchemaError(
+            f"{one.name!r} is {kinds[0]} in one table and {kinds[1]} in another, or has another "
+            "order.",
+            hint="Read them with the same type, decimals and order.",
+        )

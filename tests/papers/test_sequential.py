@@ -123,7 +123,8 @@ def test_the_join_of_table_1() -> None:
     by_hand = group_by_hand(rows, new, old)
     assert sorted(sum(bag.values()) for bag in by_hand.values()) == [1, 1, 1, 4]
     (classes,) = read(new)
-    groups, _ = list_x_groups(new, new.tables["generalized"], classes.labels, [old], rows)
+    groups, _, lost = list_x_groups(new, new.tables["generalized"], classes.labels, [old], rows)
+    assert groups is not None and lost == [0, 0]
     assert sorted(groups.sizes) == [1, 1, 1, 4]  # {Bob, HIV} has one, {Alice, Cancer} four
     linked = dc.XYLinkability(x=["name"], y=["disease"], k=1)
     alice = group_by_hand(linked, new, old)[(("Alice",),)]
@@ -155,7 +156,8 @@ def test_a_row_that_matches_nobody_lets_anonymity_rise() -> None:
         cells = pl.Series("D", ["d3", label])
         table = new.tables["generalized"].sort("C").with_columns(cells)
         shown = replace(new, recodings=recodings, tables={"generalized": table})
-        groups, _ = list_x_groups(shown, table, np.arange(2), [old], part)
+        groups, _, lost = list_x_groups(shown, table, np.arange(2), [old], part)
+        assert groups is not None and lost == ([0, 0] if label == "d" else [1, 1])
         by_hand = group_by_hand(part, shown, old)
         assert sorted(map(len, by_hand.values())) == sorted(groups.distinct)
         found.append((len(materialise(shown, old)), int(groups.distinct.min())))
@@ -246,9 +248,10 @@ def test_counts_are_those_of_a_materialised_join_and_nothing_more_is_valid(
             continue
         by_hand = group_by_hand(part, release, *earlier)
         (classes,) = read(release)
-        groups, _ = list_x_groups(
+        groups, _, lost = list_x_groups(
             release, release.tables["generalized"], classes.labels, earlier, part
         )
+        assert groups is not None and not any(lost)
         count = isinstance(part.y, str)
         assert sorted(groups.sizes) == sorted(sum(bag.values()) for bag in by_hand.values())
         assert count or sorted(groups.distinct) == sorted(map(len, by_hand.values()))
@@ -313,10 +316,10 @@ def test_values_that_cannot_be_one_persons_do_not_match() -> None:
     bound = dc.publish(data, dc.Sequential(principles=[part], earlier=[old], inconsistent=[rule]))
     for release, groups in ((free, 4), (bound, 3)):
         (classes,) = read(release)
-        found, _ = list_x_groups(
+        found, _, _ = list_x_groups(
             release, release.tables["generalized"], classes.labels, [old], part
         )
-        assert found.count == groups
+        assert found is not None and found.count == groups
     for wrong in (("sex", ["x"], "pregnant", ["true"]), ("sex", ["m"], "pregnant", ["yes"])):
         with pytest.raises(dc.errors.SchemaError, match="has no value"):
             dc.publish(data, dc.Sequential(principles=[part], earlier=[old], inconsistent=[wrong]))
@@ -355,6 +358,7 @@ def test_earlier_releases_stay_as_they_are_and_the_audit_asks_for_them(tmp_path:
         (lambda: dc.XYLinkability(x=["a"], y=["b", "c"], k=1, values=["v"]), "one attribute"),
         (lambda: dc.XYLinkability(x=["a"], y=["b"], k=2), "k = 2"),
         (dc.Sequential, "needs a principle"),
+        (lambda: dc.Sequential(dc.XYAnonymity(x=["a"], y="people", k=2)), "no earlier release"),
         (lambda: dc.Sequential(principles=[dc.TCloseness(0.2)]), "not about joins"),
         (lambda: dc.Sequential(principles=[dc.KAnonymity(2)], gain="entropy"), "needs a target"),
         (lambda: dc.Sequential(principles=[dc.KAnonymity(2)], gain="x"), "gain = 'x'"),
@@ -371,6 +375,16 @@ def test_bad_parameters_are_refused(make: Any, reason: str) -> None:
         ({"principles": [dc.XYAnonymity(x=["jobb"], y="people", k=2)]}, "x: 'jobb' is not in"),
         ({"principles": [dc.XYAnonymity(x=["pay"], y="people", k=2)]}, "published unchanged"),
         ({"principles": [dc.XYAnonymity(x=["job"], y=["age"], k=2), dc.KAnonymity(2)]}, "may be"),
+        ({"principles": [dc.XYAnonymity(x=["zip"], y="people", k=2)]}, "no quasi-identifier of"),
+        (
+            {"principles": [dc.XYLinkability(x=["job"], y=["disease"], k=1, values=["HIV"])]},
+            "values: 'disease' has no value 'HIV'",
+        ),
+        (
+            {"inconsistent": [("age", ["20"], "disease", ["flu"])]},
+            "'age' is published by intervals",
+        ),
+        ({"inconsistent": [("job", ["a"], "age", ["20"])]}, "'age' is not shown by values"),
         ({"target": "paid"}, "target: 'paid' is not in this table"),
         ({"target": "job"}, "target: 'job' is a quasi-identifier"),
         ({"principles": [dc.XYAnonymity(x=["job", "zip"], y=["disease"], k=4)]}, "cannot be kept"),
@@ -408,3 +422,65 @@ def test_the_steward_sees_the_cut_and_every_step(tmp_path: Path) -> None:
     only = dc.XYAnonymity(x=["job"], y="people", k=5)
     exact = dc.publish(data, dc.Sequential(principles=[only], earlier=earlier[:1]))
     assert "age are published as they are" in exact.promise.leaves_open[0]
+
+
+def test_y_of_two_earlier_releases_counts_once() -> None:
+    """Thresholds hold, and a value that one of them blurs is no further one."""
+    frame = pl.DataFrame(
+        {"age": [1, 1, 1, 1, 2, 2, 2, 2], "zip": [5, 5, 6, 6, 5, 5, 6, 6],
+         "ill": ["hiv"] * 3 + ["flu"] * 5}
+    )  # fmt: skip
+    one = as_it_is(frame.select("age", "ill"), ["age"], ["ill"])
+    two = as_it_is(frame.select("zip", "ill"), ["zip"], ["ill"])
+    data = microdata(frame.select("age", "zip"), ["age", "zip"], [])
+    part = dc.XYLinkability(x=["age", "zip"], y=["ill"], k=1, values={"hiv": "1/2"})
+    method = dc.Sequential(principles=[part], earlier=[one, two])
+    try:
+        release = dc.publish(data, method)
+    except dc.errors.PromiseError:
+        release = None
+    assert release is None or dc.audit(release, data, earlier=[one, two]).problems == []
+    blurred = dc.publish(
+        microdata(frame.select("zip", "ill"), ["zip", "ill"], []),
+        dc.Generalization(dc.KAnonymity(3)),
+    )
+    many = dc.XYAnonymity(x=["age"], y=["ill"], k=3)
+    with pytest.raises(dc.errors.PromiseError, match="cannot be kept"):
+        dc.publish(data, dc.Sequential(principles=[many], earlier=[one, blurred]))
+
+
+def test_one_leaf_and_missing_values_are_told_apart() -> None:
+    tree = dc.Taxonomy.from_paths([["a", "top"], ["b", "top"]])
+    frame = pl.DataFrame({"job": ["a", "a", None, None, "a"], "pay": list("xyxyx")})
+    schema = dc.Schema.infer(frame, quasi_identifiers=["job"], sensitive=["pay"])
+    job = replace(schema["job"], taxonomy=tree, missing=dc.Missing.VALUE)
+    data = dc.read(frame, schema.changed(job))
+    release = dc.publish(data, dc.Sequential(dc.KAnonymity(2)))
+    assert (
+        sorted(release.tables["generalized"]["job"].cast(pl.String))
+        == ["(missing)"] * 2 + ["a"] * 3
+    )
+    assert dc.audit(release, data).problems == []
+
+
+def test_releases_of_other_people_or_other_types_are_seen() -> None:
+    data, earlier = population(7, 30, 1)
+    part = dc.XYAnonymity(x=["job", "age"], y="people", k=2)
+    release = dc.publish(data, dc.Sequential(principles=[part], earlier=earlier[0]))
+    assert dc.audit(release, data, earlier=earlier[:1]).problems == []
+    few = as_it_is(pl.DataFrame({"job": ["a", "b"]}), ["job"], [])
+    assert "match nobody" in " ".join(dc.audit(release, data, earlier=[few]).problems)
+    stranger = as_it_is(pl.DataFrame({"job": ["z", "y"]}), ["job"], [])
+    assert "match nobody" in " ".join(dc.audit(release, data, earlier=[stranger]).problems)
+    numbers = as_it_is(pl.DataFrame({"job": [1, 2]}), ["job"], [])
+    for ask in (
+        lambda: dc.audit(release, data, earlier=[numbers]),
+        lambda: dc.publish(data, dc.Sequential(principles=[part], earlier=[numbers])),
+    ):
+        with pytest.raises(dc.errors.SchemaError, match=r"'job' is .* in one table and"):
+            ask()
+    asked = dc.XYAnonymity(x=["job", "height"], y="people", k=2)
+    with pytest.raises(dc.errors.SchemaError, match="none of the releases given has 'height'"):
+        dc.audit(release, data, principle=asked, earlier=earlier)
+    with pytest.raises(dc.errors.PromiseError, match="k ≤ 30"):
+        dc.publish(data, dc.Sequential(principles=[dc.KAnonymity(40)], earlier=earlier))

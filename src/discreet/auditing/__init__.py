@@ -195,8 +195,9 @@ def audit(
     alone, linkings = part_joins(judged)
     checks, breached = _check(views, told, alone, data.n)
     if linkings:
-        linked, broken = _check_links(release, views[0], linkings, earlier)
+        linked, broken, lost = _check_links(release, views[0], linkings, earlier)
         checks, breached = [*checks, *linked], breached | broken
+        findings += lost
     identity = measure_identity(candidates[candidates > 0], population)
     beliefs, truths, worst = _believe(told)
     joined = join_views(views)
@@ -255,7 +256,7 @@ def _check_links(
     found: Candidates,
     parts: tuple[Principle, ...],
     earlier: Sequence[Release | str | Path],
-) -> tuple[list[Check], NDArray[np.bool_]]:
+) -> tuple[list[Check], NDArray[np.bool_], list[str]]:
     """Count the people in classes of which some X-group of the join breaks a principle."""
     from discreet.store import load
 
@@ -266,16 +267,24 @@ def _check_links(
         )
     tables = [r if isinstance(r, Release) else load(r) for r in earlier]
     checks, breached = [], np.zeros(len(found.of), dtype=bool)
+    findings: dict[str, None] = {}
     for part in parts:
         assert isinstance(part, Linking)
-        groups, owners = list_x_groups(
+        groups, owners, lost = list_x_groups(
             release, found.classes.table, found.classes.labels, tables, part
         )
+        if any(lost):
+            findings[
+                f"{lost[0]} records match nobody in the earlier releases given, and "
+                f"{sum(lost[1:])} of theirs nobody here: these are not releases of the same people"
+            ] = None
+        if groups is None:
+            continue
         bad = np.flatnonzero(~part.admits(groups))
         broken = np.isin(found.group_of, owners[np.isin(owners[:, 0], bad), 1])
         checks.append(Check(part, None, int(broken.sum())))
         breached |= broken
-    return checks, breached
+    return checks, breached, list(findings)
 
 
 def _believe(

@@ -21,7 +21,7 @@ from discreet.extents import find_positions
 from discreet.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking
 from discreet.release import Release, Transformation
-from discreet.schema import Attribute, Role, Type
+from discreet.schema import Attribute, Role, Type, refuse_other_kind
 
 MOST = 20_000_000
 """More pairs of distinct rows are not joined."""
@@ -79,9 +79,22 @@ def _read(release: Release, table: pl.DataFrame, name: str) -> tuple[Labels, NDA
 def list_x_groups(
     release: Release, table: pl.DataFrame, classes: NDArray[np.int64], earlier: Sequence[Release],
     part: Linking,
-) -> tuple[Groups, NDArray[np.int64]]:  # fmt: skip
-    """Join a release with earlier ones; give the X-groups, and pairs of a group and a class."""
+) -> tuple[Groups | None, NDArray[np.int64], list[int]]:  # fmt: skip
+    """Join a release with earlier ones; give the X-groups, and pairs of a group and a class.
+
+    Also, per table, how many of its records match nobody: they are not in what is counted.
+    """
     named = {*part.x, *(() if isinstance(part.y, str) else part.y)}
+    seen: dict[str, Attribute] = {}
+    for held in (release, *earlier):
+        if "generalized" not in held.tables:
+            raise SchemaError(f"A release by {held.method} has no records to join with.")
+        for attribute in held.schema:
+            refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
+    for name in sorted(named - set(seen)):
+        raise SchemaError(
+            f"{part}: none of the releases given has {name!r}.", hint="Give all earlier ones."
+        )
     tables = [(release, table), *((r, r.tables["generalized"]) for r in earlier)]
     shared = {
         name
@@ -99,11 +112,17 @@ def list_x_groups(
         if i == 0:
             columns["class"] = classes
         made = pl.DataFrame(columns) if columns else pl.DataFrame({"#": np.zeros(frame.height)})
-        frames.append(made.group_by(made.columns).len("w").with_columns(pl.col("w").cast(pl.Int64)))
-    joined = frames[0].rename({"w": "w0"}).with_columns(w=pl.col("w0")).with_row_index("row")
+        counted = made.group_by(made.columns).len("w").with_columns(pl.col("w").cast(pl.Int64))
+        frames.append(counted.with_row_index(f"#{i}"))
+    joined = frames[0].with_columns(w0=pl.col("w"))
     for i in range(1, len(frames)):
         joined = _join(joined, frames[i], labels, i, rules)
-    return _group(joined, labels, part)
+    lost = [
+        int(frame.filter(~pl.col(f"#{i}").is_in(joined[f"#{i}"].unique().to_list()))["w"].sum())
+        for i, frame in enumerate(frames)
+    ]
+    groups, owners = _group(joined, labels, part) if joined.height else (None, np.zeros((0, 2)))
+    return groups, owners.astype(np.int64), lost
 
 
 Rule = tuple[str, frozenset[str], str, frozenset[str]]
@@ -171,7 +190,7 @@ def _group(
     """Group the rows of a join by X, and count Y."""
     x = [f"{i}:{name}" for i, there in enumerate(labels) for name in there if name in part.x]
     if part.y == PEOPLE:
-        rows = joined.unique([*x, "row"]).group_by(x).agg(pl.col("w0").sum().alias("w"))
+        rows = joined.unique([*x, "#0"]).group_by(x).agg(pl.col("w0").sum().alias("w"))
         rows = rows.with_columns(y=0)
         texts = ["people"]
     else:

@@ -136,15 +136,19 @@ def refuse_outputs(
     overwrite: bool,
 ) -> None:
     """Check where files will go before any work: not over what was given, not into a release."""
-    for path in outputs:
+    read = [given.resolve() for given in inputs]
+    releases = [given for given in read if (given / "datapackage.json").exists()]
+    for path in [*outputs, release]:
         if path is None:
             continue
         place = path.resolve()
-        if place in [given.resolve() for given in inputs]:
+        if place in read or any(place.is_relative_to(given) for given in releases):
             raise StoreError(
                 f"{path}: is what the command reads; it will not be written over.",
                 hint="Choose another name.",
             )
+        if path is release:
+            continue
         if release is not None and place.is_relative_to(release.resolve()):
             raise StoreError(
                 f"{path}: lies inside the release, but is not for the public.",

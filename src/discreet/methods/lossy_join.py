@@ -22,11 +22,12 @@ from discreet.errors import SchemaError
 from discreet.extents import Extent, find_positions, read_extents
 from discreet.microdata import Microdata, number_keys
 from discreet.release import Release, Transformation
+from discreet.schema import refuse_other_kind
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 TABLE = "generalized"
-MOST_PAIRS = 50_000_000
+MOST_PAIRS, MOST_CELLS = 50_000_000, 500_000_000
 FORMS = ("generalization", "sequential")
 
 
@@ -92,11 +93,22 @@ class History:
         return list(dict.fromkeys(column.name for column in self.columns))
 
     def number(self, names: Sequence[str]) -> Ints:
-        """Number the combinations of what is shown of some attributes."""
+        """Number the combinations of what all releases show of some attributes."""
+        return self._number([i for i, c in enumerate(self.columns) if c.name in names])
+
+    def number_once(self, names: Sequence[str]) -> Ints:
+        """Number the combinations of what the first release that has each attribute shows."""
+        return self._number(self.find_first(names))
+
+    def find_first(self, names: Sequence[str]) -> list[int]:
+        """Give the first column of each of some attributes."""
+        shown = [column.name for column in self.columns]
+        return [shown.index(name) for name in names]
+
+    def _number(self, places: Sequence[int]) -> Ints:
         key = np.zeros(len(self.weights), dtype=np.int64)
-        for column, codes in zip(self.columns, self.codes, strict=True):
-            if column.name in names:
-                key = number_keys(key * len(column.labels) + codes)[1]
+        for i in places:
+            key = number_keys(key * len(self.columns[i].labels) + self.codes[i])[1]
         return key
 
     def joined(self, names: Sequence[str]) -> list[str]:
@@ -106,6 +118,12 @@ class History:
 
     def match(self, data: Microdata, names: Sequence[str], low: Ints, high: Ints) -> Bools:
         """Of runs of codes of some attributes (rows): which combinations match."""
+        if len(low) * len(self.weights) > MOST_CELLS:
+            raise SchemaError(
+                f"{len(low):,} combinations here and {len(self.weights):,} in earlier releases are "
+                "too many to match.",
+                hint="Give what tables share taxonomies or coarser values, or put it into X.",
+            )
         met = np.ones((len(low), len(self.weights)), dtype=bool)
         for column, codes in zip(self.columns, self.codes, strict=True):
             if column.name in names and column.extent is not None:
@@ -149,11 +167,14 @@ def read_history(
     parts = []
     often = Counter(name for release in earlier for name in release.schema.names)
     common = [name for name, times in often.items() if times > 1]
+    seen = {attribute.name: attribute for attribute in data.public_schema}
     for release in earlier:
+        for attribute in release.schema:
+            refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
         if release.method not in FORMS:
             raise SchemaError(
                 f"An earlier release by {release.method} has no records to join with.",
-                hint="Check it with a ledger: discreet publish … --ledger DIR.",
+                hint="Leave it out; what it tells together with this table is then not examined.",
             )
         known = [*data.codes, *names, *common, *(rule.there for rule in rules)]
         parts.append(_read(release, data, [n for n in release.schema.names if n in known]))
@@ -176,7 +197,7 @@ def _read(release: Release, data: Microdata, names: list[str]) -> History:
     weights = np.bincount(key)
     first = np.empty(len(weights), dtype=np.int64)
     first[key] = np.arange(table.height)
-    kept = np.array([c[first] for c in codes]).reshape(len(codes), -1)
+    kept = np.array([c[first] for c in codes], dtype=np.int64).reshape(len(codes), len(first))
     return History(columns, kept, weights, np.arange(len(weights))[None], [weights])
 
 

@@ -24,7 +24,7 @@ from discreet.partition import Partition
 from discreet.partitioners.ladders import Gain
 from discreet.partitioners.specialization import Limit, Specialized, specialize
 from discreet.principles.base import All, Principle
-from discreet.principles.linking import Linking
+from discreet.principles.linking import Linking, XYLinkability
 from discreet.principles.size import KAnonymity
 from discreet.release import (
     Branch,
@@ -38,6 +38,8 @@ from discreet.release import (
 )
 
 Ints = NDArray[np.int64]
+AT_ONCE = 500
+"""Combinations that are matched with earlier releases at a time."""
 EXACT = (
     "Who somebody is, to whom knows more than X: {names} are published as they are, because no "
     "promise here is about them."
@@ -97,6 +99,15 @@ class Sequential(Method):
                     hint="Give xy-anonymity, xy-linkability or k-anonymity.",
                 )
         object.__setattr__(self, "principle", reduce(and_, asked))
+        if isinstance(self.earlier, Release | str | Path):
+            object.__setattr__(self, "earlier", (self.earlier,))
+        if self._linkings() and not self.earlier:
+            raise SchemaError(
+                f"{self._linkings()[0]} is about joins: there is no earlier release.",
+                hint="Give earlier=[...], or promise k-anonymity.",
+            )
+        if any(len(rule) != 4 for rule in self.inconsistent):
+            raise SchemaError("inconsistent: give attribute and values here, and there.")
         if self.gain is not None and self.gain not in get_args(Gain):
             raise SchemaError(f"gain = {self.gain!r}: give one of {', '.join(get_args(Gain))}.")
         if self.gain == "entropy" and self.target is None:
@@ -139,7 +150,13 @@ class Sequential(Method):
         history = history or self.read_earlier(data)
         self._check_names(data, history.names)
         self._check_rules(data, history)
+        self._check_values(data, history)
         names = self.generalized(data)
+        if not names:
+            raise SchemaError(
+                "x: no quasi-identifier of this table is in it, so nothing can be generalized.",
+                hint=f"Give some of {', '.join(data.quasi_identifiers)}.",
+            )
         links = sort_links(self._linkings(), data, history, names)
         _require_population(links)
         limits = [Limit(k=part.k) for part in self.principle.parts if isinstance(part, KAnonymity)]
@@ -152,7 +169,7 @@ class Sequential(Method):
                 limits.append(limit)
         found = specialize(data, names, limits, judges, target=self.target, gain=self._gain)
         if found is None:
-            self._refuse(links)
+            self._refuse(links, data.n)
         assert found is not None
         return found
 
@@ -213,12 +230,42 @@ class Sequential(Method):
                  for here, values, there, others in self.inconsistent]  # fmt: skip
         return read_history(releases, data, needed, rules)
 
+    def _check_values(self, data: Microdata, history: History) -> None:
+        """Refuse thresholds for values that Y does not have, or shows only among others."""
+        for part in self._linkings():
+            if not isinstance(part, XYLinkability) or not part.values:
+                continue
+            (name,) = part.y
+            if name in data.domains:
+                texts = list(data.domains[name].texts)
+            else:
+                column = history.columns[history.find_first([name])[0]]
+                if column.sets is None or any(len(found) > 1 for found in column.sets):
+                    raise SchemaError(
+                        f"values: an earlier release shows {name!r} by sets or intervals.",
+                        hint="Leave values out: k then holds for every label.",
+                    )
+                texts = list(column.labels)
+            for value in part.values:
+                if value not in texts:
+                    raise SchemaError(
+                        f"values: {name!r} has no value {value!r}.", hint=name_closest(value, texts)
+                    )
+
     def _check_rules(self, data: Microdata, history: History) -> None:
         """Refuse rules about values that nobody has: they would silently rule nothing out."""
         for here, values, there, others in self.inconsistent:
             shown = {text for column in history.columns if column.name == there
                      for found in column.sets or [] for text in found}  # fmt: skip
             known = data.domains[here].texts if here in data.quasi_identifiers else []
+            for name, there_is in ((here, known), (there, shown)):
+                if not there_is:
+                    raise SchemaError(
+                        f"inconsistent: {name!r} is not shown by values or sets of them.",
+                        hint="Name a quasi-identifier here, and an attribute of earlier releases.",
+                    )
+            if data.domains[here].taxonomy is None and data.schema[here].type.ordered:
+                raise SchemaError(f"inconsistent: {here!r} is published by intervals.")
             for name, given, texts in ((here, values, known), (there, others, sorted(shown))):
                 for value in given:
                     if value not in texts:
@@ -251,7 +298,7 @@ class Sequential(Method):
                     hint='Set role = "sensitive" for it, or "other" with keep = true.',
                 )
 
-    def _refuse(self, links: list[Link]) -> None:
+    def _refuse(self, links: list[Link], n: int) -> None:
         """Say by how much the most general table fails."""
         for link in links:
             zeros = np.zeros((link.data.n, len(link.names)), dtype=np.int64)
@@ -268,7 +315,9 @@ class Sequential(Method):
                     hint="Ask for less, or leave attributes of earlier releases out of X or Y.",
                     subject=link.principle,
                 )
-        self.principle.require(Groups.of_people(np.array([links[0].data.n if links else 0])))
+        for part in self.principle.parts:
+            if isinstance(part, KAnonymity):
+                part.require(Groups.of_people(np.array([n])))
 
 
 def _require_population(links: list[Link]) -> None:
@@ -280,10 +329,14 @@ def _require_population(links: list[Link]) -> None:
         first[number] = np.arange(data.n)
         rows = np.array([data.codes[n][first] for n in joined], dtype=np.int64)
         rows = rows.reshape(len(joined), len(first)).T
-        met = link.history.match(data, joined, rows, rows)
-        alone = np.asarray(~met.any(axis=1))
+        alone, there = np.zeros(len(rows), dtype=bool), np.zeros(len(link.history.weights), bool)
+        for start in range(0, len(rows), AT_ONCE):
+            part = rows[start : start + AT_ONCE]
+            met = link.history.match(data, joined, part, part)
+            alone[start : start + AT_ONCE] = ~met.any(axis=1)
+            there |= met.any(axis=0)
         lonely = int(alone[number].sum())
-        unmet = link.history.count_unmet(np.asarray(met.any(axis=0)))
+        unmet = link.history.count_unmet(there)
         if lonely or unmet:
             raise PromiseError(
                 f"By {', '.join(joined) or 'nothing'}, {lonely:,} people here match nobody in the "

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -101,7 +102,7 @@ class Link:
         history, joined = self.history, self.joined
         at = [self.names.index(name) for name in joined]
         group = history.number(list(self.principle.x))
-        told = history.number(self.told_before)
+        told = history.number_once(self.told_before)
         known: dict[bytes, int] = {}
 
         def count(low: Ints, high: Ints) -> int:
@@ -203,7 +204,7 @@ class Link:
         there = pl.DataFrame({
             "place": places,
             "x2": self.history.number(list(self.principle.x))[groups],
-            "y2": self.history.number(self.told_before)[groups],
+            "y2": self.history.number_once(self.told_before)[groups],
             "w2": self.history.weights[groups],
         }).group_by("place", "x2", "y2").agg(pl.col("w2").sum())  # fmt: skip
         if self.principle.y == PEOPLE:
@@ -228,16 +229,23 @@ class Link:
         return Groups(offsets, y, weights, domain, whole)
 
     def _word(self, here: int, there: int) -> str:
-        said = [self._word_told()[here]] if self.told else []
-        if self.told_before:
-            number = self.history.number(self.told_before)
-            row = int(np.flatnonzero(number == there)[0])
-            said += [
-                column.labels[codes[row]]
-                for column, codes in zip(self.history.columns, self.history.codes, strict=True)
-                if column.name in self.told_before
-            ]
-        return ", ".join(said)
+        return ", ".join(words[i] for words, i in zip(self._words, (here, there), strict=True)
+                         if words)  # fmt: skip
+
+    @cached_property
+    def _words(self) -> tuple[list[str], list[str]]:
+        """Every Y of the new table, and of earlier ones, in words."""
+        if not self.told_before:
+            return (self._word_told() if self.told else []), []
+        number = self.history.number_once(self.told_before)
+        first = np.empty(int(number.max()) + 1, dtype=np.int64)
+        first[number] = np.arange(len(number))
+        places = self.history.find_first(self.told_before)
+        there = [
+            ", ".join(self.history.columns[i].labels[self.history.codes[i][row]] for i in places)
+            for row in first
+        ]
+        return (self._word_told() if self.told else []), there
 
 
 def _number_rows(low: Ints, high: Ints) -> Ints:

@@ -144,7 +144,7 @@ def _step_down(domain: Domain, low: int, high: int) -> list[Run]:
     here = next(i for i, n in enumerate(tree.nodes) if (n.low, n.high) == (low, high + 1))
     while True:  # of nodes that cover the same, the lowest
         below = [(i, n) for i, n in enumerate(tree.nodes) if n.parent == here]
-        if len(below) != 1:
+        if len(below) != 1 or not any(n.parent == below[0][0] for n in tree.nodes):
             break
         here = below[0][0]
     return [*((n.low, n.high - 1, n.name) for _, n in below), *runs]
