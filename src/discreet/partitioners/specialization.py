@@ -286,23 +286,41 @@ class _Search:
             now, after = self._foresee(i, candidates, owners)
             valid &= np.array([self._keeps(i, privacy) for privacy in after], dtype=bool)
             loss += np.maximum(now - np.where(np.isinf(after), now, after), 0)
-        for j, judge in enumerate(self.judges):
-            for c in np.flatnonzero(valid):
-                valid[c], privacy = judge(*self._show(int(candidates[c])))
-                loss[c] += max(self.judged[j][1] - privacy, 0)
         if self.monotone:  # a step that is not valid never will be
             self.closed[candidates[~valid]] = True
-        if not valid.any():
-            return False
         loss /= max(len(self.limits) + len(self.judges), 1)
         gains = self._weigh_gains(candidates, owners)
         score = np.where(valid, gains / (loss + 1), -np.inf)
+        if self.judges:
+            score = self._judge(candidates, gains, loss, score)
+        if not len(score) or score.max() == -np.inf:
+            return False
         best = int(score.argmax())
         node = int(candidates[best])
         self.steps.append(Step(node, float(score[best]), float(gains[best]), float(loss[best])))
         self._specialize(node)
         self.judged = [judge(*self._show(None)) for judge in self.judges]
         return True
+
+    def _judge(self, candidates: Ints, gains: Floats, loss: Floats, score: Floats) -> Floats:
+        """Ask the judges, best score first, until no other step can win; adds to ``loss``.
+
+        A judge only ever lowers a score, so steps that score less without one need not be shown.
+        """
+        found = np.full(len(score), -np.inf)
+        for c in np.argsort(-score, kind="stable"):
+            if score[c] == -np.inf or score[c] < found.max():
+                break
+            good = True
+            for judge, (_, now) in zip(self.judges, self.judged, strict=True):
+                valid, privacy = judge(*self._show(int(candidates[c])))
+                loss[c] += max(now - privacy, 0) / (len(self.limits) + len(self.judges))
+                good &= valid
+                if not good:
+                    break
+            if good:
+                found[c] = gains[c] / (loss[c] + 1)
+        return found
 
     def _foresee(self, i: int, candidates: Ints, owners: Ints) -> tuple[float, Floats]:
         """The privacy of all partitions now, and after each step: of its children and the rest."""
