@@ -75,6 +75,19 @@ class Groups:
         )
 
     @staticmethod
+    def from_entries(
+        owners: NDArray[np.int64],
+        codes: NDArray[np.int32],
+        weights: NDArray[np.int64],
+        domain: Domain,
+    ) -> Groups:
+        """Build from entries in the order of their bags and codes; the whole is their union."""
+        whole = np.zeros(domain.size, dtype=np.int64)
+        np.add.at(whole, codes, weights)
+        offsets = np.searchsorted(owners, np.arange(int(owners.max()) + 2))
+        return Groups(offsets, codes, weights, domain, whole)
+
+    @staticmethod
     def from_table(table: NDArray[np.int64], domain: Domain, whole: NDArray[np.int64]) -> Groups:
         """Build from one row of counts per bag; no row is all zero."""
         owners, codes = np.nonzero(table)

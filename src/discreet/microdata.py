@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -128,13 +128,30 @@ class Microdata:
 
     def number(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Number the combinations of some attributes, from 0 on without gaps."""
-        key = np.zeros(self.n, dtype=np.int64)
-        for name in names:
-            size = self.domains[name].size
-            if int(key.max()) >= 2**62 // size:
-                key = number_keys(key)[1]
-            key = key * size + self.codes[name]
-        return number_keys(key)[1]
+        return number_rows([self.codes[name] for name in names], self.n)
+
+
+def number_rows(columns: Iterable[NDArray[np.integer]], n: int) -> NDArray[np.int64]:
+    """Number the rows of some columns of codes by their order, from 0 on without gaps.
+
+    >>> number_rows([np.array([1, 0, 1]), np.array([5, 5, 5])], 3).tolist()
+    [1, 0, 1]
+    """
+    key, reach = np.zeros(n, dtype=np.int64), 1
+    for column in columns:
+        size = int(column.max(initial=0)) + 1
+        if reach * size >= 2**62:
+            key = number_keys(key)[1]
+            reach = int(key.max(initial=0)) + 1
+        key, reach = key * size + column, reach * size
+    return number_keys(key)[1]
+
+
+def pick_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give a row of each number, of numbers from 0 on without gaps."""
+    picked = np.empty(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
+    picked[numbers] = np.arange(len(numbers))
+    return picked
 
 
 def number_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -217,11 +217,9 @@ def _group(
     domain = Domain(
         Attribute(str(part.y), Role.SENSITIVE, Type.CATEGORY), np.array(texts, dtype=object)
     )
-    whole = np.bincount(y, weights=weights, minlength=len(texts)).astype(np.int64)
-    offsets = np.searchsorted(keys, np.arange(int(keys.max()) + 2))
-    groups = Groups(offsets, y, weights, domain, whole)
+    groups = Groups.from_entries(keys, y, weights, domain)
     ours = [c for c in x if c.startswith("0:")]
-    first = rows[offsets[:-1]].select(ours).with_row_index("g")
+    first = rows[groups.offsets[:-1]].select(ours).with_row_index("g")
     classes = joined.select("class", *ours).unique()
     owner = first.join(classes, on=ours) if ours else first.join(classes, how="cross")
     return groups, owner.select("g", "class").to_numpy().astype(np.int64)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.domain import reduce_column
 from discreet.errors import StoreError
 from discreet.extents import read_extents
-from discreet.microdata import Microdata
+from discreet.microdata import Microdata, pick_each
 from discreet.release import Release
 from discreet.verify import Classes
 from discreet.verify.sliced import Slices, number_shown
@@ -55,7 +55,7 @@ def _number_regions(classes: Classes, data: Microdata, names: Sequence[str]) -> 
     release, table = classes.release, classes.table
     nothing = np.zeros(table.height, dtype=np.int64)
     shown = number_shown(release, table, names, nothing)
-    boxes = table[np.unique(shown, return_index=True)[1]]
+    boxes = table[pick_each(shown)]
     people, person_of = distinct_people(data, names)
     pairs = match_boxes(release, data, boxes, names, people)
     if len(np.unique(pairs[:, 0])) < len(pairs):
@@ -72,8 +72,7 @@ def distinct_people(
     frame = pl.DataFrame({name: data.codes[name] for name in names})
     number = frame.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
     number -= 1
-    first = np.empty(int(number.max()) + 1, dtype=np.int64)
-    first[number] = np.arange(len(number))
+    first = pick_each(number)
     return frame.to_numpy()[first].astype(np.int64), number
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.domain import reduce_column
 from discreet.errors import SchemaError
 from discreet.extents import Extent, read_extents
-from discreet.microdata import Microdata
+from discreet.microdata import Microdata, pick_each
 from discreet.release import Release
 from discreet.verify import Classes, read_classes
 from discreet.verify.perturbed import Perturbed
@@ -179,7 +179,7 @@ def _count_slices(view: Slices, data: Microdata, workload: Workload) -> Floats:
     for name, takes in workload.takes.items():
         if view.release.recodings[name].is_blurred:
             number = view.table[name].rank("dense").to_numpy().astype(np.int64) - 1
-            boxes = view.table[np.unique(number, return_index=True)[1]]
+            boxes = view.table[pick_each(number)]
             (extent,) = read_extents(view.release, data, boxes, [name]).values()
             codes[name] = number
             shares[name] = _cover(extent, takes, missing=data.domains[name].missing)

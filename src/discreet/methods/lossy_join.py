@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.domain import MISSING, reduce_column
 from discreet.errors import SchemaError
 from discreet.extents import Extent, find_positions, read_extents
-from discreet.microdata import Microdata, number_keys
+from discreet.microdata import Microdata, number_rows, pick_each
 from discreet.release import Release, Transformation
 from discreet.schema import refuse_other_kind
 
@@ -106,10 +106,7 @@ class History:
         return [shown.index(name) for name in names]
 
     def _number(self, places: Sequence[int]) -> Ints:
-        key = np.zeros(len(self.weights), dtype=np.int64)
-        for i in places:
-            key = number_keys(key * len(self.columns[i].labels) + self.codes[i])[1]
-        return key
+        return number_rows((self.codes[i] for i in places), len(self.weights))
 
     def joined(self, names: Sequence[str]) -> list[str]:
         """Which attributes of a new table decide what matches."""
@@ -191,12 +188,8 @@ def _read(release: Release, data: Microdata, names: list[str]) -> History:
         )
         columns.append(column)
         codes.append(number)
-    key = np.zeros(table.height, dtype=np.int64)
-    for column, number in zip(columns, codes, strict=True):
-        key = number_keys(key * len(column.labels) + number)[1]
-    weights = np.bincount(key)
-    first = np.empty(len(weights), dtype=np.int64)
-    first[key] = np.arange(table.height)
+    key = number_rows(codes, table.height)
+    weights, first = np.bincount(key), pick_each(key)
     kept = np.array([c[first] for c in codes], dtype=np.int64).reshape(len(codes), len(first))
     return History(columns, kept, weights, np.arange(len(weights))[None], [weights])
 
@@ -204,9 +197,7 @@ def _read(release: Release, data: Microdata, names: list[str]) -> History:
 def _read_boxes(release: Release, data: Microdata, name: str) -> tuple[Shown, Ints]:
     table, recoding = release.tables[TABLE], release.recodings[name]
     number = table[name].rank("dense").to_numpy().astype(np.int64) - 1
-    first = np.empty(int(number.max()) + 1, dtype=np.int64)
-    first[number] = np.arange(table.height)
-    boxes = table[first]
+    boxes = table[pick_each(number)]
     labels = boxes[name].cast(pl.String).to_list()
     extent = None
     if name in data.domains:

@@ -18,8 +18,8 @@ from discreet.groups import Groups
 from discreet.methods.boxes import blur, free_label
 from discreet.methods.generalization import ABOUT, OPEN, TABLE, assemble
 from discreet.methods.lossy_join import History, Rule, read_history
-from discreet.methods.x_groups import Link, sort_links
-from discreet.microdata import Microdata, number_keys
+from discreet.methods.x_groups import Link
+from discreet.microdata import Microdata, number_keys, number_rows, pick_each
 from discreet.partition import Partition
 from discreet.partitioners.ladders import Gain
 from discreet.partitioners.specialization import Limit, Specialized, specialize
@@ -157,8 +157,9 @@ class Sequential(Method):
                 "x: no quasi-identifier of this table is in it, so nothing can be generalized.",
                 hint=f"Give some of {', '.join(data.quasi_identifiers)}.",
             )
-        links = sort_links(self._linkings(), data, history, names)
-        _require_population(links)
+        links = [Link(part, data, history, tuple(names)) for part in self._linkings()]
+        if links:
+            _require_population(data, history)
         limits = [Limit(k=part.k) for part in self.principle.parts if isinstance(part, KAnonymity)]
         judges = []
         for link in links:
@@ -320,29 +321,26 @@ class Sequential(Method):
                 part.require(Groups.of_people(np.array([n])))
 
 
-def _require_population(links: list[Link]) -> None:
+def _require_population(data: Microdata, history: History) -> None:
     """Every row must match one of the other tables: else it drops out of what is counted."""
-    for link in links[:1]:
-        joined, data = link.joined, link.data
-        number = data.number(joined)
-        first = np.empty(int(number.max()) + 1, dtype=np.int64)
-        first[number] = np.arange(data.n)
-        rows = np.array([data.codes[n][first] for n in joined], dtype=np.int64)
-        rows = rows.reshape(len(joined), len(first)).T
-        alone, there = np.zeros(len(rows), dtype=bool), np.zeros(len(link.history.weights), bool)
-        for start in range(0, len(rows), AT_ONCE):
-            part = rows[start : start + AT_ONCE]
-            met = link.history.match(data, joined, part, part)
-            alone[start : start + AT_ONCE] = ~met.any(axis=1)
-            there |= met.any(axis=0)
-        lonely = int(alone[number].sum())
-        unmet = link.history.count_unmet(there)
-        if lonely or unmet:
-            raise PromiseError(
-                f"By {', '.join(joined) or 'nothing'}, {lonely:,} people here match nobody in the "
-                f"earlier releases, and {unmet:,} records there match nobody here.",
-                hint="Give releases about the same people, or leave out those about others.",
-            )
+    joined = history.joined(list(data.codes))
+    number = data.number(joined)
+    first = pick_each(number)
+    rows = np.array([data.codes[n][first] for n in joined], dtype=np.int64)
+    rows = rows.reshape(len(joined), len(first)).T
+    alone, there = np.zeros(len(rows), dtype=bool), np.zeros(len(history.weights), dtype=bool)
+    for start in range(0, len(rows), AT_ONCE):
+        part = rows[start : start + AT_ONCE]
+        met = history.match(data, joined, part, part)
+        alone[start : start + AT_ONCE] = ~met.any(axis=1)
+        there |= met.any(axis=0)
+    lonely, unmet = int(alone[number].sum()), history.count_unmet(there)
+    if lonely or unmet:
+        raise PromiseError(
+            f"By {', '.join(joined) or 'nothing'}, {lonely:,} people here match nobody in the "
+            f"earlier releases, and {unmet:,} records there match nobody here.",
+            hint="Give releases about the same people, or leave out those about others.",
+        )
 
 
 def _show(
@@ -354,15 +352,14 @@ def _show(
     for name in data.quasi_identifiers:
         domain, ladders = data.domains[name], found.ladders
         if name in names:
-            node = found.nodes[:, names.index(name)]
-            runs = [(ladders.low[i], ladders.high[i], ladders.names[i]) for i in np.unique(node)]
-            number = np.unique(node, return_inverse=True)[1].ravel()
+            nodes, number = number_keys(found.nodes[:, names.index(name)])
+            runs = [(ladders.low[i], ladders.high[i], ladders.names[i]) for i in nodes]
         else:
-            number = data.codes[name].astype(np.int64)
-            runs = [(code, code, domain.texts[code]) for code in range(domain.size)]
+            codes, number = number_keys(data.codes[name].astype(np.int64))
+            runs = [(code, code, domain.texts[code]) for code in codes]
         if domain.attribute.type.ordered and domain.taxonomy is None:
-            cells, how = blur(data, Partition.from_labels(number_keys(number)[1]), [name], "set")
-            series.append(cells[number_keys(number)[1]])
+            cells, how = blur(data, Partition.from_labels(number), [name], "set")
+            series.append(cells[number])
             recodings |= how
         else:
             labels: dict[str, list[str]] = {}
@@ -375,10 +372,6 @@ def _show(
                 Transformation.SET, labels, list(domain.texts), domain.missing
             )
         numbers.append(number)
-    key = np.zeros(data.n, dtype=np.int64)
-    for number in numbers:
-        key = number_keys(key * (int(number.max()) + 1) + number)[1]
-    first = np.empty(int(key.max()) + 1, dtype=np.int64)
-    first[key] = np.arange(data.n)
-    boxes = pl.concat([cells[first] for cells in series], how="horizontal")
+    key = number_rows(numbers, data.n)
+    boxes = pl.concat([cells[pick_each(key)] for cells in series], how="horizontal")
     return Partition.from_labels(key), boxes, recodings

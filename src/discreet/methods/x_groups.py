@@ -8,7 +8,7 @@ groups are listed, exactly, for every step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.domain import Domain
 from discreet.groups import Groups
 from discreet.methods.lossy_join import History
-from discreet.microdata import Microdata, number_keys
+from discreet.microdata import Microdata, number_rows, pick_each
 from discreet.partitioners.specialization import Judge, Limit
 from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
 from discreet.schema import Attribute, Role, Type
@@ -90,8 +90,7 @@ class Link:
 
     def _word_told(self) -> list[str]:
         number = self.data.number(self.told)
-        first = np.empty(int(number.max()) + 1, dtype=np.int64)
-        first[number] = np.arange(self.data.n)
+        first = pick_each(number)
         return [
             ", ".join(self.data.domains[n].texts[self.data.codes[n][row]] for n in self.told)
             for row in first
@@ -135,8 +134,7 @@ class Link:
         at = [name for name in joined if name in self.names]
         places = [self.names.index(name) for name in at]
         number = self.data.number(self.told)
-        first = np.empty(int(number.max()) + 1, dtype=np.int64)
-        first[number] = np.arange(self.data.n)
+        first = pick_each(number)
         group = history.number(list(self.principle.x))
         known: dict[bytes, Ints] = {}
 
@@ -192,8 +190,7 @@ class Link:
             for ends in (low, high)
         ]  # fmt: skip
         place = _number_rows(*runs)
-        first = np.empty(int(place.max()) + 1, dtype=np.int64)
-        first[place] = np.arange(self.data.n)
+        first = pick_each(place)
         met = self.history.match(self.data, joined, runs[0][first], runs[1][first])
         told = self._number_told()
         here = (
@@ -223,10 +220,7 @@ class Link:
         texts = [self._word(a, b) for a, b in first.select("y1", "y2").iter_rows()]
         attribute = Attribute(str(self.principle.y), Role.SENSITIVE, Type.CATEGORY)
         domain = Domain(attribute, np.array(texts, dtype=object))
-        weights = rows["w"].to_numpy().astype(np.int64)
-        whole = np.bincount(y, weights=weights, minlength=len(texts)).astype(np.int64)
-        offsets = np.searchsorted(x, np.arange(int(x.max()) + 2))
-        return Groups(offsets, y, weights, domain, whole)
+        return Groups.from_entries(x, y, rows["w"].to_numpy().astype(np.int64), domain)
 
     def _word(self, here: int, there: int) -> str:
         return ", ".join(words[i] for words, i in zip(self._words, (here, there), strict=True)
@@ -238,8 +232,7 @@ class Link:
         if not self.told_before:
             return (self._word_told() if self.told else []), []
         number = self.history.number_once(self.told_before)
-        first = np.empty(int(number.max()) + 1, dtype=np.int64)
-        first[number] = np.arange(len(number))
+        first = pick_each(number)
         places = self.history.find_first(self.told_before)
         there = [
             ", ".join(self.history.columns[i].labels[self.history.codes[i][row]] for i in places)
@@ -250,22 +243,11 @@ class Link:
 
 def _number_rows(low: Ints, high: Ints) -> Ints:
     """Number rows of runs."""
-    key = np.zeros(len(low), dtype=np.int64)
-    for column in (*low.T, *high.T):
-        key = number_keys(key * (int(column.max()) + 1) + column)[1]
-    return key
+    return number_rows((*low.T, *high.T), len(low))
 
 
 def _distinct_runs(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """Give the different rows of runs, first and last codes side by side; and which each row is."""
     number = _number_rows(low, high)
-    first = np.empty(int(number.max(initial=-1)) + 1, dtype=np.int64)
-    first[number] = np.arange(len(number))
+    first = pick_each(number)
     return np.concatenate([low, high], axis=1)[first], number
-
-
-def sort_links(
-    principles: Sequence[Linking], data: Microdata, history: History, names: Sequence[str]
-) -> list[Link]:
-    """Say of every principle which attributes it is about."""
-    return [Link(principle, data, history, tuple(names)) for principle in principles]

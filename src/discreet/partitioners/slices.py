@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.domain import Domain
 from discreet.errors import PromiseError
 from discreet.groups import Groups
-from discreet.microdata import Microdata, number_keys
+from discreet.microdata import Microdata, number_keys, pick_each
 from discreet.partition import Partition
 from discreet.partitioners.mondrian import mondrian
 from discreet.partitioners.wholes import holds, holds_whole, whole_of
@@ -205,8 +205,7 @@ def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Colu
     rest = data.number(rests)
     size = data.domains[name].size
     values, codes = number_keys(rest * size + data.codes[name])
-    first = np.empty(int(rest.max()) + 1, dtype=np.int64)
-    first[rest] = np.arange(data.n)  # anybody who has it
+    first = pick_each(rest)
     words = [_word(data, rests, row) for row in first.tolist()]
     made = Column(values // size, (values % size).astype(np.int32), whole_of(data, name), words)
     attribute = Attribute(name, Role.SENSITIVE, Type.CATEGORY)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.microdata import Microdata, number_keys
+from discreet.microdata import Microdata, number_rows, pick_each
 from discreet.partitioners.ladders import Gain, Ladders
 from discreet.principles.base import at_most
 
@@ -104,20 +104,10 @@ def _collapse(
     data: Microdata, names: Sequence[str], limits: Sequence[Limit]
 ) -> tuple[NDArray[np.int32], Ints, Ints, list[Limit]]:
     """Give distinct rows of codes and values, their weights, everyone's row, and limits on rows."""
-    columns: list[tuple[NDArray[np.integer], int]] = [
-        (data.codes[name], data.domains[name].size) for name in names
-    ]
-    columns += [(x.values, int(x.values.max()) + 1) for x in limits if x.values is not None]
-    key, reach = np.zeros(data.n, dtype=np.int64), 1
-    for column, size in columns:
-        if reach * size >= 2**62:
-            key = number_keys(key)[1]
-            reach = int(key.max()) + 1
-        key, reach = key * size + column, reach * size
-    _, row_of = number_keys(key)
-    weights = np.bincount(row_of)
-    first = np.empty(len(weights), dtype=np.int64)
-    first[row_of] = np.arange(data.n)
+    columns: list[NDArray[np.integer]] = [data.codes[name] for name in names]
+    columns += [x.values for x in limits if x.values is not None]
+    row_of = number_rows(columns, data.n)
+    weights, first = np.bincount(row_of), pick_each(row_of)
     kept = [x if x.values is None else replace(x, values=x.values[first]) for x in limits]
     codes = np.stack([data.codes[name][first] for name in names], axis=1)
     return codes, weights, row_of, kept
@@ -210,15 +200,11 @@ class _Search:
 
         given = (self.order, starts, ends, nodes, self.codes, self.first, self.open_count,
                  self.high, total, self.weights, places)  # fmt: skip
-        runs = nodes[np.divmod(owner, nodes.shape[1])[0], :-1].copy()
-        a = owner % nodes.shape[1]
-        real = a < nodes.shape[1] - 1
-        runs[np.flatnonzero(real), a[real]] = children[real]
         if limit.weigh is not None:
             assert limit.values is not None and limit.below is not None
             more = (limit.values, len(limit.below))
             found = self._share_out(tally_values, (*given, *more), starts, ends)
-            return self._weigh_shares(limit, found, self.low[runs], self.high[runs])
+            return self._weigh_shares(limit, found, *self._list_runs(nodes, owner, children))
         if limit.k is None:
             assert limit.values is not None and limit.above is not None and limit.below is not None
             different, largest, broken = look_at_values(
@@ -234,8 +220,17 @@ class _Search:
             found = look_at_values(*given, limit.values, kinds, nothing, nothing)[0]
         if limit.times is not None:
             there = found > 0
-            found[there] *= limit.times(self.low[runs[there]], self.high[runs[there]])
+            low, high = self._list_runs(nodes, owner, children)
+            found[there] *= limit.times(low[there], high[there])
         return np.where(found == 0, np.inf, found.astype(np.float64))
+
+    def _list_runs(self, nodes: Ints, owner: Ints, children: Ints) -> tuple[Ints, Ints]:
+        """Give the runs of codes that each child would show, first and last per attribute."""
+        part, a = np.divmod(owner, nodes.shape[1])
+        runs = nodes[part, :-1]
+        real = a < nodes.shape[1] - 1
+        runs[np.flatnonzero(real), a[real]] = children[real]
+        return self.low[runs], self.high[runs]
 
     @staticmethod
     def _share_out(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.domain import MISSING, reduce_column
 from discreet.errors import StoreError
+from discreet.microdata import pick_each
 from discreet.release import Recoding, Release
 from discreet.schema import Attribute
 from discreet.verify.classes import Classes, take_table
@@ -62,9 +63,7 @@ def number_boxes(release: Release, rows: pl.DataFrame) -> tuple[NDArray[np.int64
     columns = box_columns(release)
     number = rows.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
     number -= 1
-    first = np.empty(int(number.max()) + 1, dtype=np.int64)
-    first[number] = np.arange(len(number))
-    return number, rows[first]
+    return number, rows[pick_each(number)]
 
 
 def refuse_finer_labels(release: Release, boxes: pl.DataFrame) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.domain import reduce_column
 from discreet.errors import StoreError
 from discreet.groups import Groups
+from discreet.microdata import number_rows
 from discreet.principles.base import Principle
 from discreet.release import Release, Transformation
 from discreet.verify.classes import Classes, take_table
@@ -87,16 +88,15 @@ def number_shown(
     release: Release, table: pl.DataFrame, names: Sequence[str], start: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Number what rows show of some attributes, and of what they are numbered by already."""
-    number = start
+    columns = [start]
     for name in names:
         if release.recodings[name].transformation is Transformation.SLICED:
             codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
         else:
             shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
             codes = table.select(shown).to_series().to_numpy().astype(np.int32) - 1
-        number = number * (int(codes.max()) + 1) + codes
-        number = np.unique(number, return_inverse=True)[1].astype(np.int64)
-    return number
+        columns.append(codes.astype(np.int64))
+    return number_rows(columns, table.height)
 
 
 def _refuse_rare(
