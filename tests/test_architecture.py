@@ -26,7 +26,7 @@ ROOMS = [
     {"reconstruction"},
     {"evaluate"},
     {"auditing", "datasets"},
-    {"plan", "experiments"},
+    {"plan", "experiments", "ledger"},
     {"inspection", "demo"},
     {"cli"},
 ]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.evaluate import Tradeoff as Tradeoff
     from discreet.evaluate import tradeoff as tradeoff
     from discreet.groups import Groups as Groups
+    from discreet.ledger import Ledger as Ledger
     from discreet.methods import Anatomy as Anatomy
     from discreet.methods import Angelization as Angelization
     from discreet.methods import Generalization as Generalization
@@ -66,6 +67,7 @@ _ROOMS = {
     "errors": ("DiscreetError",),
     "evaluate": ("Tradeoff", "tradeoff"),
     "groups": ("Groups",),
+    "ledger": ("Ledger",),
     "methods": (
         "Anatomy",
         "Angelization",

@@ -89,6 +89,12 @@ class Microdata:
         """Give everyone's value as a code of another domain; -1 where that does not have it."""
         return domain.find(self.domains[name].texts)[self.codes[name]]
 
+    def without(self, name: str) -> Microdata:
+        """Give the same people without one attribute."""
+        schema = self.schema.only([n for n in self.schema.names if n != name])
+        codes = {n: column for n, column in self.codes.items() if n != name}
+        return replace(self, schema=schema, codes=codes)
+
     def sorted(self) -> Microdata:
         """Give the same people in the order of their values, whatever order they came in."""
         return self.taken(self.order(list(self.codes)))

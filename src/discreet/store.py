@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -29,9 +30,32 @@ def write(release: Release, folder: Path, *, format: Format, overwrite: bool) ->
     """Write to a temporary folder beside the target, verify it from disk, then rename it."""
     if format not in ("parquet", "csv"):
         raise StoreError(f"format = {format!r}: give 'parquet' or 'csv'.")
+    return _fill_folder(folder, overwrite, lambda draft: _write_files(release, draft, format))
+
+
+def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
+    """Put a release that lies in one folder into another, byte by byte."""
+
+    def fill(draft: Path) -> None:
+        for name in fingerprint(source):
+            shutil.copyfile(source / name, draft / name)
+        _settle(draft)
+
+    return _fill_folder(folder, overwrite, fill)
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    """Give the SHA-256 of every file in a folder."""
+    found = {}
+    for path in sorted(folder.iterdir()):
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> Path:
     folder = folder.absolute()
-    if folder.exists():
-        _refuse_to_replace(folder, overwrite)
+    refuse_to_replace(folder, overwrite=overwrite)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -39,16 +63,16 @@ def write(release: Release, folder: Path, *, format: Format, overwrite: bool) ->
         raise _cannot_write(folder, error) from error
     try:
         try:
-            _write_files(release, draft, format)
+            fill(draft)
             verify(load(draft))
             draft.chmod(0o755)
             _put_in_place(draft, folder)
         except OSError as error:
             raise _cannot_write(folder, error) from error
         finally:
-            _remove(draft)
+            remove(draft)
     finally:  # a second interrupt may strike just as the first clean-up begins
-        _remove(draft)
+        remove(draft)
     return folder
 
 
@@ -63,9 +87,9 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
         except OSError as error:
             raise _cannot_write(path, error) from error
         finally:
-            _remove(draft)
+            remove(draft)
     finally:
-        _remove(draft)
+        remove(draft)
     return path
 
 
@@ -78,7 +102,7 @@ def _cannot_write(path: Path, error: OSError) -> StoreError:
     )
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """Remove a draft, whatever interrupts."""
     while path.exists():
         try:
@@ -92,8 +116,9 @@ def _remove(path: Path) -> None:
             return
 
 
-def _refuse_to_replace(folder: Path, overwrite: bool) -> None:
-    if folder.is_dir() and not any(folder.iterdir()):
+def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a place for a release that holds anything but, with ``overwrite``, another one."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     try:
         strangers = find_strangers(folder)
@@ -124,7 +149,7 @@ def _put_in_place(draft: Path, folder: Path) -> None:
     finally:  # whatever happened between the two renames, one release stands
         if not folder.exists() and (old / "release").exists():
             (old / "release").rename(folder)
-        _remove(old)
+        remove(old)
 
 
 def _write_files(release: Release, draft: Path, format: Format) -> None:
@@ -139,6 +164,11 @@ def _write_files(release: Release, draft: Path, format: Format) -> None:
             raise StoreError(f"{path.name}: cannot be written ({error}).") from error
     (draft / MANIFEST).write_bytes(to_json(describe(release, format), indent=1) + b"\n")
     (draft / README).write_text(_explain(release, format), encoding="utf-8")
+    _settle(draft)
+
+
+def _settle(draft: Path) -> None:
+    """Wait until the disk has it all."""
     for path in draft.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())

@@ -21,6 +21,7 @@ from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.beliefs import Beliefs, believe
 from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.auditing.comparison import compare
+from discreet.auditing.composition import Composed, compose
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joins import JoinedCells, join_views
 from discreet.auditing.links import list_x_groups
@@ -36,6 +37,9 @@ from discreet.verify import read_classes
 
 if TYPE_CHECKING:
     from discreet.evaluate.loss import Loss
+
+
+OWN = "this release"
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,12 @@ class AuditReport:
     """What several tables give away together; ``None`` where there is one."""
     membership: Membership | None
     """How well it hides who is in the table, for a sliced one."""
+    composed: list[Composed]
+    """What does not survive the earlier releases, where there are any."""
     attacks: list[Attack]
     """What goes beyond the promise, where it was tried."""
+    notes: list[str]
+    """What of the earlier releases was left out of account."""
     rows: NDArray[np.int64]
     findings: list[str]
     """What is wrong with the release itself, whoever is in it."""
@@ -112,6 +120,7 @@ class AuditReport:
             )
         if self.records != self.people:
             found.append(f"the release has {self.records} records for {self.people} people")
+        found += [str(made) for made in self.composed if made.promised_by == OWN]
         found += [f"the rule {name} is not kept" for name, good in self.presets.items() if not good]
         return found + self.findings
 
@@ -159,8 +168,8 @@ def audit(
     ``release`` is a loaded release or its folder. The promise examined is the release's own, or
     the given ``principle``. ``population`` is the number of people the table is a sample of;
     ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
-    what goes beyond the promise, which takes longer. ``earlier`` are the releases that a promise
-    about joins is about.
+    what goes beyond the promise, which takes longer. ``earlier`` are releases about the same people
+    that the release must go together with, as a promise about joins says or any other.
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation").head(200)
@@ -192,12 +201,14 @@ def audit(
     told = {
         name: [believe(found, data, name) for found in views] for name in release.schema.sensitive
     }
+    before = [_open(held, i) for i, held in enumerate(earlier)]
     alone, linkings = part_joins(judged)
     checks, breached = _check(views, told, alone, data.n)
     if linkings:
-        linked, broken, lost = _check_links(release, views[0], linkings, earlier)
+        linked, broken, lost = _check_links(release, views[0], linkings, [r for _, r in before])
         checks, breached = [*checks, *linked], breached | broken
         findings += lost
+    composed, notes = compose(release, data, before, OWN) if before else ([], [])
     identity = measure_identity(candidates[candidates > 0], population)
     beliefs, truths, worst = _believe(told)
     joined = join_views(views)
@@ -221,10 +232,21 @@ def audit(
         proximity=measure_nearness(told, data, judged),
         joined=joined,
         membership=measure_membership([found.classes for found in views], data),
+        composed=composed,
+        notes=notes,
         attacks=attack(_widest(views), data, beliefs) if attacks else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )
+
+
+def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
+    """Give an earlier release and a name for it."""
+    from discreet.store import load
+
+    if isinstance(earlier, Release):
+        return f"earlier release {number + 1}", earlier
+    return str(earlier), load(earlier)
 
 
 def _widest(views: list[Candidates]) -> Candidates:
@@ -255,17 +277,14 @@ def _check_links(
     release: Release,
     found: Candidates,
     parts: tuple[Principle, ...],
-    earlier: Sequence[Release | str | Path],
+    tables: Sequence[Release],
 ) -> tuple[list[Check], NDArray[np.bool_], list[str]]:
     """Count the people in classes of which some X-group of the join breaks a principle."""
-    from discreet.store import load
-
-    if not earlier:
+    if not tables:
         raise SchemaError(
             f"{parts[0]} is about joins: the earlier releases are needed to examine it.",
             hint="Give them: earlier=[...], on the command line --earlier FOLDER.",
         )
-    tables = [r if isinstance(r, Release) else load(r) for r in earlier]
     checks, breached = [], np.zeros(len(found.of), dtype=bool)
     findings: dict[str, None] = {}
     for part in parts:

@@ -54,6 +54,8 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "max_belief": report.joined.max_belief,
         },
         "membership": None if report.membership is None else report.membership.to_dict(),
+        "with_earlier": [made.to_dict() for made in report.composed],
+        "notes": report.notes,
         "attacks": [vars(attack) for attack in report.attacks],
         "proximity": {name: near.to_dict() for name, near in report.proximity.items()},
         "loss": {

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-FLOW = ("inspect", "tradeoff", "ratings", "columns", "publish", "query", "audit", "reproduce")
+FLOW = ("inspect", "tradeoff", "ratings", "columns", "publish", "ledger", "query", "audit",
+        "reproduce")  # fmt: skip
 
 
 class Commands(TyperGroup):

@@ -122,6 +122,12 @@ def print_findings(found: Any) -> None:
             f"Attack by {tried.name} ({tried.how}): tells {tried.success:.1%} of people's "
             f"{tried.attribute}, reading alone {tried.chance:.1%}{sure}."
         )
+    lines += [
+        f"Together with earlier releases: {made}."
+        for made in found.composed
+        if str(made) not in found.problems
+    ]
+    lines += [f"Note: {note}." for note in found.notes]
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
     if found.problems:
         lines.append("BREACH: do not publish this release.")

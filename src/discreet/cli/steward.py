@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from discreet.cli.app import Json, Overwrite, app
+from discreet.cli.ledger import open_ledger, record
 from discreet.cli.screen import (
     make_table,
     print_findings,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from discreet.evaluate.correlations import Correlations
+    from discreet.ledger import Entry
     from discreet.schema import Schema
 
 WIDEST, MOST_SHOWN = 9, 20
@@ -232,6 +234,10 @@ def publish(
     format: Annotated[str | None, typer.Option(help="parquet or csv.")] = None,
     seed: Annotated[int | None, typer.Option(help="Make it repeatable; keep it secret.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write an audit page here.")] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Check it against all releases in this ledger, and record it there."),
+    ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -245,11 +251,17 @@ def publish(
         raise StoreError(f"--format {format}: give parquet or csv.")
     wanted = with_overrides(Plan.read(plan), out, format, seed)  # type: ignore[arg-type]
     refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
+    book = None if ledger is None else open_ledger(ledger)
     with working(f"Reading {wanted.source.name}"):
         data = read(wanted.source, wanted.schema)
     with working("Publishing"):
         release = make(data, wanted.method, seed=wanted.seed)
+    entry: Entry | None = None
+    notes: list[str] = []
+    if book is None:
         release.write(wanted.folder, format=wanted.format, overwrite=overwrite)
+    else:
+        entry, notes = record(book, wanted, release, data, overwrite=overwrite)
     try:
         with working("Auditing"):
             found = examine(wanted.folder, data, earlier=getattr(wanted.method, "earlier", ()))
@@ -261,12 +273,17 @@ def publish(
     if json:
         intake = {"read": data.intake.read, "dropped": data.intake.dropped,
                   "missing": data.intake.missing}  # fmt: skip
-        print_json({"release": str(wanted.folder), "intake": intake, **found.to_dict()})
+        made = {} if entry is None else {"ledger": {"entry": entry.name, "notes": notes}}
+        print_json({"release": str(wanted.folder), "intake": intake, **made, **found.to_dict()})
     else:
         if data.intake.dropped:
             show(f"{data.intake.dropped:,} of {data.intake.read:,} rows were left out: missing.")
         print_findings(found)
+        for note in notes:
+            show(f"Note: {note}.")
         show(f"Release: {wanted.folder}, verified from disk.")
+        if entry is not None:
+            show(f"Ledger: {ledger}, release {entry.name}; goes together with all before it.")
         if report is not None:
             show(f"Report: {report} (yours; do not publish it).")
     if not found.kept:

@@ -1,0 +1,272 @@
+"""Cells: people who look the same in several releases, and what these leave possible about them.
+
+Records of two releases can be one person's only if they agree in all that both show, so weights are
+multiplied. Where it is known who is in a group, its people together have the group's values, and
+beliefs are fitted to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.auditing.telling import Kind, Told
+from discreet.groups import Groups
+from discreet.microdata import number_rows
+from discreet.principles.base import Principle
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+ROOM = 58
+"""Bits that a product of weights may take."""
+ROUNDS, CLOSE = 1000, 1e-6
+"""Fitting ends after so many rounds, or when nobody's belief changes by more."""
+GONE = 0.01
+"""A value is dropped when fitted to less than this share of what a join says."""
+PARTS, FEW = 840, 50
+"""What is fitted is an estimate, good to one of these parts; more where there are many values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """People who look the same to some releases, all of which show them."""
+
+    told: list[Told]
+    covering: list[int]
+    """Which releases these are."""
+    sets: Ints
+    """Per cell and covering release the candidate set."""
+    known: pl.DataFrame
+    """Per cell what else is known of its people: values that records show exactly."""
+    people: Ints
+
+    @cached_property
+    def frames(self) -> list[tuple[int, pl.DataFrame]]:
+        """All that these releases show, each with the release that shows it."""
+        return [(i, frame) for i in self.covering for frame in self.told[i].frames]
+
+    @cached_property
+    def joins(self) -> list[tuple[list[int], pl.DataFrame]]:
+        """The records that may be one person's, cell by cell, put together by what they share.
+
+        One join for frames that have to do with each other, and which ones these are; none where
+        nothing is added to what one frame shows.
+        """
+        joins = []
+        left = list(range(len(self.frames)))
+        while left:
+            part = [left.pop(0)]
+            names = set(_shown(self.frames[part[0]][1]))
+            while more := [f for f in left if names & set(_shown(self.frames[f][1]))]:
+                part += more
+                left = [f for f in left if f not in more]
+                names |= {n for f in more for n in _shown(self.frames[f][1])}
+            if len(part) > 1 or names & set(self.known.columns):
+                joins.append((part, self._join(part)))
+        return joins
+
+    def _join(self, part: list[int]) -> pl.DataFrame:
+        joined = self.known.with_row_index("cell").with_columns(
+            pl.col("cell").cast(pl.Int64),
+            *(pl.Series(f"set {i}", self.sets[:, c]) for c, i in enumerate(self.covering)),
+        )
+        # those that show most first: what others show beside it then only narrows it down
+        for f in sorted(part, key=lambda f: -self.frames[f][1].width):
+            i, frame = self.frames[f]
+            shared = [c for c in _shown(frame) if c in joined.columns]
+            named = frame.rename({"set": f"set {i}", "w": f"w {f}"})
+            joined = joined.join(named, on=[f"set {i}", *shared])
+        return joined
+
+    def count_records(self, i: int) -> Ints:
+        """Count a release's records that may be a person's, per cell."""
+        return np.asarray(self.told[i].records[self.sets[:, self.covering.index(i)]])
+
+    def count_left(self, i: int) -> Ints:
+        """Count those that may be after all; 0 where the releases contradict each other."""
+        at = self.sets[:, self.covering.index(i)]
+        records = self.count_records(i)
+        left = records.copy()
+        for part, joined in self.joins:
+            for f in part:
+                if self.frames[f][0] == i:
+                    frame = self.frames[f][1]
+                    rows = joined.unique(["cell", *_shown(frame)]).group_by("cell")
+                    kept = rows.agg(pl.col(f"w {f}").sum().alias("w"))
+                    cell, weight = kept["cell"].to_numpy(), kept["w"].to_numpy()
+                    here = np.zeros_like(left)
+                    here[cell] = records[cell] * weight // _sizes(frame)[at[cell]]
+                    left = np.minimum(left, here)
+        return left
+
+    def believe(self, attribute: str, kind: Kind) -> tuple[Groups | None, Ints]:
+        """Give the bag of values of each cell whose releases do not contradict each other."""
+        if attribute not in self._believed:
+            self._believed[attribute] = self._believe(attribute, kind)
+        return self._believed[attribute]
+
+    @cached_property
+    def _believed(self) -> dict[str, tuple[Groups | None, Ints]]:
+        return {}
+
+    def _believe(self, attribute: str, kind: Kind) -> tuple[Groups | None, Ints]:
+        joined = next((j for _, j in self.joins if attribute in j.columns), None)
+        if joined is None:
+            return None, np.zeros(0, dtype=np.int64)
+        weights = [c for c in joined.columns if c.startswith("w ")]
+        bits = ROOM // max(len(weights), 1)
+        product = pl.lit(1, dtype=pl.Int64)
+        for column in weights:
+            product = product * _coarsen(column, bits)
+        rows = joined.with_columns(product.alias("w")).group_by("cell", attribute)
+        told = rows.agg(pl.col("w").sum()).sort("cell", attribute)
+        if not told.height:
+            return None, np.zeros(0, dtype=np.int64)
+        whole = self._list_whole(attribute)
+        told = told.with_columns(fit_groups(told["cell"].to_numpy(), told[attribute].to_numpy(),
+                                            told["w"].to_numpy(), self.people, whole))  # fmt: skip
+        return _bag(told.filter(pl.col("w") > 0), "cell", attribute, kind)
+
+    def _list_whole(self, attribute: str) -> list[tuple[Ints, pl.DataFrame]]:
+        """Per release, the groups whose people are all in the table and in these cells.
+
+        They are given as the group of every cell, or -1, and as the values they have.
+        """
+        whole = []
+        for c, i in enumerate(self.covering):
+            frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
+            if frame is not None:
+                sizes, at = _sizes(frame), self.sets[:, c]
+                here = np.bincount(at, weights=self.people, minlength=len(sizes))
+                closed = np.where((here == sizes)[at], at, -1)
+                if (closed >= 0).any():
+                    bags = frame.group_by("set", attribute).agg(pl.col("w").sum())
+                    whole.append((closed, bags.rename({attribute: "value"})))
+        return whole
+
+    def admits_alone(
+        self, i: int, part: Principle, attribute: str, kind: Kind
+    ) -> NDArray[np.bool_]:
+        """Say of each cell whether one release alone keeps a principle."""
+        frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
+        if frame is None:
+            return np.ones(len(self.people), dtype=bool)
+        rows = frame.group_by("set", attribute).agg(pl.col("w").sum()).sort("set", attribute)
+        bags, sets = _bag(rows, "set", attribute, kind)
+        good = np.ones(len(self.told[i].records), dtype=bool)
+        good[sets] = part.admits(bags)
+        return good[self.sets[:, self.covering.index(i)]]
+
+
+def fit_groups(
+    cell: Ints, value: Ints, weights: Ints, people: Ints, whole: list[tuple[Ints, pl.DataFrame]]
+) -> pl.Series:
+    """Fit beliefs so that all people of a group together have the group's values.
+
+    Whoever knows who is in each group knows that. Of all beliefs that agree with it, those that
+    assume nothing else are found by scaling group after group, release after release (iterative
+    proportional fitting). A value that the others leave no room for is dropped; a cell that is a
+    whole group gets its bag.
+    """
+    if not whole:
+        return pl.Series("w", weights)
+    sizes = np.bincount(cell, weights=weights, minlength=len(people))
+    start = weights / sizes[cell] * people[cell]
+    fitted, bound = start.copy(), np.zeros(len(cell), dtype=bool)
+    steps = []
+    for group_of, bags in whole:
+        entries = pl.DataFrame({"set": group_of[cell], "value": value})
+        found = entries.join(bags, on=["set", "value"], how="left", maintain_order="left")
+        wanted = found["w"].fill_null(0).to_numpy().astype(float)
+        number = number_rows([group_of[cell] + 1, value], len(cell))
+        steps.append((number, wanted, group_of[cell] >= 0))
+        bound |= group_of[cell] >= 0
+    for _ in range(ROUNDS):
+        before = fitted.copy()
+        for number, wanted, closed in steps:
+            sums = np.bincount(number, weights=fitted)[number]
+            fitted = np.where(closed, fitted * wanted / np.maximum(sums, 1e-300), fitted)
+        totals = np.bincount(cell, weights=fitted, minlength=len(people))[cell]
+        fitted *= people[cell] / np.maximum(totals, 1e-300)
+        if np.abs(fitted - before).max() < CLOSE:
+            break
+    fitted[fitted < GONE * start] = 0
+    return pl.Series("w", np.where(bound, _round_shares(cell, fitted, len(people)), weights))
+
+
+def _round_shares(cell: Ints, fitted: NDArray[np.float64], cells: int) -> Ints:
+    """Round fitted shares to parts of a number that halves, thirds and so on divide.
+
+    Fitting comes near its end only slowly; a third must not look like more than a third. What
+    rounding leaves goes to the least likely value.
+    """
+    left = np.bincount(cell, weights=fitted > 0, minlength=cells)
+    parts = PARTS * (1 + left.astype(np.int64) // FEW)
+    totals = np.bincount(cell, weights=fitted, minlength=cells)
+    rounded = np.round(fitted / np.maximum(totals, 1e-300)[cell] * parts[cell]).astype(np.int64)
+    rounded = np.where(fitted > 0, np.maximum(rounded, 1), 0)
+    rest = parts - np.bincount(cell, weights=rounded, minlength=cells).astype(np.int64)
+    order = np.lexsort((np.where(fitted > 0, fitted, np.inf), cell))
+    least = order[np.append(True, np.diff(cell[order]) > 0)]
+    rounded[least] += np.maximum(rest[cell[least]], 0) * (rounded[least] > 0)
+    return rounded
+
+
+def _shown(frame: pl.DataFrame) -> list[str]:
+    return [c for c in frame.columns if c not in ("set", "w")]
+
+
+def _sizes(frame: pl.DataFrame) -> Ints:
+    """Give the weight of every candidate set."""
+    sets = frame["set"].to_numpy()
+    weights = np.zeros(int(sets.max(initial=0)) + 1, dtype=np.int64)
+    np.add.at(weights, sets, frame["w"].to_numpy())
+    return weights
+
+
+def _bag(rows: pl.DataFrame, owner: str, attribute: str, kind: Kind) -> tuple[Groups, Ints]:
+    """Read sorted rows as bags, and say whose each is."""
+    owners, bag = np.unique(rows[owner].to_numpy(), return_inverse=True)
+    codes = rows[attribute].to_numpy().astype(np.int32)
+    bags = Groups.from_entries(bag.astype(np.int64), codes, rows["w"].to_numpy(), kind.domain)
+    return kind.weigh(bags), owners
+
+
+def _coarsen(column: str, bits: int) -> pl.Expr:
+    """Round weights that are too fine to be multiplied, never to nothing."""
+    weight, top = pl.col(column), pl.col(column).max()
+    finest = 1 << bits
+    fine = (weight.cast(pl.Float64) / top * finest).round().cast(pl.Int64).clip(1)
+    return pl.when(top < finest).then(weight).otherwise(fine)
+
+
+def list_cells(told: list[Told]) -> Iterator[Cells]:
+    """Sort people by what they look like to every release that shows them, two or more."""
+    of = np.stack([t.of for t in told], axis=1)
+    shown = of >= 0
+    for pattern in np.unique(shown, axis=0):
+        covering = np.flatnonzero(pattern).tolist()
+        if len(covering) < 2:
+            continue
+        rows = np.flatnonzero((shown == pattern).all(axis=1))
+        known: dict[str, Ints] = {}
+        for i in covering:
+            known |= {name: codes[rows] for name, codes in told[i].known.items()}
+        columns = [*of[rows][:, covering].T, *known.values()]
+        number = number_rows(columns, len(rows))
+        _, first, people = np.unique(number, return_index=True, return_counts=True)
+        yield Cells(
+            told,
+            covering,
+            of[rows][first][:, covering],
+            pl.DataFrame(
+                {name: codes[first] for name, codes in known.items()}
+                or {"": np.zeros(len(first), dtype=np.int8)}
+            ),
+            people.astype(np.int64),
+        )

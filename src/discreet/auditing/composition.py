@@ -1,0 +1,224 @@
+"""Composition: what several releases about the same people give away together.
+
+The adversary knows everything about a person that is a quasi-identifier in one of the releases and
+sensitive in none, and believes the person to be in each. Each release then leaves some records, and
+with them some values. Records of two releases can be one person's only if they agree in all that
+both show, so the beliefs are multiplied (Wang and Fung, KDD 2006, section 2, where X is what is
+known about one person).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.auditing.beliefs import find_largest
+from discreet.auditing.cells import list_cells
+from discreet.auditing.links import list_x_groups
+from discreet.auditing.telling import Kind, Told, learn, tell
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.principles.base import Principle, demands, part_joins
+from discreet.principles.linking import Linking
+from discreet.release import Release
+from discreet.verify import read_classes
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A promise that does not survive the other releases."""
+
+    names: tuple[str, ...]
+    """The releases that were put together."""
+    promised_by: str
+    principle: Principle
+    attribute: str | None
+    people: int
+    """For how many people it fails; of a join, in how many groups."""
+    smallest: int
+    """The fewest people, or weight of a join, that one of the groups found has."""
+    worst: Fraction | None
+    """The largest belief in a value, where it is about values."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Give it as plain values, for ``--json``."""
+        return {
+            "releases": list(self.names),
+            "promised_by": self.promised_by,
+            "principle": str(self.principle),
+            "attribute": self.attribute,
+            "people": self.people,
+            "smallest": self.smallest,
+            "belief": None if self.worst is None else float(self.worst),
+        }
+
+    def __str__(self) -> str:
+        together = " and ".join(self.names)
+        joins = self.principle.joins
+        whom = f"{self.people:,} {'X-groups' if joins else 'people'}"
+        least = f"{self.smallest:,} {'rows of the join' if joins else 'people'}"
+        about = f" on {self.attribute}" if self.attribute else ""
+        sure = "" if self.worst is None else f", believed with up to {float(self.worst):.0%}"
+        return (
+            f"{self.principle}{about}, promised by {self.promised_by}, fails for {whom} once "
+            f"{together} are put together; smallest group found: {least}{sure}"
+        )
+
+
+def compose(
+    release: Release, data: Microdata, earlier: Sequence[tuple[str, Release]], name: str = "this"
+) -> tuple[list[Composed], list[str]]:
+    """Hold a release against earlier ones: each in turn, then all; say what breaks, and what else.
+
+    ``data`` is the table the new release was made from; the people who matter are those in it.
+    """
+    earlier = [(title, held) for title, held in earlier if not _repeats(release, held)]
+    releases = [(name, release), *earlier]
+    knowledge = learn(releases, data)
+    kinds = {name: k for name, k in knowledge.kinds.items() if name not in knowledge.known}
+    told: list[Told] = []
+    notes: list[str] = []
+    for title, held in releases:
+        made, unseen = tell(held, data, knowledge)
+        told.append(made)
+        notes += [f"{title}: {text}" for text in unseen]
+    broken: list[Composed] = []
+    trials: list[tuple[int, ...]] = [(0, i) for i in range(1, len(releases))]
+    if len(releases) > 2:
+        trials.append(tuple(range(len(releases))))
+    for trial in trials:
+        new, said = _examine([releases[i] for i in trial], [told[i] for i in trial], kinds)
+        known = {(b.promised_by, b.principle, b.attribute) for b in broken}
+        broken += [b for b in new if (b.promised_by, b.principle, b.attribute) not in known]
+        notes += said
+    return broken, list(dict.fromkeys(notes))
+
+
+def _repeats(one: Release, other: Release) -> bool:
+    """Whether a release shows just what another does: nothing is learned from it."""
+    same = one.recodings == other.recodings and one.tables.keys() == other.tables.keys()
+    return same and all(one.tables[t].equals(other.tables[t]) for t in one.tables)
+
+
+def _examine(
+    releases: list[tuple[str, Release]], told: list[Told], kinds: dict[str, Kind]
+) -> tuple[list[Composed], list[str]]:
+    """Ask every promise of what some releases let an adversary believe together."""
+    asked = [
+        (i, part, attribute)
+        for i, (_, held) in enumerate(releases)
+        for part, attribute in _list_demands(held)
+        if attribute is None or attribute in kinds
+    ]
+    failing = [_Tally() for _ in asked]
+    notes = []
+    for cells in list_cells(told):
+        for tally, (i, part, attribute) in zip(failing, asked, strict=True):
+            if i not in cells.covering:
+                continue
+            if attribute is None:
+                left = cells.count_left(i)
+                bad = ~part.admits(Groups.of_people(np.maximum(left, 1))) & (left > 0)
+                for j in cells.covering:  # or hidden among fewer there to begin with
+                    bad &= part.admits(Groups.of_people(cells.count_records(j))) | (i == j)
+                tally.add(cells.people, bad, None)
+                continue
+            bags, owner = cells.believe(attribute, kinds[attribute])
+            if bags is None:
+                continue
+            # what one release tells alone, no other one can take back
+            alone = np.zeros(len(cells.people), dtype=bool)
+            for j in cells.covering:
+                if j != i:
+                    alone |= ~cells.admits_alone(j, part, attribute, kinds[attribute])
+            bad = np.zeros(len(cells.people), dtype=bool)
+            bad[owner] = ~part.admits(bags)
+            if (bad & alone).any():
+                notes.append(
+                    f"{part} on {attribute}, promised by {releases[i][0]}, does not hold for "
+                    f"{int(cells.people[bad & alone].sum()):,} people in another release as it is"
+                )
+            kept = np.flatnonzero((bad & ~alone)[owner])
+            tally.add(
+                cells.people, bad & ~alone, find_largest(bags.largest[kept], bags.sizes[kept])
+            )
+    names = tuple(title for title, _ in releases)
+    return [
+        Composed(names, names[i], part, attribute, tally.count, tally.smallest, tally.worst)
+        for tally, (i, part, attribute) in zip(failing, asked, strict=True)
+        if tally.count
+    ], notes
+
+
+class _Tally:
+    """How many people something fails for, and where it is worst."""
+
+    def __init__(self) -> None:
+        self.count, self.smallest = 0, 0
+        self.worst: Fraction | None = None
+
+    def add(self, people: Ints, bad: NDArray[np.bool_], worst: Fraction | None) -> None:
+        if not bad.any():
+            return
+        least = int(people[bad].min())
+        self.smallest = min(self.smallest, least) if self.count else least
+        self.count += int(people[bad].sum())
+        if worst is not None:
+            self.worst = max(self.worst or Fraction(0), worst)
+
+
+def _list_demands(held: Release) -> Iterator[tuple[Principle, str | None]]:
+    alone, _ = part_joins(held.promise.principle)
+    return demands(alone, held.schema.sensitive) if alone else iter(())
+
+
+def compose_joins(
+    release: Release, earlier: Sequence[tuple[str, Release]], name: str = "this"
+) -> list[Composed]:
+    """Ask every promise about joins of the joins that a release makes possible.
+
+    That is of as few generalized releases as have what the promise names, and of all of them.
+    """
+    releases = [(name, release), *earlier]
+    tables = [(title, held) for title, held in releases if "generalized" in held.tables]
+    tables = [(title, held) for title, held in tables if len(held.tables) == 1]
+    broken = []
+    for title, held in tables:
+        for part in part_joins(held.promise.principle)[1]:
+            assert isinstance(part, Linking)
+            named = {*part.x, *(() if isinstance(part.y, str) else part.y)}
+            others = [(t, r) for t, r in tables if t != title]
+            for chosen in _choose_joins(held, others, named):
+                (classes,) = read_classes(held)
+                groups, _, _ = list_x_groups(
+                    held, classes.table, classes.labels, [r for _, r in chosen], part
+                )
+                if groups is None:
+                    continue
+                bad = np.flatnonzero(~part.admits(groups))
+                if len(bad):
+                    names = (title, *(t for t, _ in chosen))
+                    smallest = int(groups.sizes[bad].min())
+                    broken.append(Composed(names, title, part, None, len(bad), smallest, None))
+                    break
+    return broken
+
+
+def _choose_joins(
+    held: Release, others: list[tuple[str, Release]], named: set[str]
+) -> Iterator[list[tuple[str, Release]]]:
+    """Which other releases to join with: as few as have all that the promise names, then all."""
+    for size in range(1, len(others) + 1):
+        for chosen in combinations(others, size):
+            if named <= {n for _, r in [("", held), *chosen] for n in r.schema.names}:
+                yield list(chosen)
+                if size < len(others):
+                    yield others
+                return

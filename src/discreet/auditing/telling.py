@@ -1,0 +1,339 @@
+"""Telling: what one release leaves possible about each person, in a form all releases share.
+
+Whatever its form, a release sorts people into candidate sets and shows, per set, values with a
+weight: of records that may be a person's, or of a bag that the person's value is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.auditing.candidates import Candidates, find_candidates
+from discreet.domain import Domain, reduce_column
+from discreet.extents import read_extents
+from discreet.groups import Groups
+from discreet.microdata import Microdata, number_rows, pick_each
+from discreet.release import Release
+from discreet.schema import Attribute, Role
+from discreet.verify import read_classes
+from discreet.verify.angelized import Boxes
+from discreet.verify.perturbed import Perturbed
+from discreet.verify.sliced import Slices
+
+Ints = NDArray[np.int64]
+FINE = 2**40
+"""Parts that likelihoods of groups are rounded to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """The values of an attribute that releases tell about, and how many people have which."""
+
+    domain: Domain
+    whole: Ints | None
+
+    def weigh(self, bags: Groups) -> Groups:
+        """Compare bags with the microdata's table, where it has the attribute."""
+        return bags if self.whole is None else replace(bags, whole=self.whole)
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What the adversary knows about everybody, and what there is to learn."""
+
+    known: frozenset[str]
+    kinds: dict[str, Kind]
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What one release tells about the people of a table."""
+
+    of: Ints
+    """Per person the candidate set; -1 if the release shows nobody like that."""
+    records: Ints
+    """Per set how many records may be a person's."""
+    people: Ints
+    """Per set how many people of the table it is."""
+    frames: list[pl.DataFrame]
+    """Per ``set`` the values that are shown together, as codes, and their weight ``w``."""
+    known: dict[str, Ints]
+    """What is known of everyone and shown exactly beside what is not."""
+
+
+def _same(one: Attribute, other: Attribute) -> bool:
+    return (one.type, one.decimals, one.order) == (other.type, other.decimals, other.order)
+
+
+def learn(releases: Sequence[tuple[str, Release]], data: Microdata) -> Knowledge:
+    """Say what an adversary knows: all quasi-identifiers that are sensitive in no release."""
+    schemas = [held.schema for _, held in releases]
+    sensitive = {name for schema in schemas for name in schema.sensitive}
+    named = {name for schema in schemas for name in schema.quasi_identifiers}
+    known = frozenset((named & set(data.codes)) - sensitive)
+    kinds = {}
+    for name in dict.fromkeys(n for schema in schemas for n in schema.names):
+        if name in data.codes:
+            counts = np.bincount(data.codes[name], minlength=data.domains[name].size)
+            kinds[name] = Kind(data.domains[name], counts.astype(np.int64))
+        else:
+            kind = _read_kind([held for _, held in releases], name)
+            if kind is not None:
+                kinds[name] = kind
+    return Knowledge(known, kinds)
+
+
+def _read_kind(releases: list[Release], name: str) -> Kind | None:
+    """Collect the values of an attribute that only releases have; none if they show no value."""
+    shown, attribute = [], None
+    for held in releases:
+        if name not in held.schema.names or held.recodings[name].is_blurred:
+            continue
+        attribute = attribute or held.schema[name]
+        if _same(attribute, held.schema[name]):
+            shown += [t[name].unique() for t in held.tables.values() if name in t.columns]
+    if attribute is None or not shown:
+        return None
+    return Kind(reduce_column(pl.concat(shown).unique(), attribute).encode(None)[1], None)
+
+
+def tell(release: Release, data: Microdata, knowledge: Knowledge) -> tuple[Told, list[str]]:
+    """Read what a release tells about everybody, and say what of it could not be examined."""
+    notes: list[str] = []
+    seen: list[str] = []
+    hidden: list[str] = []
+    for attribute in release.schema:
+        name, kind = attribute.name, knowledge.kinds.get(attribute.name)
+        if kind is None or not _same(kind.domain.attribute, attribute):
+            why = "lacks" if kind is None else "reads as another type"
+            notes.append(f"shows {name}, which this table {why}; it was left out of account")
+        elif name in knowledge.known and attribute.role is not Role.SENSITIVE:
+            (seen if attribute.role is Role.QUASI_IDENTIFIER else hidden).append(name)
+        else:
+            hidden.append(name)
+    shown = _restrict(release, seen)
+    views = [v for v in read_classes(shown) if set(v.release.schema.quasi_identifiers) & {*seen}]
+    if not seen or not views:
+        view = read_classes(release)[0]
+        everyone = tuple(range(view.count))
+        nobody = np.zeros(data.n, dtype=np.int64)
+        found = [Candidates(nobody, [everyone], np.array([view.table.height]), view,
+                            first=nobody[:1], per_group=view.sizes)]  # fmt: skip
+    else:
+        found = [find_candidates(view, data) for view in views]
+    first = found[0].classes
+    if isinstance(first, Boxes):
+        of, frames, records = _tell_batches(found, knowledge, hidden)
+    elif isinstance(first, Slices | Perturbed) or first.boxes is None:
+        of, frames, records = _tell_bags(found[0], knowledge, hidden)
+    else:
+        of, frames, records = _tell_rows(found[0], release, data, knowledge, hidden)
+    unseen = set(hidden) - {c for frame in frames for c in frame.columns}
+    notes += [f"what it tells by {name} was left out of account" for name in sorted(unseen)]
+    people = np.bincount(of[of >= 0], minlength=len(records))
+    shown_there = {c for frame in frames for c in frame.columns}
+    beside = {name: data.codes[name].astype(np.int64)
+              for name in knowledge.known if name in shown_there}  # fmt: skip
+    return Told(of, records, people, frames, beside), notes
+
+
+def _restrict(release: Release, seen: list[str]) -> Release:
+    """Leave out of a release the quasi-identifiers that are not among these."""
+    gone = [name for name in release.schema.quasi_identifiers if name not in seen]
+    if not gone or not seen:
+        return release
+    lost = [column for name in gone for column in release.recodings[name].columns(name)]
+    tables = {}
+    for title, table in release.tables.items():
+        kept = [c for c in table.columns if c not in lost]
+        if kept == ["batch"]:
+            continue
+        tables[title] = table.select(kept)
+        if "batch" in kept and len(kept) < table.width:  # rows that look alike stand together
+            tables[title] = tables[title].sort([*(c for c in kept if c != "batch"), "batch"])
+    parameters = dict(release.parameters)
+    if isinstance(parameters.get("columns"), list):
+        columns = [[n for n in part if n not in gone] for part in parameters["columns"]]  # type: ignore[attr-defined]
+        parameters["columns"] = [part for part in columns if part]
+    names = [name for name in release.schema.names if name not in gone]
+    return replace(release, tables=tables, schema=release.schema.only(names), parameters=parameters)
+
+
+def _tell_rows(
+    found: Candidates, release: Release, data: Microdata, knowledge: Knowledge, hidden: list[str]
+) -> tuple[Ints, list[pl.DataFrame], Ints]:
+    """Of a generalized table: everything its records show together."""
+    table = release.tables["generalized"]
+    rows = pl.DataFrame({"group": found.classes.labels})
+    spelled = []
+    for name in hidden:
+        if release.recodings[name].is_blurred:
+            labels, members = _spell(release, table, data, name)
+            rows = rows.with_columns(pl.Series(f"label {name}", labels))
+            spelled.append((f"label {name}", members.rename({"value": name})))
+        else:
+            codes = _encode(table[name], release, knowledge.kinds[name].domain, name)
+            rows = rows.with_columns(pl.Series(name, codes))
+    counted = rows.group_by(rows.columns).len("w").with_columns(pl.col("w").cast(pl.Int64))
+    for label, members in spelled:
+        counted = counted.join(members, on=label).drop(label)
+    counted = counted.filter(*(pl.col(name) >= 0 for name in hidden))
+    options = pl.DataFrame(dict(zip(
+        ("set", "group"), found.list_options(np.arange(len(found.sets))), strict=True
+    )))  # fmt: skip
+    frame = options.join(counted, on="group").group_by("set", *hidden).agg(pl.col("w").sum())
+    return found.of, [frame], found.records
+
+
+def _spell(
+    release: Release, table: pl.DataFrame, data: Microdata, name: str
+) -> tuple[Ints, pl.DataFrame]:
+    """Number the labels that rows show of an attribute; and list the values that each may be."""
+    shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
+    number = table.select(shown).to_series().to_numpy().astype(np.int64) - 1
+    extents = read_extents(release, data, table[pick_each(number)], [name])
+    label, value = np.nonzero(extents[name].matrix(data.domains[name]))
+    return number, pl.DataFrame({f"label {name}": label, "value": value})
+
+
+def _encode(cells: pl.Series, release: Release, domain: Domain, name: str) -> Ints:
+    codes, own = reduce_column(cells, release.schema[name]).encode(None)
+    return domain.find(own.texts)[codes]
+
+
+def _tell_bags(
+    found: Candidates, knowledge: Knowledge, hidden: list[str]
+) -> tuple[Ints, list[pl.DataFrame], Ints]:
+    """Of exact or sliced records: the bag of the groups that may be a person's."""
+    classes, release = found.classes, found.release
+    of, records, sets = found.of, found.records, np.arange(len(found.sets))
+    beside = []
+    exact = [n for n in hidden if n in classes.table.columns and n not in release.schema.sensitive]
+    if exact and not isinstance(classes, Slices):
+        beside = [_tell_beside(found, knowledge, exact)]
+    else:
+        only = np.array([groups[0] if len(groups) == 1 else -1 for groups in found.sets], np.int64)
+        sets, of, records = _merge(of, records, only)
+    frames = []
+    for name in release.schema.sensitive:
+        if name in hidden:
+            kind = knowledge.kinds[name]
+            if isinstance(classes, Perturbed):
+                frames.append(_tell_perturbed(found, classes, sets, kind.domain, name))
+                continue
+            bags = _pour(found, name, sets)
+            codes = kind.domain.find(bags.domain.texts)[bags.codes]
+            frame = pl.DataFrame({"set": bags.owners, name: codes, "w": bags.weights})
+            frames.append(frame.filter(pl.col(name) >= 0))
+    return of, [*frames, *beside], records
+
+
+def _merge(of: Ints, records: Ints, only: Ints) -> tuple[Ints, Ints, Ints]:
+    """Make one set of those that have one group, the same: their people are told the same.
+
+    ``only`` is that group, or -1. Gives one of the old sets per new one, and the rest anew.
+    """
+    apart = int(only.max(initial=0)) + 1 + np.arange(len(only))
+    _, first, same = np.unique(np.where(only >= 0, only, apart),
+                               return_index=True, return_inverse=True)  # fmt: skip
+    fewest = np.full(len(first), np.iinfo(np.int64).max)
+    np.minimum.at(fewest, same, records)
+    return first, np.where(of >= 0, same[of], -1), fewest
+
+
+def _pour(found: Candidates, name: str, sets: Ints) -> Groups:
+    """Mix the bags of the groups of some sets, each as likely as it is theirs."""
+    bags = found.classes.bags(name)
+    owner, group = found.list_options(sets)
+    alone = np.bincount(owner, minlength=len(sets))[owner] == 1
+    if found.times is not None:
+        likely = found.list_times(sets) / bags.sizes[group]
+    elif found.per_group is not None:
+        likely = found.list_records(sets) / bags.sizes[group]
+    else:
+        likely = np.ones(len(group))
+    times = np.maximum(np.round(likely / likely.max() * (FINE >> 20)), 1).astype(np.int64)
+    return bags.pour(group, owner, np.where(alone, 1, times), len(sets))
+
+
+def _tell_beside(found: Candidates, knowledge: Knowledge, names: list[str]) -> pl.DataFrame:
+    """What exact records show beside the quasi-identifiers by which a person is found."""
+    release, table = found.release, found.classes.table
+    assert found.first is not None
+    shown = [n for n in release.schema.quasi_identifiers if n not in names]
+    number = number_rows(
+        [reduce_column(table[n], release.schema[n]).encode(None)[0] for n in shown], table.height
+    )
+    codes = {n: _encode(table[n], release, knowledge.kinds[n].domain, n) for n in names}
+    rows = pl.DataFrame({"number": number, **codes}).group_by("number", *names).len("w")
+    sets = pl.DataFrame({"set": np.arange(len(found.sets)), "number": number[found.first]})
+    frame = sets.join(rows, on="number").select("set", *names, pl.col("w").cast(pl.Int64))
+    return frame.filter(*(pl.col(n) >= 0 for n in names))
+
+
+def _tell_perturbed(
+    found: Candidates, classes: Perturbed, sets: Ints, domain: Domain, name: str
+) -> pl.DataFrame:
+    """How likely the numbers shown would be, were a person's any of the domain."""
+    owner, group = found.list_options(sets)
+    shown = domain.find(classes.domain.texts)[group]
+    drawn = classes.replacement
+    a, b = drawn.retention.numerator, drawn.retention.denominator
+    records = found.list_records(sets)
+    total = np.bincount(owner, weights=records, minlength=len(sets)).astype(np.int64)
+    weights = np.repeat((b - a) * total[:, None], domain.size, axis=1)
+    there = shown >= 0
+    np.add.at(weights, (owner[there], shown[there]), a * drawn.size * records[there])
+    set_of, codes = np.nonzero(weights)
+    return pl.DataFrame({"set": set_of, name: codes, "w": weights[set_of, codes]})
+
+
+def _tell_batches(
+    found: list[Candidates], knowledge: Knowledge, hidden: list[str]
+) -> tuple[Ints, list[pl.DataFrame], Ints]:
+    """Of angelized tables: the batches that all of them leave possible."""
+    of = np.stack([view.of for view in found], axis=1)
+    covered = (of >= 0).all(axis=1)
+    number = number_rows(list(of[covered].T), int(covered.sum()))
+    cells = of[covered][pick_each(number)] if covered.any() else of[:0]
+    place = np.full(len(of), -1, dtype=np.int64)
+    place[covered] = number
+    rows: list[pl.DataFrame] = []
+    for c, view in enumerate(found):
+        assert isinstance(view.classes, Boxes)
+        box, batch, records = view.classes.references
+        cell, group = view.list_options(cells[:, c])
+        options = pl.DataFrame({"set": cell, "box": group})
+        refers = pl.DataFrame({"box": box, "batch": batch, f"w{c}": records})
+        rows.append(
+            options.join(refers, on="box").group_by("set", "batch").agg(pl.col(f"w{c}").sum())
+        )
+    joined = reduce(lambda one, other: one.join(other, on=["set", "batch"]), rows)
+    weight = reduce(lambda one, other: one * other, (pl.col(f"w{c}") for c in range(len(found))))
+    joined = joined.select("set", "batch", weight.alias("w")).sort("set", "batch")
+    records = np.min([view.records[cells[:, c]] for c, view in enumerate(found)], axis=0)
+    (name,) = found[0].release.schema.sensitive
+    if name not in hidden or not joined.height:
+        return place, [], records
+    first = found[0].classes
+    assert isinstance(first, Boxes)
+    held, batch, owner = first.held, joined["batch"].to_numpy(), joined["set"].to_numpy()
+    several = np.bincount(owner, minlength=len(cells)) > 1
+    only = np.full(len(cells), -1, dtype=np.int64)
+    only[owner] = np.where(several[owner], -1, batch)
+    sets, place, records = _merge(place, records, only)
+    chosen = np.isin(owner, sets)
+    batch, alone = batch[chosen], ~several[owner[chosen]]
+    owner = np.argsort(sets)[np.searchsorted(sets, owner[chosen], sorter=np.argsort(sets))]
+    likely = joined["w"].to_numpy()[chosen] / held.sizes[batch]
+    times = np.maximum(np.round(likely / likely.max() * (FINE >> 20)), 1).astype(np.int64)
+    bags = held.pour(batch, owner, np.where(alone, 1, times), len(sets))
+    codes = knowledge.kinds[name].domain.find(held.domain.texts)[bags.codes]
+    frame = pl.DataFrame({"set": bags.owners, name: codes, "w": bags.weights})
+    return place, [frame.filter(pl.col(name) >= 0)], records

@@ -1,0 +1,220 @@
+"""What several releases give away together, against all worlds that agree with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.samples import microdata
+
+import discreet as dc
+from discreet.auditing.composition import Composed, compose, compose_joins
+
+PEOPLE = 6
+
+
+def make_two(frame: pl.DataFrame, one: dc.Release, other: dc.Release) -> list[Composed]:
+    return compose(one, microdata(frame, ["a", "b"], ["ill"]), [("0001", other)])[0]
+
+
+def publish(frame: pl.DataFrame, known: str, form: str, seed: int) -> dc.Release:
+    """Publish one known attribute and the sensitive one, in some form."""
+    data = microdata(frame.select(known, "ill"), [known], ["ill"])
+    promise = dc.FrequencyDiversity(2)
+    method: dc.release.Method = {
+        "generalization": dc.Generalization(promise),
+        "anatomy": dc.Anatomy(promise),
+        "slicing": dc.Slicing(promise, columns=[[known], ["ill"]]),
+    }[form]
+    return dc.publish(data, method, seed=seed)
+
+
+def list_groups(release: dc.Release, known: str, frame: pl.DataFrame) -> list[int]:
+    """Say for everyone of which group they are, as anyone can who knows everybody's number."""
+    if "generalized" in release.tables and "class" in release.tables["generalized"].columns:
+        boxes = release.tables["generalized"].to_dicts()
+        return [
+            next(b["class"] for b in boxes if b[f"{known}_low"] <= x <= b[f"{known}_high"])
+            for x in frame[known]
+        ]
+    title, group = next(
+        (t, g) for t, g in (("generalized", "batch"), ("sliced", "bucket")) if t in release.tables
+    )
+    of = dict(release.tables[title].select(known, group).iter_rows())
+    return [of[x] for x in frame[known]]
+
+
+def enumerate_beliefs(values: Sequence[str], groupings: Sequence[Sequence[int]]) -> list[Fraction]:
+    """Per person the largest belief in a value, over all worlds that agree with the groups."""
+
+    def bags(world: Sequence[str], groups: Sequence[int]) -> Counter[tuple[int, str]]:
+        return Counter(zip(groups, world, strict=True))
+
+    worlds = [
+        world
+        for world in set(permutations(values))
+        if all(bags(world, groups) == bags(values, groups) for groups in groupings)
+    ]
+    return [
+        Fraction(max(Counter(world[i] for world in worlds).values()), len(worlds))
+        for i in range(len(values))
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.permutations(range(PEOPLE)),
+    st.lists(st.sampled_from("abc"), min_size=PEOPLE, max_size=PEOPLE).filter(
+        lambda values: max(Counter(values).values()) <= PEOPLE // 2
+    ),
+    st.sampled_from(["generalization", "anatomy", "slicing"]),
+    st.sampled_from(["generalization", "anatomy", "slicing"]),
+    st.integers(0, 3),
+)
+def test_who_becomes_certain_is_found(
+    b: list[int], ill: list[str], first: str, second: str, seed: int
+) -> None:
+    """Two releases of the same people: what follows for certain in all worlds is never missed."""
+    frame = pl.DataFrame({"a": range(PEOPLE), "b": b, "ill": ill})
+    one, other = publish(frame, "a", first, seed), publish(frame, "b", second, seed)
+    groupings = [list_groups(one, "a", frame), list_groups(other, "b", frame)]
+    beliefs = enumerate_beliefs(ill, groupings)
+    found = make_two(frame, other, one)
+    if max(beliefs) == 1:  # neither release alone makes anybody certain: each promises a half
+        assert found
+        assert max(made.worst or 0 for made in found) > Fraction(9, 10)
+        assert found[0].people >= sum(belief == 1 for belief in beliefs)
+    if max(beliefs) < Fraction(1, 2):
+        assert not found
+
+
+def test_the_same_release_again_tells_nothing_new() -> None:
+    data = dc.datasets.adult(sensitive="occupation").head(500)
+    release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(3)), seed=1)
+    assert compose(release, data, [("0001", release)]) == ([], [])
+
+
+def test_a_coarser_view_of_the_same_groups_tells_nothing_new() -> None:
+    """Where every group of one release is whole in one of the other, the finer one says it all."""
+    frame = pl.DataFrame({"a": [1, 1, 2, 2, 3, 3, 4, 4], "ill": list("abcdabcd")})
+    data = microdata(frame, ["a"], ["ill"])
+    fine = dc.publish(data, dc.Generalization(dc.DistinctDiversity(2)))
+    coarse = dc.publish(data, dc.Generalization(dc.KAnonymity(4)))
+    assert fine.tables["generalized"]["class"].n_unique() == 4
+    for one, other in ((fine, coarse), (coarse, fine)):
+        assert [str(b) for b in compose(one, data, [("0001", other)])[0]] == []
+
+
+def test_values_that_two_releases_leave_are_intersected() -> None:
+    """Ganta and others, KDD 2008: two hospitals, one patient in both."""
+    here = pl.DataFrame({"age": [20, 21, 22], "ill": ["flu", "aids", "ulcer"]})
+    there = pl.DataFrame({"age": [20, 29, 28], "ill": ["aids", "cancer", "cough"]})
+    one = dc.publish(microdata(there, ["age"], ["ill"]), dc.Generalization(dc.DistinctDiversity(3)))
+    data = microdata(here, ["age"], ["ill"])
+    two = dc.publish(data, dc.Generalization(dc.DistinctDiversity(3)))
+    found, _ = compose(two, data, [("0001", one)])
+    assert {str(made.principle) for made in found} == {"distinct-diversity (l = 3)"}
+    assert all(made.worst == 1 and made.people == 3 for made in found)
+
+
+def test_three_releases_tell_what_no_two_do() -> None:
+    cut = [{"a", "b", "c"}, {"a", "b", "d"}, {"a", "c", "d"}]
+    releases = []
+    for i, kept in enumerate(cut):
+        frame = pl.DataFrame({"age": [1] * 3, "ill": sorted(kept)})
+        data = microdata(frame, ["age"], ["ill"])
+        releases.append((f"{i}", dc.publish(data, dc.Generalization(dc.DistinctDiversity(2)))))
+    found, _ = compose(releases[2][1], data, releases[:2])
+    assert found
+    assert found[0].names == ("this", "0", "1")
+    assert found[0].worst == 1
+
+
+def test_what_is_sensitive_here_and_known_there_is_not_taken_as_known() -> None:
+    """An attribute that one release shows as a label narrows what another shows as a bag."""
+    frame = pl.DataFrame(
+        {"age": [1, 1, 2, 2], "job": ["cook", "nurse", "cook", "nurse"], "sex": list("fmfm")}
+    )
+    one = dc.publish(microdata(frame, ["age", "job"], []), dc.Generalization(dc.KAnonymity(1)))
+    data = microdata(frame, ["age", "sex"], ["job"])
+    two = dc.publish(data, dc.Generalization(dc.DistinctDiversity(2)))
+    found, _ = compose(two, data, [("0001", one)])
+    assert found == []  # of age 1 both jobs are left by both
+    apart = pl.DataFrame({"age": [1, 2, 3, 4], "job": ["cook", "nurse", "cook", "nurse"]})
+    one = dc.publish(microdata(apart, ["age", "job"], []), dc.Generalization(dc.KAnonymity(1)))
+    data = microdata(apart, ["age"], ["job"])
+    two = dc.publish(data, dc.Generalization(dc.DistinctDiversity(2)))
+    found, notes = compose(two, data, [("0001", one)])
+    assert found == []
+    assert any("0001" not in note and "another release as it is" in note for note in notes)
+
+
+def test_a_kept_column_links_records() -> None:
+    """Both releases show the wage beside what they protect: it joins their records."""
+    frame = pl.DataFrame(
+        {"age": [1, 2, 3, 4], "zip": [1, 3, 2, 4], "wage": [10, 20, 30, 40], "ill": list("abab")}
+    )
+    schema = dc.Schema(
+        (
+            dc.Attribute("age", dc.Role.QUASI_IDENTIFIER, dc.Type.INTEGER),
+            dc.Attribute("zip", dc.Role.QUASI_IDENTIFIER, dc.Type.INTEGER),
+            dc.Attribute("wage", dc.Role.OTHER, dc.Type.INTEGER, keep=True),
+            dc.Attribute("ill", dc.Role.SENSITIVE, dc.Type.CATEGORY),
+        )
+    )
+    both = [
+        dc.publish(
+            dc.read(frame, schema.only([name, "wage", "ill"])),
+            dc.Generalization(dc.KAnonymity(2)),
+        )
+        for name in ("age", "zip")
+    ]
+    found, _ = compose(both[1], dc.read(frame, schema), [("0001", both[0])])
+    assert [(made.promised_by, made.smallest) for made in found] == [("this", 1), ("0001", 1)]
+    assert all(made.principle == dc.KAnonymity(2) for made in found)
+
+
+@pytest.mark.parametrize("form", ["permutation", "rank-swapping", "perturbation", "angelization"])
+def test_every_form_can_come_before_every_other(form: str) -> None:
+    data = dc.datasets.census(1000, sensitive="income")
+    methods: dict[str, dc.release.Method] = {
+        "generalization": dc.Generalization(dc.KAnonymity(10)),
+        "permutation": dc.Permutation(dc.KE(3, 1000)),
+        "rank-swapping": dc.RankSwapping(dc.KE(3, 1000)),
+        "perturbation": dc.Perturbation(dc.Proximity(epsilon=500, m=3)),
+        "angelization": dc.Angelization(dc.KAnonymity(5)),
+        "slicing": dc.Slicing(dc.DistinctDiversity(2)),
+    }
+    before = dc.publish(data, methods[form], seed=1)
+    for method in methods.values():
+        after = dc.publish(data, method, seed=2)
+        found, _ = compose(after, data, [("0001", before)])
+        for made in found:
+            assert 0 < made.people <= data.n
+            assert made.worst is None or 0 < made.worst <= 1
+
+
+def test_a_promise_about_joins_is_asked_of_later_releases_too() -> None:
+    """Table 1 of Wang and Fung: what the first release hides, its join with the second tells."""
+    t1 = pl.DataFrame({"pid": range(6), "job": ["banker", "banker", "clerk", "clerk", "it", "it"],
+                       "ill": list("aabbcc")})  # fmt: skip
+    t2 = t1.with_columns(sex=pl.Series(list("fmfmfm"))).drop("pid")
+    one = dc.publish(microdata(t2.select("job", "sex"), ["job", "sex"], []),
+                     dc.Generalization(dc.KAnonymity(1)))  # fmt: skip
+    promise = dc.XYAnonymity(x=["job"], y=["ill"], k=1)
+    two = dc.publish(microdata(t1.select("job", "ill"), ["job"], ["ill"]),
+                     dc.Sequential(promise, earlier=[one]))  # fmt: skip
+    assert compose_joins(two, [("0001", one)]) == []
+    strict = dc.XYAnonymity(x=["job"], y=["ill"], k=2)
+    from dataclasses import replace
+
+    bold = replace(two, promise=replace(two.promise, principle=strict))
+    (found,) = compose_joins(bold, [("0001", one)])
+    assert found.names == ("this", "0001")
+    assert found.people == 3

@@ -1,0 +1,282 @@
+"""The ledger: what was published stays published, whatever happens in between."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.samples import microdata
+from tests.test_cli import COMMAND, discreet
+
+import discreet as dc
+from discreet import store
+from discreet.ledger import Ledger
+
+PLAN = """
+[source]
+file = "people.csv"
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+[columns.zip]
+role = "quasi-identifier"
+type = "integer"
+[columns.ill]
+role = "sensitive"
+[method]
+name = "generalization"
+[[method.principles]]
+name = "{principle}"
+{letter} = {value}
+[release]
+folder = "{folder}"
+seed = 1
+"""
+STEPS = {"copying": "write", "recording": "_record", "placing": "_place", "settling": "_settle"}
+
+
+def write_plan(
+    folder: Path, name: str, principle: str = "frequency-diversity", value: int = 2
+) -> Path:
+    letter = "k" if principle == "k-anonymity" else "l"
+    path = folder / f"{name}.toml"
+    path.write_text(
+        PLAN.format(principle=principle, value=value, letter=letter, folder=name), encoding="utf-8"
+    )
+    return path
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Path:
+    """A folder with a table, a ledger and a plan."""
+    rng = random.Random(1)
+    frame = pl.DataFrame(
+        {
+            "age": [rng.randrange(20, 60) for _ in range(60)],
+            "zip": [rng.randrange(100) for _ in range(60)],
+            "ill": [rng.choice("abcdef") for _ in range(60)],
+        }
+    )
+    frame.write_csv(tmp_path / "people.csv")
+    write_plan(tmp_path, "first")
+    Ledger.init(tmp_path / "book", "people 2026")
+    return tmp_path
+
+
+def is_whole(office: Path) -> None:
+    """Nothing is out that is not in the ledger, and everything in the ledger is whole."""
+    ledger = Ledger(office / "book")
+    for entry in ledger.entries:
+        ledger.load(entry)
+    recorded = [entry.files for entry in ledger.entries]
+    for path in office.iterdir():
+        if (path / store.MANIFEST).exists() and not path.name.startswith("."):
+            assert store.fingerprint(path) in recorded
+
+
+def test_publish_list_show_check(office: Path) -> None:
+    done = discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    assert done.returncode == 0, done.stderr
+    assert "release 0001" in done.stdout
+    listed = json.loads(discreet("ledger", "list", "book", "--json", cwd=office).stdout)
+    (entry,) = listed["releases"]
+    assert listed["source"] == "people 2026"
+    assert entry["state"] == "published"
+    assert entry["files"] == store.fingerprint(office / "first")
+    shown = discreet("ledger", "show", "book", "1", cwd=office)
+    assert shown.returncode == 0
+    assert "is what was published" in shown.stdout
+    checked = discreet("ledger", "check", "first.toml", "--ledger", "book", "--json", cwd=office)
+    assert json.loads(checked.stdout)["passes"]
+    is_whole(office)
+
+
+def test_nothing_of_the_ledger_is_in_the_release(office: Path) -> None:
+    discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    alone = discreet("publish", "first.toml", "--out", "alone", cwd=office)
+    assert alone.returncode == 0
+    assert store.fingerprint(office / "alone") == store.fingerprint(office / "first")
+
+
+def test_a_breach_is_refused_with_names_numbers_and_a_way_out(office: Path) -> None:
+    frame = pl.read_csv(office / "people.csv")
+    frame.sort("age").with_columns(zip=pl.Series(range(60))).write_csv(office / "people.csv")
+    discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    plan = write_plan(office, "second")
+    text = plan.read_text(encoding="utf-8").replace('"generalization"', '"anatomy"')
+    plan.write_text(text, encoding="utf-8")
+    done = discreet("publish", "second.toml", "--ledger", "book", cwd=office)
+    assert done.returncode == 1
+    assert "0001" in done.stderr
+    assert "smallest group found" in done.stderr
+    assert "Generaliz" in done.stderr or "Publish an earlier release again" in done.stderr
+    assert not (office / "second").exists()
+    assert len(Ledger(office / "book").entries) == 1
+    tried = discreet("ledger", "check", "second.toml", "--ledger", "book", "--json", cwd=office)
+    assert tried.returncode == 1
+    told = json.loads(tried.stdout)
+    assert not told["passes"]
+    assert told["breaches"][0]["releases"] == ["the new release", "0001"]
+    assert told["proposal"]
+
+
+def test_a_proposal_passes_when_followed(tmp_path: Path) -> None:
+    """Zip codes part people otherwise than ages do; without them both releases say the same."""
+    frame = pl.DataFrame(
+        {"age": [0, 10, 20, 10, 20, 10, 10, 0], "zip": [3, 4, 1, 4, 4, 1, 0, 0],
+         "ill": list("bcbaaaac")}
+    )  # fmt: skip
+    data = microdata(frame, ["age", "zip"], ["ill"])
+    ledger = Ledger.init(tmp_path / "book", "people")
+    method = dc.Generalization(dc.DistinctDiversity(2))
+    ledger.publish(dc.publish(data.without("zip"), method), data, tmp_path / "one")
+    with pytest.raises(dc.DiscreetError, match="0001") as refused:
+        ledger.publish(dc.publish(data, method), data, tmp_path / "two")
+    assert not (tmp_path / "two").exists()
+    hint = ledger.propose(data, method, refused.value.subject, known=data)  # type: ignore[arg-type]
+    assert hint == "Generalize zip entirely (leave out): the release would then pass."
+    ledger.publish(dc.publish(data.without("zip"), method), data, tmp_path / "two")
+
+
+def test_columns_the_plan_leaves_out_still_count(office: Path) -> None:
+    """Whoever knows the zip code finds people in the first release by it, whatever comes later."""
+    discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    ledger = Ledger(office / "book")
+    schema = dc.Plan.read(office / "first.toml").schema.only(["age", "ill"])
+    assert set(ledger.read(office / "people.csv", schema).codes) == {"age", "zip", "ill"}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_at_any_step_loses_nothing(office: Path, step: str, when: str) -> None:
+    """The process is killed in the middle; the next one finds everything or nothing."""
+    script = f"""
+import os, signal
+import discreet.ledger as room
+from discreet.cli import main
+def kill(*a, **k): os.kill(os.getpid(), signal.SIGKILL)
+home = room if {step!r} == "copying" else room.Ledger
+real = getattr(home, {STEPS[step]!r})
+def die(*a, **k):
+    if {when!r} == "after":
+        real(*a, **k)
+    kill()
+setattr(home, {STEPS[step]!r}, die)
+import sys
+sys.argv = ["discreet", "publish", "first.toml", "--ledger", "book"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=office, check=False)
+    assert done.returncode == -signal.SIGKILL
+    is_whole(office)
+    killed = Ledger(office / "book").entries
+    again = discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    entries = Ledger(office / "book").entries
+    assert [entry.state for entry in entries] == ["published"]
+    assert store.fingerprint(office / "first") == entries[0].files
+    if killed:  # it was recorded: finished, and said so; nothing is published twice
+        assert again.returncode == 2
+        assert "0001" in again.stderr or "holds a release already" in again.stderr
+    else:
+        assert again.returncode == 0
+    assert sorted(path.name for path in (office / "book" / "releases").iterdir()) == ["0001"]
+    is_whole(office)
+
+
+def test_kills_at_random_moments(office: Path) -> None:
+    rng = random.Random(7)
+    for i in range(6):
+        process = subprocess.Popen(
+            [*COMMAND, "publish", "first.toml", "--ledger", "book", "--out", f"r{i}"],
+            cwd=office, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(rng.uniform(0.3, 2.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        is_whole(office)
+    done = discreet("publish", "first.toml", "--ledger", "book", "--out", "last", cwd=office)
+    assert done.returncode == 0, done.stderr
+    states = {entry.state for entry in Ledger(office / "book").entries}
+    assert states == {"published"}
+    is_whole(office)
+
+
+def test_two_publishers_at_once(office: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [*COMMAND, "publish", "first.toml", "--ledger", "book", "--out", f"r{i}"],
+            cwd=office, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for i in range(3)
+    ]  # fmt: skip
+    for process in processes:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    entries = Ledger(office / "book").entries
+    assert [entry.number for entry in entries] == [1, 2, 3]
+    assert {Path(entry.folder).name for entry in entries} == {"r0", "r1", "r2"}
+    is_whole(office)
+
+
+def test_what_was_recorded_cannot_be_changed(office: Path) -> None:
+    discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    with sqlite3.connect(office / "book" / "ledger.sqlite") as database:
+        for statement in ("DELETE FROM release", "UPDATE release SET promise = 'none'",
+                          "UPDATE release SET state = 'pending'"):  # fmt: skip
+            with pytest.raises(sqlite3.IntegrityError, match="published"):
+                database.execute(statement)
+
+
+def test_a_changed_copy_stops_everything(office: Path) -> None:
+    discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    with (office / "book" / "releases" / "0001" / "README.md").open("a") as file:
+        file.write("more")
+    shown = discreet("ledger", "show", "book", "1", cwd=office)
+    assert shown.returncode == 1
+    assert "WAS CHANGED" in shown.stdout
+    done = discreet("publish", "first.toml", "--ledger", "book", "--out", "r", cwd=office)
+    assert done.returncode == 2
+    assert "not what was published" in done.stderr
+    assert not (office / "r").exists()
+
+
+def test_a_folder_that_was_taken_in_between_is_left_alone(office: Path) -> None:
+    """Recorded, not yet in place, and now something else lies there: it counts all the same."""
+    plan = dc.Plan.read(office / "first.toml")
+    data = dc.read(plan.source, plan.schema)
+    ledger = Ledger(office / "book")
+    release = dc.publish(data, plan.method, seed=1)
+    ledger._record(release, office / "taken", "parquet", False)
+    (office / "taken").mkdir()
+    (office / "taken" / "mine.txt").write_text("mine", encoding="utf-8")
+    ledger.publish(release, data, office / "next")
+    assert [entry.state for entry in ledger.entries] == ["recorded", "published"]
+    assert [path.name for path in (office / "taken").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ledger", "init", "book", "--source", "x"], "not empty"),
+        (["ledger", "init", "new", "--source", " "], "name of its source"),
+        (["ledger", "list", "nowhere"], "there is no ledger"),
+        (["ledger", "show", "book", "9"], "no release 0009"),
+        (["publish", "first.toml", "--ledger", "nowhere"], "there is no ledger"),
+        (["publish", "first.toml", "--ledger", "book", "--out", "book/x"], "in one another"),
+        (["ledger", "check", "nothing.toml", "--ledger", "book"], "cannot be read"),
+    ],
+)
+def test_bad_input_is_one_error_and_exit_2(office: Path, arguments: list[str], says: str) -> None:
+    done = discreet(*arguments, cwd=office)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert not (office / "first").exists()
