@@ -218,3 +218,69 @@ def test_a_promise_about_joins_is_asked_of_later_releases_too() -> None:
     (found,) = compose_joins(bold, [("0001", one)])
     assert found.names == ("this", "0001")
     assert found.people == 3
+
+
+TABLE = pl.DataFrame(
+    {"age": range(20, 28), "zip": [1, 5, 2, 6, 3, 7, 4, 8], "ill": list("abcdabcd")}
+)
+HIDDEN = dc.Generalization(dc.DistinctDiversity(2))
+
+
+def compose_with(
+    frame: pl.DataFrame, known: list[str], *earlier: dc.Release
+) -> tuple[list[Composed], list[str]]:
+    data = microdata(frame.select([*known, "ill"]), known, ["ill"])
+    numbered = [(str(i), release) for i, release in enumerate(earlier)]
+    return compose(dc.publish(data, HIDDEN), data, numbered)
+
+
+def earlier(frame: pl.DataFrame, known: list[str], method: dc.release.Method) -> dc.Release:
+    return dc.publish(microdata(frame.select([*known, "ill"]), known, ["ill"]), method, seed=1)
+
+
+def test_releases_about_other_people_do_no_harm() -> None:
+    older = TABLE.with_columns(age=pl.col("age") + 40)
+    sliced = earlier(older, ["age"], dc.Slicing(dc.DistinctDiversity(2)))
+    assert compose_with(TABLE, ["age"], sliced)[0] == []
+
+
+def test_values_that_have_gone_since_do_no_harm() -> None:
+    before = TABLE.with_columns(ill=pl.Series(list("abababxy")))
+    found, _ = compose_with(TABLE, ["age"], earlier(before, ["age"], HIDDEN))
+    assert all(made.people <= 8 for made in found)
+
+
+def test_an_attribute_the_table_lacks_is_left_out_and_said() -> None:
+    one = earlier(TABLE, ["age"], HIDDEN)
+    data = microdata(TABLE.select("zip", "age"), ["zip"], ["age"])
+    two = dc.publish(data, dc.Anatomy(dc.DistinctDiversity(2)), seed=1)
+    _, notes = compose_with(TABLE, ["zip"], one, two)
+    assert any("shows age" in note for note in notes)
+
+
+def test_marginals_of_which_one_is_unknown() -> None:
+    method = dc.Angelization(dc.DistinctDiversity(2), k=2, marginals=[["age"], ["zip"]])
+    found, notes = compose_with(TABLE, ["zip"], earlier(TABLE, ["age", "zip"], method))
+    assert notes == ["0: shows age, which this table lacks; it was left out of account"]
+    assert all(made.people <= 8 for made in found)
+
+
+def test_regions_that_overlap_without_the_rest_tell_nobody_apart() -> None:
+    before = pl.DataFrame({"age": [2, 3, 5, 5], "zip": [0, 2, 4, 1], "ill": list("bcbb")})
+    sliced = earlier(before, ["age", "zip"], dc.Slicing(dc.DistinctDiversity(2), frequency=2))
+    now = pl.DataFrame({"zip": [3, 1, 4, 4], "ill": list("bbba")})
+    _, notes = compose_with(now, ["zip"], sliced)
+    assert any("cannot be told apart" in note for note in notes)
+
+
+def test_a_kept_column_of_a_sliced_release_may_be_gone() -> None:
+    schema = dc.Schema(
+        (
+            dc.Attribute("age", dc.Role.OTHER, dc.Type.INTEGER, keep=True),
+            dc.Attribute("zip", dc.Role.QUASI_IDENTIFIER, dc.Type.INTEGER),
+            dc.Attribute("ill", dc.Role.SENSITIVE, dc.Type.CATEGORY),
+        )
+    )
+    sliced = dc.publish(dc.read(TABLE, schema), dc.Slicing(dc.DistinctDiversity(2)), seed=1)
+    _, notes = compose_with(TABLE, ["zip"], sliced)
+    assert any("age" in note for note in notes)

@@ -262,6 +262,82 @@ def test_a_folder_that_was_taken_in_between_is_left_alone(office: Path) -> None:
     assert [path.name for path in (office / "taken").iterdir()] == ["mine.txt"]
 
 
+def test_a_release_that_cannot_be_put_in_place_does_not_count(
+    office: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = dc.Plan.read(office / "first.toml")
+    data = dc.read(plan.source, plan.schema)
+    ledger = Ledger(office / "book")
+    release = dc.publish(data, plan.method, seed=1)
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("discreet.ledger.copy", fail)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.publish(release, data, office / "out")
+    assert [entry.state for entry in ledger.entries] == ["withdrawn"]
+    assert ledger.check(dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(2))), data) == ([], [])
+    (office / "file").write_text("", encoding="utf-8")
+    done = discreet("publish", "first.toml", "--ledger", "book", "--out", "file/r", cwd=office)
+    assert done.returncode == 2
+    assert len(ledger.entries) == 1
+
+
+def test_columns_that_another_publisher_just_published_count(office: Path) -> None:
+    """What the check must read is known only when nobody else can publish any more."""
+    frame = pl.DataFrame({"age": range(6), "zip": [0, 2, 4, 1, 3, 5], "ill": list("abcabc")})
+    data = microdata(frame, ["age", "zip"], ["ill"])
+    ledger = Ledger(office / "book")
+    method = dc.Generalization(dc.DistinctDiversity(2))
+    by_zip = data.without("age").schema
+    ledger.publish(dc.publish(data.without("zip"), method), data, office / "one")
+    with pytest.raises(dc.DiscreetError, match="0001"):
+        ledger.publish(
+            dc.publish(data.without("age"), method), lambda: ledger.read(frame, by_zip),
+            office / "two",
+        )  # fmt: skip
+
+
+def test_one_unreadable_column_takes_no_other_with_it(office: Path) -> None:
+    frame = pl.DataFrame({"age": range(6), "x": [1, 2, 3] * 2, "zip": range(6), "ill": ["a"] * 6})
+    ledger = Ledger(office / "book")
+    data = microdata(frame, ["age", "x"], ["ill"])
+    ledger.publish(dc.publish(data, dc.Generalization(dc.KAnonymity(2))), data, office / "one")
+    later = frame.with_columns(x=pl.Series(["n/a", "2", "3", "1", "2", "3"]))
+    schema = microdata(frame, ["zip"], ["ill"]).schema
+    assert set(ledger.read(later, schema).codes) == {"age", "zip", "ill"}
+
+
+def test_the_audit_reads_what_earlier_releases_show(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": range(6), "zip": [0, 2, 4, 1, 3, 5], "ill": list("abcabc")})
+    frame.write_csv(tmp_path / "people.csv")
+    method = dc.Generalization(dc.DistinctDiversity(2))
+    for name in ("age", "zip"):
+        dc.publish(microdata(frame, [name], ["ill"]), method).write(tmp_path / name)
+    done = discreet("audit", "zip", "--microdata", "people.csv", "--earlier", "age", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "believed with up to 100%" in done.stdout
+    assert discreet("audit", "zip", "--microdata", "people.csv", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("harm", ["folder", "lock", "source"])
+def test_a_damaged_ledger_is_one_error(office: Path, harm: str) -> None:
+    book = office / "book"
+    if harm == "folder":
+        (book / "releases").rmdir()
+        (book / "lock.sqlite").mkdir()
+    elif harm == "lock":
+        (book / "lock.sqlite").write_text("junk" * 100, encoding="utf-8")
+    else:
+        with sqlite3.connect(book / "ledger.sqlite") as database:
+            database.execute("DELETE FROM source")
+    done = discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert "Hint: " in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -270,7 +346,9 @@ def test_a_folder_that_was_taken_in_between_is_left_alone(office: Path) -> None:
         (["ledger", "list", "nowhere"], "there is no ledger"),
         (["ledger", "show", "book", "9"], "no release 0009"),
         (["publish", "first.toml", "--ledger", "nowhere"], "there is no ledger"),
-        (["publish", "first.toml", "--ledger", "book", "--out", "book/x"], "in one another"),
+        (["publish", "first.toml", "--ledger", "book", "--out", "book/x"], "inside a ledger"),
+        (["publish", "first.toml", "--out", "book/releases/x"], "inside a ledger"),
+        (["publish", "first.toml", "--report", "book/ledger.sqlite", "--overwrite"], "inside"),
         (["ledger", "check", "nothing.toml", "--ledger", "book"], "cannot be read"),
     ],
 )

@@ -8,25 +8,36 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
 from discreet.errors import DiscreetError, PromiseError, StoreError, list_problems
-from discreet.schema import Missing, Role, Schema
-from discreet.store import copy, fingerprint, load, refuse_to_replace, remove, write
+from discreet.store import (
+    copy,
+    fingerprint,
+    load,
+    refuse_to_replace,
+    refuse_unwritable,
+    remove,
+    write,
+)
 
 if TYPE_CHECKING:
     from discreet.auditing.composition import Composed
     from discreet.microdata import Microdata, TableLike
     from discreet.release import Format, Method, Release
+    from discreet.schema import Schema
 
 DATABASE, LOCK, RELEASES = "ledger.sqlite", "lock.sqlite", "releases"
 VERSION, NEW = 1, "the new release"
+MOST_LEFT_OUT = 3
+"""A proposal leaves out no more attributes."""
+RESTORE = "Restore the ledger from a backup."
 PATIENCE = 600.0
 """Seconds to wait for another publication to end."""
 TABLES = """
@@ -41,7 +52,7 @@ CREATE TABLE release (
     files TEXT NOT NULL,
     folder TEXT NOT NULL,
     replaces INTEGER NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'published', 'recorded'))
+    state TEXT NOT NULL CHECK (state IN ('pending', 'published', 'recorded', 'withdrawn'))
 );
 CREATE TRIGGER keep BEFORE DELETE ON release
 BEGIN SELECT RAISE(ABORT, 'what was published stays published'); END;
@@ -51,7 +62,7 @@ WHEN OLD.state <> 'pending' OR NEW.number <> OLD.number OR NEW.made <> OLD.made
   OR NEW.columns <> OLD.columns OR NEW.files <> OLD.files OR NEW.folder <> OLD.folder
 BEGIN SELECT RAISE(ABORT, 'what was published stays as it was'); END;
 """
-State = Literal["pending", "published", "recorded"]
+State = Literal["pending", "published", "recorded", "withdrawn"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,8 @@ class Entry:
     replaces: bool
     """Whether it was to replace a release that lay there."""
     state: State
-    """``pending`` until it is in place; ``recorded`` if it never got there."""
+    """``pending`` until it is in place; ``recorded`` if, after a kill, that is not known, which
+    counts as published; ``withdrawn`` if it could not be put there, which does not."""
 
     @property
     def name(self) -> str:
@@ -99,10 +111,14 @@ class Ledger:
         self.folder = Path(folder)
         if not (self.folder / DATABASE).is_file():
             raise StoreError(
-                f"{folder}: there is no ledger.", hint=f"Begin one: discreet ledger init {folder}."
+                f"{folder}: there is no ledger.",
+                hint=f"Begin one: discreet ledger init {folder} --source NAME.",
             )
         with self._connect() as database:
-            self.source, version = database.execute("SELECT name, version FROM source").fetchone()
+            row = database.execute("SELECT name, version FROM source").fetchone()
+        if row is None:
+            raise StoreError(f"{folder}: the ledger has no source.", hint=RESTORE)
+        self.source, version = row
         if version != VERSION:
             raise StoreError(
                 f"{folder}: a ledger of version {version}; this discreet reads {VERSION}.",
@@ -150,7 +166,11 @@ class Ledger:
     def load(self, entry: Entry) -> Release:
         """Read the copy of a release, which must be what was recorded."""
         place = self.copy_of(entry)
-        if not place.is_dir() or fingerprint(place) != entry.files:
+        try:
+            same = fingerprint(place) == entry.files
+        except OSError:  # gone, or no longer files only
+            same = False
+        if not same:
             raise StoreError(
                 f"{place}: the ledger's copy of {entry.name} is not what was published.",
                 hint="Restore it from the release itself, or from a backup of the ledger.",
@@ -163,31 +183,19 @@ class Ledger:
 
     def read(self, source: TableLike, schema: Schema) -> Microdata:
         """Read a table with everything that earlier releases show of it, to check against them."""
-        from discreet.microdata import read
-        from discreet.tables import read_table
+        from discreet.auditing.telling import read_known
 
-        frame = read_table(source)
-        shown = {a.name: a for entry in self.entries for a in self.load(entry).schema}
-        more = [
-            replace(attribute, missing=Missing.VALUE)
-            for name, attribute in shown.items()
-            if name in frame.columns
-            and name not in schema.published.names
-            and attribute.role is not Role.OTHER
-        ]
-        if more:
-            added = Schema((*schema.only(set(schema.names) - {a.name for a in more}), *more))
-            with suppress(
-                DiscreetError
-            ):  # a column that now reads otherwise is left out of account
-                return read(frame, added)
-        return read(frame, schema)
+        return read_known(source, schema, [held for _, held in self._load_all()])
+
+    def _load_all(self) -> list[tuple[str, Release]]:
+        """Read every release that is out, or may be."""
+        return [(e.name, self.load(e)) for e in self.entries if e.state != "withdrawn"]
 
     def check(self, release: Release, data: Microdata) -> tuple[list[Composed], list[str]]:
         """Say which promises would not survive a release, and what was left out of account."""
         from discreet.auditing.composition import compose, compose_joins
 
-        earlier = [(entry.name, self.load(entry)) for entry in self.entries]
+        earlier = self._load_all()
         if not earlier:
             return [], []
         broken, notes = compose(release, data, earlier, NEW)
@@ -196,7 +204,7 @@ class Ledger:
     def publish(
         self,
         release: Release,
-        data: Microdata,
+        data: Microdata | Callable[[], Microdata],
         folder: str | Path,
         *,
         format: Format = "parquet",
@@ -204,18 +212,25 @@ class Ledger:
     ) -> tuple[Entry, list[str]]:
         """Check a release against all before it, record it, and put it into a folder.
 
-        On a breach nothing is written. Gives the entry, and notes on what was not examined.
+        On a breach nothing is written. Gives the entry, and notes on what was not examined. What
+        columns the check needs depends on the releases so far: ``data`` may be a function that
+        reads them, called when no other publication can come in between.
         """
         folder = Path(folder).absolute()
         self._refuse_inside(folder)
         with self._lock():
             self._clean(folder)
             refuse_to_replace(folder, overwrite=overwrite)
-            broken, notes = self.check(release, data)
+            refuse_unwritable(folder)
+            broken, notes = self.check(release, data() if callable(data) else data)
             if broken:
                 raise refuse(broken)
             entry = self._record(release, folder, format, overwrite)
-            self._place(entry)
+            try:
+                self._place(entry)
+            except BaseException:  # nothing of it is out
+                self._settle(entry, "withdrawn")
+                raise
         return self.find(entry.number), notes
 
     def propose(
@@ -236,7 +251,7 @@ class Ledger:
 
         gone: list[str] = []
         failing = most = max(found.people for found in broken)
-        while failing and len(data.quasi_identifiers) > 1:
+        while failing and len(data.quasi_identifiers) > 1 and len(gone) < MOST_LEFT_OUT:
             tried: dict[str, int] = {}
             for name in data.quasi_identifiers:
                 with suppress(DiscreetError):  # a method may not do without it
@@ -336,22 +351,25 @@ class Ledger:
                 with database:
                     yield database
         except sqlite3.DatabaseError as error:
-            raise StoreError(
-                f"{self.folder / DATABASE}: cannot be used ({error}).",
-                hint="Restore the ledger from a backup.",
-            ) from error
+            raise _cannot_use(self.folder / DATABASE, error) from error
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """Keep other publishers out until a publication is over, however it ends."""
         until = monotonic() + PATIENCE
-        with closing(sqlite3.connect(self.folder / LOCK, timeout=1, isolation_level=None)) as lock:
+        try:
+            lock = sqlite3.connect(self.folder / LOCK, timeout=1, isolation_level=None)
+        except sqlite3.DatabaseError as error:
+            raise _cannot_use(self.folder / LOCK, error) from error
+        with closing(lock):
             while True:
                 try:
                     lock.execute("BEGIN EXCLUSIVE")
                     break
-                except sqlite3.OperationalError as error:
-                    if monotonic() > until or "locked" not in str(error):
+                except sqlite3.DatabaseError as error:
+                    if "locked" not in str(error):
+                        raise _cannot_use(self.folder / LOCK, error) from error
+                    if monotonic() > until:
                         raise StoreError(
                             f"{self.folder}: another publication is under way.",
                             hint="Wait until it is over, then try again.",
@@ -366,6 +384,12 @@ def refuse(broken: Sequence[Composed]) -> PromiseError:
         f"This release does not go together with what was published before:\n{listed}",
         subject=broken,
     )
+
+
+def _cannot_use(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    refused = "readonly" in str(error) or "unable to open" in str(error)
+    hint = "Check that the ledger's folder is yours to write to." if refused else RESTORE
+    return StoreError(f"{path}: cannot be used ({error}).", hint=hint)
 
 
 def _now() -> str:

@@ -138,6 +138,15 @@ def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
         )
 
 
+def refuse_unwritable(folder: Path) -> None:
+    """Refuse a place for a release in which nothing can be written."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        remove(Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)))
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+
+
 def _put_in_place(draft: Path, folder: Path) -> None:
     if not folder.exists():
         draft.rename(folder)

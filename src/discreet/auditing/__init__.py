@@ -120,7 +120,7 @@ class AuditReport:
             )
         if self.records != self.people:
             found.append(f"the release has {self.records} records for {self.people} people")
-        found += [str(made) for made in self.composed if made.promised_by == OWN]
+        found += [str(made) for made in self.composed]
         found += [f"the rule {name} is not kept" for name, good in self.presets.items() if not good]
         return found + self.findings
 

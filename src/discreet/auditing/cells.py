@@ -75,13 +75,26 @@ class Cells:
             pl.col("cell").cast(pl.Int64),
             *(pl.Series(f"set {i}", self.sets[:, c]) for c, i in enumerate(self.covering)),
         )
-        # those that show most first: what others show beside it then only narrows it down
-        for f in sorted(part, key=lambda f: -self.frames[f][1].width):
+        # those that show most first: what others show beside it then only narrows it down; those
+        # that leave every value possible last, for they take none away
+        for f in sorted(part, key=self._rank):
             i, frame = self.frames[f]
             shared = [c for c in _shown(frame) if c in joined.columns]
             named = frame.rename({"set": f"set {i}", "w": f"w {f}"})
-            joined = joined.join(named, on=[f"set {i}", *shared])
+            floor = self.told[i].floor
+            if floor is None or len(shared) < len(_shown(frame)):
+                joined = joined.join(named, on=[f"set {i}", *shared])
+            else:
+                joined = joined.join(named, on=[f"set {i}", *shared], how="left").with_columns(
+                    pl.col(f"w {f}").fill_null(pl.Series(floor).gather(joined[f"set {i}"]))
+                    if joined.height
+                    else pl.col(f"w {f}")
+                )
         return joined
+
+    def _rank(self, f: int) -> tuple[bool, int]:
+        i, frame = self.frames[f]
+        return self.told[i].floor is not None, -frame.width
 
     def count_records(self, i: int) -> Ints:
         """Count a release's records that may be a person's, per cell."""
@@ -100,7 +113,7 @@ class Cells:
                     kept = rows.agg(pl.col(f"w {f}").sum().alias("w"))
                     cell, weight = kept["cell"].to_numpy(), kept["w"].to_numpy()
                     here = np.zeros_like(left)
-                    here[cell] = records[cell] * weight // _sizes(frame)[at[cell]]
+                    here[cell] = records[cell] * weight // self._weigh(i, frame)[at[cell]]
                     left = np.minimum(left, here)
         return left
 
@@ -141,7 +154,7 @@ class Cells:
         for c, i in enumerate(self.covering):
             frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
             if frame is not None:
-                sizes, at = _sizes(frame), self.sets[:, c]
+                sizes, at = self._weigh(i, frame), self.sets[:, c]
                 here = np.bincount(at, weights=self.people, minlength=len(sizes))
                 closed = np.where((here == sizes)[at], at, -1)
                 if (closed >= 0).any():
@@ -149,12 +162,18 @@ class Cells:
                     whole.append((closed, bags.rename({attribute: "value"})))
         return whole
 
+    def _weigh(self, i: int, frame: pl.DataFrame) -> Ints:
+        """Give the weight of every candidate set of a release."""
+        weights = np.zeros(len(self.told[i].records), dtype=np.int64)
+        np.add.at(weights, frame["set"].to_numpy(), frame["w"].to_numpy())
+        return weights
+
     def admits_alone(
         self, i: int, part: Principle, attribute: str, kind: Kind
     ) -> NDArray[np.bool_]:
         """Say of each cell whether one release alone keeps a principle."""
         frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
-        if frame is None:
+        if frame is None or not frame.height or self.told[i].floor is not None:
             return np.ones(len(self.people), dtype=bool)
         rows = frame.group_by("set", attribute).agg(pl.col("w").sum()).sort("set", attribute)
         bags, sets = _bag(rows, "set", attribute, kind)
@@ -219,14 +238,6 @@ def _round_shares(cell: Ints, fitted: NDArray[np.float64], cells: int) -> Ints:
 
 def _shown(frame: pl.DataFrame) -> list[str]:
     return [c for c in frame.columns if c not in ("set", "w")]
-
-
-def _sizes(frame: pl.DataFrame) -> Ints:
-    """Give the weight of every candidate set."""
-    sets = frame["set"].to_numpy()
-    weights = np.zeros(int(sets.max(initial=0)) + 1, dtype=np.int64)
-    np.add.at(weights, sets, frame["w"].to_numpy())
-    return weights
 
 
 def _bag(rows: pl.DataFrame, owner: str, attribute: str, kind: Kind) -> tuple[Groups, Ints]:

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from discreet.auditing.candidates import Candidates, find_candidates
 from discreet.domain import Domain, reduce_column
+from discreet.errors import DiscreetError, StoreError
 from discreet.extents import read_extents
 from discreet.groups import Groups
-from discreet.microdata import Microdata, number_rows, pick_each
-from discreet.release import Release
-from discreet.schema import Attribute, Role
+from discreet.microdata import Microdata, TableLike, number_rows, pick_each, read
+from discreet.release import AUXILIARY, Release
+from discreet.schema import Attribute, Missing, Role, Schema
+from discreet.tables import read_table
 from discreet.verify import read_classes
 from discreet.verify.angelized import Boxes
 from discreet.verify.perturbed import Perturbed
@@ -65,6 +67,8 @@ class Told:
     """Per ``set`` the values that are shown together, as codes, and their weight ``w``."""
     known: dict[str, Ints]
     """What is known of everyone and shown exactly beside what is not."""
+    floor: Ints | None
+    """Per set the weight of every value that is not listed, where any may be a person's."""
 
 
 def _same(one: Attribute, other: Attribute) -> bool:
@@ -89,6 +93,22 @@ def learn(releases: Sequence[tuple[str, Release]], data: Microdata) -> Knowledge
     return Knowledge(known, kinds)
 
 
+def read_known(source: TableLike, schema: Schema, releases: Sequence[Release]) -> Microdata:
+    """Read a table with everything that some releases show of it, whatever its schema publishes."""
+    frame = read_table(source)
+    shown = {a.name: a for held in releases for a in held.schema if a.role is not Role.OTHER}
+    for name, attribute in shown.items():
+        if name in frame.columns and name not in schema.published.names:
+            others = [a for a in schema if a.name != name]
+            wider = Schema((*others, replace(attribute, missing=Missing.VALUE)))
+            try:
+                read(frame.select(name), wider.only([name]))
+            except DiscreetError:  # it reads otherwise by now, and is left out of account
+                continue
+            schema = wider
+    return read(frame, schema)
+
+
 def _read_kind(releases: list[Release], name: str) -> Kind | None:
     """Collect the values of an attribute that only releases have; none if they show no value."""
     shown, attribute = [], None
@@ -110,23 +130,27 @@ def tell(release: Release, data: Microdata, knowledge: Knowledge) -> tuple[Told,
     hidden: list[str] = []
     for attribute in release.schema:
         name, kind = attribute.name, knowledge.kinds.get(attribute.name)
-        if kind is None or not _same(kind.domain.attribute, attribute):
-            why = "lacks" if kind is None else "reads as another type"
-            notes.append(f"shows {name}, which this table {why}; it was left out of account")
+        blurred = release.recodings[name].is_blurred
+        if kind is None or (blurred and name not in data.codes):
+            notes.append(f"shows {name}, which this table lacks; it was left out of account")
+        elif not _same(kind.domain.attribute, attribute):
+            notes.append(f"shows {name}, which is of another type here; it was left out of account")
         elif name in knowledge.known and attribute.role is not Role.SENSITIVE:
             (seen if attribute.role is Role.QUASI_IDENTIFIER else hidden).append(name)
         else:
             hidden.append(name)
-    shown = _restrict(release, seen)
-    views = [v for v in read_classes(shown) if set(v.release.schema.quasi_identifiers) & {*seen}]
-    if not seen or not views:
+    try:
+        views = read_classes(_restrict(release, seen, data)) if seen else []
+        found = [find_candidates(view, data) for view in views]
+    except StoreError:  # what is left of it is no release of its form: regions overlap
+        found = []
+        notes.append("people cannot be told apart in it by what is known here")
+    if not found:
         view = read_classes(release)[0]
         everyone = tuple(range(view.count))
         nobody = np.zeros(data.n, dtype=np.int64)
         found = [Candidates(nobody, [everyone], np.array([view.table.height]), view,
                             first=nobody[:1], per_group=view.sizes)]  # fmt: skip
-    else:
-        found = [find_candidates(view, data) for view in views]
     first = found[0].classes
     if isinstance(first, Boxes):
         of, frames, records = _tell_batches(found, knowledge, hidden)
@@ -140,25 +164,34 @@ def tell(release: Release, data: Microdata, knowledge: Knowledge) -> tuple[Told,
     shown_there = {c for frame in frames for c in frame.columns}
     beside = {name: data.codes[name].astype(np.int64)
               for name in knowledge.known if name in shown_there}  # fmt: skip
-    return Told(of, records, people, frames, beside), notes
+    floor = _find_floor(found[0], first) if isinstance(first, Perturbed) else None
+    return Told(of, records, people, frames, beside, floor), notes
 
 
-def _restrict(release: Release, seen: list[str]) -> Release:
+def _restrict(release: Release, seen: list[str], data: Microdata) -> Release:
     """Leave out of a release the quasi-identifiers that are not among these."""
-    gone = [name for name in release.schema.quasi_identifiers if name not in seen]
-    if not gone or not seen:
+    sliced = isinstance(release.parameters.get("columns"), list)
+    gone = [
+        a.name
+        for a in release.schema
+        if (a.role is Role.QUASI_IDENTIFIER and a.name not in seen)
+        or (sliced and a.role is Role.OTHER and a.name not in data.codes)
+    ]
+    if not gone:
         return release
     lost = [column for name in gone for column in release.recodings[name].columns(name)]
-    tables = {}
+    tables: dict[str, pl.DataFrame] = {}
+    titles = iter(release.shown)  # tables that are left out leave no gap in the numbers
     for title, table in release.tables.items():
         kept = [c for c in table.columns if c not in lost]
         if kept == ["batch"]:
             continue
-        tables[title] = table.select(kept)
+        shown = table.select(kept)
         if "batch" in kept and len(kept) < table.width:  # rows that look alike stand together
-            tables[title] = tables[title].sort([*(c for c in kept if c != "batch"), "batch"])
+            shown = shown.sort([*(c for c in kept if c != "batch"), "batch"])
+        tables[title if title in AUXILIARY else next(titles)] = shown
     parameters = dict(release.parameters)
-    if isinstance(parameters.get("columns"), list):
+    if sliced:
         columns = [[n for n in part if n not in gone] for part in parameters["columns"]]  # type: ignore[attr-defined]
         parameters["columns"] = [part for part in columns if part]
     names = [name for name in release.schema.names if name not in gone]
@@ -217,7 +250,7 @@ def _tell_bags(
     exact = [n for n in hidden if n in classes.table.columns and n not in release.schema.sensitive]
     if exact and not isinstance(classes, Slices):
         beside = [_tell_beside(found, knowledge, exact)]
-    else:
+    elif not isinstance(classes, Perturbed):
         only = np.array([groups[0] if len(groups) == 1 else -1 for groups in found.sets], np.int64)
         sets, of, records = _merge(of, records, only)
     frames = []
@@ -244,12 +277,14 @@ def _merge(of: Ints, records: Ints, only: Ints) -> tuple[Ints, Ints, Ints]:
                                return_index=True, return_inverse=True)  # fmt: skip
     fewest = np.full(len(first), np.iinfo(np.int64).max)
     np.minimum.at(fewest, same, records)
-    return first, np.where(of >= 0, same[of], -1), fewest
+    return first, np.append(same, -1)[of], fewest
 
 
 def _pour(found: Candidates, name: str, sets: Ints) -> Groups:
     """Mix the bags of the groups of some sets, each as likely as it is theirs."""
     bags = found.classes.bags(name)
+    if not len(sets):
+        return bags.pour(sets, sets, sets, 0)
     owner, group = found.list_options(sets)
     alone = np.bincount(owner, minlength=len(sets))[owner] == 1
     if found.times is not None:
@@ -280,18 +315,23 @@ def _tell_beside(found: Candidates, knowledge: Knowledge, names: list[str]) -> p
 def _tell_perturbed(
     found: Candidates, classes: Perturbed, sets: Ints, domain: Domain, name: str
 ) -> pl.DataFrame:
-    """How likely the numbers shown would be, were a person's any of the domain."""
+    """How likely the numbers shown would be, were a person's one of them."""
     owner, group = found.list_options(sets)
-    shown = domain.find(classes.domain.texts)[group]
+    codes = domain.find(classes.domain.texts)[group]
     drawn = classes.replacement
-    a, b = drawn.retention.numerator, drawn.retention.denominator
-    records = found.list_records(sets)
-    total = np.bincount(owner, weights=records, minlength=len(sets)).astype(np.int64)
-    weights = np.repeat((b - a) * total[:, None], domain.size, axis=1)
-    there = shown >= 0
-    np.add.at(weights, (owner[there], shown[there]), a * drawn.size * records[there])
-    set_of, codes = np.nonzero(weights)
-    return pl.DataFrame({"set": set_of, name: codes, "w": weights[set_of, codes]})
+    spike = drawn.retention.numerator * drawn.size
+    weights = _find_floor(found, classes)[sets][owner] + spike * found.list_records(sets)
+    frame = pl.DataFrame({"set": owner, name: codes, "w": weights})
+    return frame.filter(pl.col(name) >= 0)
+
+
+def _find_floor(found: Candidates, classes: Perturbed) -> Ints:
+    """How likely the numbers shown to each set would be, were a person's another one."""
+    every = np.arange(len(found.sets))
+    records = np.zeros(len(every), dtype=np.int64)
+    np.add.at(records, found.list_options(every)[0], found.list_records(every))
+    retention = classes.replacement.retention
+    return (retention.denominator - retention.numerator) * records
 
 
 def _tell_batches(

@@ -38,15 +38,18 @@ def record(
     """Publish under a ledger; of a breach, say what to generalize."""
     from discreet.errors import PromiseError
 
+    def know() -> Microdata:
+        return book.read(wanted.source, wanted.schema)
+
     with working(f"Checking against {len(book.entries)} earlier releases"):
-        known = book.read(wanted.source, wanted.schema)
         try:
             return book.publish(
-                release, known, wanted.folder, format=wanted.format, overwrite=overwrite
+                release, know, wanted.folder, format=wanted.format, overwrite=overwrite
             )
         except PromiseError as error:
             broken = error.subject
             if isinstance(broken, list):
+                known = know()
                 error.hint = book.propose(
                     data, wanted.method, broken, known=known, seed=wanted.seed
                 )

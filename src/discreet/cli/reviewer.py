@@ -52,8 +52,8 @@ def audit(
 ) -> None:
     """Check a release independently, from the bytes on disk; exit 1 on a breach."""
     from discreet.auditing import audit as examine
-    from discreet.microdata import read
-    from discreet.store import load_schema, write_file
+    from discreet.auditing.telling import read_known
+    from discreet.store import load, load_schema, write_file
 
     inputs = [microdata, *([plan] if plan else [])]
     refuse_outputs([report, per_person], inputs=inputs, release=release, overwrite=overwrite)
@@ -65,7 +65,7 @@ def audit(
     schema = load_schema(release)
     with working(f"Reading {microdata.name}"):
         try:
-            data = read(microdata, schema)
+            data = read_known(microdata, schema, [load(folder) for folder in earlier or ()])
         except MicrodataError as error:
             error.hint = "Is this the table the release was made from?"
             raise

@@ -122,11 +122,6 @@ def print_findings(found: Any) -> None:
             f"Attack by {tried.name} ({tried.how}): tells {tried.success:.1%} of people's "
             f"{tried.attribute}, reading alone {tried.chance:.1%}{sure}."
         )
-    lines += [
-        f"Together with earlier releases: {made}."
-        for made in found.composed
-        if str(made) not in found.problems
-    ]
     lines += [f"Note: {note}." for note in found.notes]
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
     if found.problems:
@@ -148,6 +143,11 @@ def refuse_outputs(
         if path is None:
             continue
         place = path.resolve()
+        if any((folder / "ledger.sqlite").exists() for folder in (place, *place.parents)):
+            raise StoreError(
+                f"{path}: lies inside a ledger, which only publications under it write to.",
+                hint="Choose another place.",
+            )
         if place in read or any(place.is_relative_to(given) for given in releases):
             raise StoreError(
                 f"{path}: is what the command reads; it will not be written over.",
