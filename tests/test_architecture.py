@@ -15,7 +15,7 @@ SOURCE = Path(discreet.__file__).parent
 ROOMS = [
     {"errors"},
     {"taxonomy"},
-    {"schema", "tables"},
+    {"schema", "tables", "labelled"},
     {"domain"},
     {"microdata", "inference", "ratings"},
     {"groups", "partition", "help_table"},

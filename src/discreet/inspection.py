@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from discreet.labelled import Described
 from discreet.microdata import read
 from discreet.plan import draft_plan
 from discreet.schema import Role, Schema, Type
-from discreet.tables import read_table
+from discreet.tables import read_described
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,9 @@ class Inspection:
 
 def inspect_table(path: Path, plan_folder: Path) -> Inspection:
     """Propose roles and types, count who is unique, and draft a plan beside it."""
-    frame = read_table(path)
-    schema = Schema.infer(frame)
+    told = read_described(path)
+    frame = told.frame
+    schema = _describe(Schema.infer(frame), told)
     # count missing cells of every column, also of those that will not be published
     readable = Schema(tuple(_readable(a) for a in schema))
     data = read(frame, readable)
@@ -82,3 +84,17 @@ def inspect_table(path: Path, plan_folder: Path) -> Inspection:
 
 def _readable(attribute: Any) -> Any:
     return replace(attribute, role=Role.QUASI_IDENTIFIER)
+
+
+def _describe(schema: Schema, told: Described) -> Schema:
+    """Add what the file says about columns: in words, and the order of ordinals."""
+    for attribute in schema:
+        name = attribute.name
+        if name in told.labels:
+            reason = f"{told.labels[name]}; {attribute.reason}"
+            schema = schema.changed(replace(schema[name], reason=reason))
+        order = tuple(text for text in told.orders.get(name, ()) if text not in attribute.na)
+        if order:
+            ordinal = replace(schema[name], type=Type.ORDINAL, order=order, decimals=None)
+            schema = schema.changed(ordinal)
+    return schema

@@ -300,6 +300,8 @@ def draft_plan(schema: Schema, source: str, *, rows: int, most_frequent: dict[st
             lines.append(f"missing = {_quote(attribute.missing)}")
         if attribute.na:
             lines.append(f"na = [{', '.join(map(_quote, attribute.na))}]")
+        if attribute.order:
+            lines.append(f"order = [{', '.join(map(_quote, attribute.order))}]")
         if attribute.decimals is not None:
             lines.append(f"decimals = {attribute.decimals}")
     lines += [

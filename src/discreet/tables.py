@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from discreet.errors import MicrodataError
+from discreet.labelled import LABELLED, Described, read_labelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,33 +18,43 @@ if TYPE_CHECKING:
 
 TableLike: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table"
 
-READABLE = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".ods")
+READABLE = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".ods", *LABELLED)
 
 
 def read_table(source: TableLike) -> pl.DataFrame:
     """Read a path, or take a polars, pandas or Arrow table, as a polars frame.
 
     Text files and spreadsheets come back as text: a zip code ``01234`` must not become a
-    number before the schema has said what it is.
+    number before the schema has said what it is. Codes of SPSS and Stata files become labels.
     """
     if isinstance(source, str | Path):
-        frame = _read_file(Path(source))
-    elif isinstance(source, pl.DataFrame):
+        return read_described(Path(source)).frame
+    if isinstance(source, pl.DataFrame):
         frame = source
     elif isinstance(source, pl.LazyFrame):
         frame = source.collect()
     else:
         frame = _from_foreign(source)
+    _refuse_empty(frame, "")
+    return frame
+
+
+def read_described(path: Path) -> Described:
+    """Read a file, with what it says about its columns besides their cells."""
+    described = _read_file(path)
+    _refuse_empty(described.frame, f"{path.name}: ")
+    return described
+
+
+def _refuse_empty(frame: pl.DataFrame, where: str) -> None:
     if frame.width == 0 or frame.height == 0:
-        where = f"{Path(source).name}: " if isinstance(source, str | Path) else ""
         raise MicrodataError(
             f"{where}the table has no {'rows' if frame.width else 'columns'}.",
             hint="Give a table with a header and at least one row; of a workbook, sheet 1 is read.",
         )
-    return frame
 
 
-def _read_file(path: Path) -> pl.DataFrame:
+def _read_file(path: Path) -> Described:
     if not path.is_file():
         raise MicrodataError(
             f"{path}: is a folder, not a file." if path.is_dir() else f"{path}: no such file.",
@@ -52,11 +63,13 @@ def _read_file(path: Path) -> pl.DataFrame:
     suffix = path.suffix.lower()
     try:
         if suffix in (".csv", ".tsv", ".txt"):
-            return _read_csv(path)
+            return Described(_read_csv(path))
         if suffix in (".parquet", ".pq"):
-            return pl.read_parquet(path)
+            return Described(pl.read_parquet(path))
         if suffix in (".xlsx", ".xls", ".ods"):
-            return _read_sheet(path)
+            return Described(_read_sheet(path))
+        if suffix in LABELLED:
+            return read_labelled(path)
     except MicrodataError:
         raise
     except Exception as error:  # every reader has its own exceptions; all mean the same here
