@@ -14,7 +14,7 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 ROOMS = [
     {"errors"},
-    {"taxonomy"},
+    {"taxonomy", "taxonomy_files"},
     {"schema", "tables", "labelled"},
     {"domain"},
     {"microdata", "inference", "ratings"},

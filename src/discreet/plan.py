@@ -286,7 +286,7 @@ def draft_plan(schema: Schema, source: str, *, rows: int, most_frequent: dict[st
         "# Types: integer, decimal, date, ordinal (with order = [...]), category, boolean.",
         '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
         "# A taxonomy names groups of values, for example:",
-        '#   taxonomy = { file = "country.csv" }   ARX hierarchy or JSON tree',
+        '#   taxonomy = { file = "country.csv" }   ARX, Amnesia or JSON',
         '#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = ["month"]',
         "",
         "[source]",
