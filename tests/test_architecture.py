@@ -17,7 +17,7 @@ ROOMS = [
     {"taxonomy", "taxonomy_files"},
     {"schema", "tables", "labelled"},
     {"domain"},
-    {"microdata", "inference", "ratings"},
+    {"microdata", "inference", "ratings", "projects"},
     {"groups", "partition", "help_table"},
     {"principles", "kernels"},
     {"release", "partitioners", "windows", "replacement"},

@@ -54,12 +54,17 @@ def _refuse_empty(frame: pl.DataFrame, where: str) -> None:
         )
 
 
-def _read_file(path: Path) -> Described:
+def refuse_missing(path: Path) -> None:
+    """Refuse a path at which no file lies."""
     if not path.is_file():
         raise MicrodataError(
             f"{path}: is a folder, not a file." if path.is_dir() else f"{path}: no such file.",
             hint="Check the path; a path in a plan starts where the plan lies.",
         )
+
+
+def _read_file(path: Path) -> Described:
+    refuse_missing(path)
     suffix = path.suffix.lower()
     try:
         if suffix in (".csv", ".tsv", ".txt"):
@@ -97,9 +102,9 @@ def _read_csv(path: Path) -> pl.DataFrame:
         raise MicrodataError(
             f"{path.name}: the file is empty.", hint="Give a table with a header and rows."
         )
-    separator = _find_separator(start)
+    separator = find_separator(start)
     header = next(csv.reader(start.splitlines(), delimiter=separator))
-    _refuse_header(header, path.name)
+    refuse_header(header, path.name)
     try:
         table = pa_csv.read_csv(
             path,
@@ -149,12 +154,14 @@ def _find_ragged_line(path: Path, separator: str, width: int) -> tuple[int, int]
     return None
 
 
-def _find_separator(start: str) -> str:
+def find_separator(start: str) -> str:
+    """Find what separates the cells of a text from its header."""
     first = start.splitlines()[0]
     return max((",", ";", "\t", "|"), key=first.count)
 
 
-def _refuse_header(header: list[str], source: str) -> None:
+def refuse_header(header: list[str], source: str) -> None:
+    """Refuse columns without a name, or with that of another."""
     names = Counter(name.strip() for name in header)
     twice = [name for name, count in names.items() if count > 1]
     if twice or "" in names:
@@ -168,14 +175,14 @@ def _read_sheet(path: Path) -> pl.DataFrame:
     """Read the first sheet as text; its first row is the header, repaired by nobody."""
     cells = pl.read_excel(path, has_header=False, infer_schema_length=0)
     header = ["" if cell is None else str(cell).strip() for cell in cells.row(0)]
-    _refuse_header(header, f"{path.name}, first sheet")
+    refuse_header(header, f"{path.name}, first sheet")
     return cells.slice(1).rename(dict(zip(cells.columns, header, strict=True)))
 
 
 def _from_foreign(source: Any) -> pl.DataFrame:
     """Take a pandas or Arrow table; a column of mixed types becomes text."""
     if hasattr(source, "iloc"):
-        _refuse_header([str(name) for name in source.columns], "The table")
+        refuse_header([str(name) for name in source.columns], "The table")
         columns: dict[str, pl.Series] = {}
         for name in source.columns:
             column = source[name]
