@@ -22,7 +22,7 @@ ROOMS = [
     {"principles", "kernels"},
     {"release", "partitioners", "windows", "replacement"},
     {"methods", "verify", "extents", "manifest"},
-    {"store", "sql"},
+    {"store", "sql", "croissant"},
     {"reconstruction"},
     {"evaluate"},
     {"auditing", "datasets"},

@@ -1,4 +1,4 @@
-"""The steward's commands: inspect, tradeoff, ratings, columns, publish, demo, plan-schema."""
+"""The steward's commands, from inspect to publish, and what describes a release elsewhere."""
 
 from __future__ import annotations
 
@@ -300,6 +300,25 @@ def publish(
             show(f"Report: {report} (yours; do not publish it).")
     if not found.kept:
         raise typer.Exit(1)
+
+
+@app.command()
+def croissant(
+    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    to: Annotated[Path, typer.Option(help="Where to write the description: a JSON file.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Describe a release for catalogues of data sets, as Croissant 1.0."""
+    from pydantic_core import to_json
+
+    from discreet.croissant import describe
+    from discreet.store import write_file
+
+    refuse_outputs([to], inputs=[release], overwrite=overwrite)
+    with working(f"Reading {release.name}"):
+        text = to_json(describe(release), indent=1).decode() + "\n"
+    write_file(to, partial(_write_text, text))
+    show(f"Croissant: {to}. Add license, url, creator and datePublished; put it beside the files.")
 
 
 @app.command()
