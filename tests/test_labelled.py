@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
 import sys
 from pathlib import Path
 
@@ -118,3 +119,22 @@ def test_without_the_package_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
     with pytest.raises(dc.errors.MicrodataError, match=r"pip install 'discreet\[stats\]'"):
         read_table(path)
+
+
+def test_an_spss_file_goes_through_inspect_publish_and_audit(tmp_path: Path) -> None:
+    def discreet(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "from discreet.cli import main; main()", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    write_spss(tmp_path / "t.sav", pl.concat([FRAME] * 10))
+    for command in (
+        ("inspect", "t.sav"),
+        ("publish", "t.plan.toml"),
+        ("audit", "release", "--microdata", "t.sav"),
+    ):
+        done = discreet(*command)
+        assert done.returncode == 0, done.stderr
+    assert set(dc.load(tmp_path / "release").tables["generalized"]["sex"]) <= {
+        "male", "female", "(missing)", "{male, female}", "{male, (missing)}",
+        "{female, (missing)}", "*",
+    }  # fmt: skip

@@ -119,7 +119,7 @@ def test_numbers_that_are_not_grouped_by_their_order_are_categories(tmp_path: Pa
     found = inspect_table(write_project(tmp_path / "p.deid"), tmp_path)
     assert found.schema["age"].type is dc.Type.INTEGER
     assert found.schema["zip"].type is dc.Type.CATEGORY
-    assert "does not follow an order" in found.schema["zip"].reason
+    assert "its hierarchy is of no integer" in found.schema["zip"].reason
 
 
 def test_a_hierarchy_that_lacks_a_value_is_written_but_not_used(tmp_path: Path) -> None:
@@ -145,6 +145,17 @@ def test_names_of_attributes_lead_nowhere(tmp_path: Path) -> None:
     found = inspect_table(write_project(tmp_path / "p.deid", changes), tmp_path)
     assert set(found.files) == {"p.csv", "p.a_b_c.csv"}
     assert lay_out(found, tmp_path).schema["a/b: c"].taxonomy is not None
+
+
+def test_missing_values_in_numbers_stay_missing_under_a_hierarchy(tmp_path: Path) -> None:
+    changes: dict[str, str | bytes | None] = {
+        "data/input.csv": write_csv([["age", "s"], ["30", "x"], ["NULL", "y"], ["4", "x"]], ";"),
+        "input/hierarchies/age.csv": "NULL;NULL;*\n30;old;*\n4;young;*\n",
+    }
+    found = inspect_table(write_project(tmp_path / "p.deid", changes), tmp_path)
+    plan = lay_out(found, tmp_path)
+    assert plan.schema["age"].type is dc.Type.INTEGER
+    assert dc.read(plan.source, plan.schema).domains["age"].texts == ["4", "30", "(missing)"]
 
 
 DOCTYPE = '<!DOCTYPE d [<!ENTITY e SYSTEM "file:///etc/passwd">]><definition>&e;</definition>'
@@ -183,6 +194,15 @@ def test_a_project_that_unpacks_too_far_is_refused(
     rows = "a;b\n" + "1;2\n" * 1000
     with pytest.raises(dc.errors.MicrodataError, match="more than 1,000 bytes"):
         read_project(write_project(tmp_path / "p.deid", {"data/input.csv": rows}))
+
+
+def test_a_project_that_lies_about_its_size_is_not_unpacked_further(tmp_path: Path) -> None:
+    table = b"a;b\n" + b"1;2\n" * 1000
+    path = write_project(tmp_path / "p.deid", {"data/input.csv": table})
+    true, said = len(table).to_bytes(4, "little"), (8).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(true, said))
+    with pytest.raises(dc.errors.MicrodataError, match="cannot be read as an ARX project"):
+        read_project(path)
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:

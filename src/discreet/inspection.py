@@ -117,7 +117,7 @@ def _fit_hierarchy(
         attribute,
         type=Type.CATEGORY,
         decimals=None,
-        reason=f"{attribute.reason}; a category, as its hierarchy does not follow an order",
+        reason=f"{attribute.reason}; a category, as its hierarchy is of no {attribute.type}",
     )
     problem = ""
     for tried, paths in (

@@ -104,13 +104,14 @@ class _Parts:
         if not self.has(part):
             raise MicrodataError(f"{self.source}: {part} is missing.", hint=SAVE_AGAIN)
         info = self.archive.getinfo(part)
-        self.opened += info.file_size  # no more than this is unpacked, whatever the bytes hold
+        self.opened += info.file_size
         if self.opened > LARGEST:
             raise MicrodataError(
                 f"{self.source}: unpacked it has more than {LARGEST:,} bytes.",
                 hint="Export the table from ARX as CSV and inspect that.",
             )
-        return self.archive.read(info)
+        with self.archive.open(info) as file:  # unpacks no more than asked, whatever it holds
+            return file.read(info.file_size + 1)
 
     def read_xml(self, part: str) -> Element:
         from xml.etree import ElementTree
