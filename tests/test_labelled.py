@@ -94,6 +94,7 @@ def test_inspect_drafts_ordinals_in_the_order_of_codes_and_quotes_the_file(tmp_p
     found = inspect_table(write_spss(tmp_path / "t.sav"), tmp_path)
     assert found.schema["health"].type is dc.Type.ORDINAL
     assert found.schema["health"].order == ("poor", "fair", "good")
+    assert found.schema["health"].reason.startswith("ordered in the file; ")
     assert found.schema["sex"].reason.startswith("Sex of the person; text; ")
     (tmp_path / "p.toml").write_text(found.plan, encoding="utf-8")
     plan = Plan.read(tmp_path / "p.toml")

@@ -73,7 +73,7 @@ def inspect_table(path: Path, plan_folder: Path) -> Inspection:
     if path.suffix.lower() == PROJECT:
         return _inspect_project(path)
     told = read_described(path)
-    schema = _describe(Schema.infer(told.frame), told)
+    schema = Schema(tuple(_describe(a, told) for a in Schema.infer(told.frame)))
     return _draft(told.frame, schema, os.path.relpath(path.absolute(), plan_folder), {}, {})
 
 
@@ -172,15 +172,13 @@ def _readable(attribute: Attribute) -> Attribute:
     return replace(attribute, role=Role.QUASI_IDENTIFIER)
 
 
-def _describe(schema: Schema, told: Described) -> Schema:
-    """Add what the file says about columns: in words, and the order of ordinals."""
-    for attribute in schema:
-        name = attribute.name
-        if name in told.labels:
-            reason = f"{told.labels[name]}; {attribute.reason}"
-            schema = schema.changed(replace(schema[name], reason=reason))
-        order = tuple(text for text in told.orders.get(name, ()) if text not in attribute.na)
-        if order:
-            ordinal = replace(schema[name], type=Type.ORDINAL, order=order, decimals=None)
-            schema = schema.changed(ordinal)
-    return schema
+def _describe(attribute: Attribute, told: Described) -> Attribute:
+    """Add what the file says about a column: in words, and the order of an ordinal."""
+    order = tuple(t for t in told.orders.get(attribute.name, ()) if t not in attribute.na)
+    if order:
+        reason = "; ".join(["ordered in the file", *attribute.reason.split("; ")[1:]])
+        attribute = replace(attribute, type=Type.ORDINAL, order=order, decimals=None, reason=reason)
+    if attribute.name in told.labels:
+        reason = f"{told.labels[attribute.name]}; {attribute.reason}"
+        attribute = replace(attribute, reason=reason)
+    return attribute
