@@ -178,8 +178,8 @@ def number_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microdata:
     """Read a table under a schema.
 
-    ``source`` is a path (CSV, Parquet, Excel) or a polars, pandas or Arrow table. ``schema`` is
-    a :class:`Schema`, the path of a plan, or ``None`` to infer everything.
+    ``source`` is a path (CSV, Parquet, Excel, SPSS, Stata) or a polars, pandas or Arrow table.
+    ``schema`` is a :class:`Schema`, the path of a plan, or ``None`` to infer everything.
 
     All problems of all columns are collected into one error; nothing is read halfway.
     """

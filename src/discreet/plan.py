@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, reduce
 from operator import and_
@@ -271,11 +271,19 @@ def _explain(error: Any) -> str:
     return f"{'.'.join(steps)}: {error['msg']}{shown}"
 
 
-def draft_plan(schema: Schema, source: str, *, rows: int, most_frequent: dict[str, float]) -> str:
+def draft_plan(
+    schema: Schema,
+    source: str,
+    *,
+    rows: int,
+    most_frequent: Mapping[str, float],
+    taxonomies: Mapping[str, str],
+) -> str:
     """Write a commented plan that runs as it is and is meant to be edited.
 
     ``most_frequent`` gives the share of the most frequent value of each sensitive attribute, so
-    that the promise drafted is one the table can keep.
+    that the promise drafted is one the table can keep; ``taxonomies`` the files of those that
+    attributes have.
     """
     lines = [
         "# A plan for `discreet publish`. Check every role: it decides who learns what.",
@@ -286,7 +294,7 @@ def draft_plan(schema: Schema, source: str, *, rows: int, most_frequent: dict[st
         "# Types: integer, decimal, date, ordinal (with order = [...]), category, boolean.",
         '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
         "# A taxonomy names groups of values, for example:",
-        '#   taxonomy = { file = "country.csv" }   ARX hierarchy or JSON tree',
+        '#   taxonomy = { file = "country.csv" }   ARX, Amnesia or JSON',
         '#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = ["month"]',
         "",
         "[source]",
@@ -300,6 +308,10 @@ def draft_plan(schema: Schema, source: str, *, rows: int, most_frequent: dict[st
             lines.append(f"missing = {_quote(attribute.missing)}")
         if attribute.na:
             lines.append(f"na = [{', '.join(map(_quote, attribute.na))}]")
+        if attribute.order:
+            lines.append(f"order = [{', '.join(map(_quote, attribute.order))}]")
+        if attribute.name in taxonomies:
+            lines.append(f"taxonomy = {{ file = {_quote(taxonomies[attribute.name])} }}")
         if attribute.decimals is not None:
             lines.append(f"decimals = {attribute.decimals}")
     lines += [

@@ -46,11 +46,13 @@ def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
 
 def fingerprint(folder: Path) -> dict[str, str]:
     """Give the SHA-256 of every file in a folder."""
-    found = {}
-    for path in sorted(folder.iterdir()):
-        with path.open("rb") as file:
-            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+    return {path.name: digest(path) for path in sorted(folder.iterdir())}
+
+
+def digest(path: Path) -> str:
+    """Give the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> Path:
@@ -186,17 +188,18 @@ def _settle(draft: Path) -> None:
 def load(folder: str | Path) -> Release:
     """Read a release from its folder, trusting nothing but the bytes there."""
     folder = Path(folder)
-    release, stored = understand(_read_manifest(folder))
+    release, stored = understand(read_manifest(folder))
     tables = {name: _read_table(folder, table) for name, table in stored.items()}
     return replace(release, tables=tables)
 
 
 def load_schema(folder: str | Path) -> Schema:
     """Read only what the columns of a release are, not its tables."""
-    return understand(_read_manifest(Path(folder)))[0].schema
+    return understand(read_manifest(Path(folder)))[0].schema
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read what a release says about itself, as it is written there."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except OSError as error:
@@ -216,7 +219,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 def find_strangers(folder: Path) -> list[str]:
     """List what lies in a release's folder without being part of the release."""
-    _, stored = understand(_read_manifest(folder))
+    _, stored = understand(read_manifest(folder))
     known = {MANIFEST, README, *(table.path for table in stored.values())}
     return sorted(path.name for path in folder.iterdir() if path.name not in known)
 
@@ -288,7 +291,7 @@ def _explain(release: Release, format: Format) -> str:
         recoding = release.recodings[attribute.name]
         lines.append(
             f"| {attribute.name} | {attribute.role} | {attribute.type} | "
-            f"{_explain_recoding(attribute.name, recoding.transformation)} |"
+            f"{explain_recoding(attribute.name, recoding.transformation)} |"
         )
     lines += [
         "",
@@ -301,7 +304,8 @@ def _explain(release: Release, format: Format) -> str:
     return "\n".join(lines)
 
 
-def _explain_recoding(name: str, transformation: Transformation) -> str:
+def explain_recoding(name: str, transformation: Transformation) -> str:
+    """Say how an attribute is published."""
     return {
         Transformation.BATCHED: "counted in batches; each record refers to one",
         Transformation.EXACT: "exactly",

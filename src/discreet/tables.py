@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from discreet.errors import MicrodataError
+from discreet.labelled import LABELLED, Described, read_labelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,46 +18,63 @@ if TYPE_CHECKING:
 
 TableLike: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table"
 
-READABLE = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".ods")
+READABLE = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".ods", *LABELLED)
 
 
 def read_table(source: TableLike) -> pl.DataFrame:
     """Read a path, or take a polars, pandas or Arrow table, as a polars frame.
 
     Text files and spreadsheets come back as text: a zip code ``01234`` must not become a
-    number before the schema has said what it is.
+    number before the schema has said what it is. Codes of SPSS and Stata files become labels.
     """
     if isinstance(source, str | Path):
-        frame = _read_file(Path(source))
-    elif isinstance(source, pl.DataFrame):
+        return read_described(Path(source)).frame
+    if isinstance(source, pl.DataFrame):
         frame = source
     elif isinstance(source, pl.LazyFrame):
         frame = source.collect()
     else:
         frame = _from_foreign(source)
+    _refuse_empty(frame, "")
+    return frame
+
+
+def read_described(path: Path) -> Described:
+    """Read a file, with what it says about its columns besides their cells."""
+    described = _read_file(path)
+    _refuse_empty(described.frame, f"{path.name}: ")
+    return described
+
+
+def _refuse_empty(frame: pl.DataFrame, where: str) -> None:
     if frame.width == 0 or frame.height == 0:
-        where = f"{Path(source).name}: " if isinstance(source, str | Path) else ""
         raise MicrodataError(
             f"{where}the table has no {'rows' if frame.width else 'columns'}.",
             hint="Give a table with a header and at least one row; of a workbook, sheet 1 is read.",
         )
-    return frame
 
 
-def _read_file(path: Path) -> pl.DataFrame:
+def refuse_missing(path: Path) -> None:
+    """Refuse a path at which no file lies."""
     if not path.is_file():
         raise MicrodataError(
             f"{path}: is a folder, not a file." if path.is_dir() else f"{path}: no such file.",
             hint="Check the path; a path in a plan starts where the plan lies.",
         )
+
+
+def _read_file(path: Path) -> Described:
+    refuse_missing(path)
     suffix = path.suffix.lower()
     try:
         if suffix in (".csv", ".tsv", ".txt"):
-            return _read_csv(path)
+            return Described(_read_csv(path))
         if suffix in (".parquet", ".pq"):
-            return pl.read_parquet(path)
+            return Described(pl.read_parquet(path))
         if suffix in (".xlsx", ".xls", ".ods"):
-            return _read_sheet(path)
+            return Described(_read_sheet(path))
+        if suffix in LABELLED:
+            return read_labelled(path)
     except MicrodataError:
         raise
     except Exception as error:  # every reader has its own exceptions; all mean the same here
@@ -84,9 +102,9 @@ def _read_csv(path: Path) -> pl.DataFrame:
         raise MicrodataError(
             f"{path.name}: the file is empty.", hint="Give a table with a header and rows."
         )
-    separator = _find_separator(start)
+    separator = find_separator(start)
     header = next(csv.reader(start.splitlines(), delimiter=separator))
-    _refuse_header(header, path.name)
+    refuse_header(header, path.name)
     try:
         table = pa_csv.read_csv(
             path,
@@ -136,12 +154,14 @@ def _find_ragged_line(path: Path, separator: str, width: int) -> tuple[int, int]
     return None
 
 
-def _find_separator(start: str) -> str:
+def find_separator(start: str) -> str:
+    """Find what separates the cells of a text from its header."""
     first = start.splitlines()[0]
     return max((",", ";", "\t", "|"), key=first.count)
 
 
-def _refuse_header(header: list[str], source: str) -> None:
+def refuse_header(header: list[str], source: str) -> None:
+    """Refuse columns without a name, or with that of another."""
     names = Counter(name.strip() for name in header)
     twice = [name for name, count in names.items() if count > 1]
     if twice or "" in names:
@@ -155,14 +175,14 @@ def _read_sheet(path: Path) -> pl.DataFrame:
     """Read the first sheet as text; its first row is the header, repaired by nobody."""
     cells = pl.read_excel(path, has_header=False, infer_schema_length=0)
     header = ["" if cell is None else str(cell).strip() for cell in cells.row(0)]
-    _refuse_header(header, f"{path.name}, first sheet")
+    refuse_header(header, f"{path.name}, first sheet")
     return cells.slice(1).rename(dict(zip(cells.columns, header, strict=True)))
 
 
 def _from_foreign(source: Any) -> pl.DataFrame:
     """Take a pandas or Arrow table; a column of mixed types becomes text."""
     if hasattr(source, "iloc"):
-        _refuse_header([str(name) for name in source.columns], "The table")
+        refuse_header([str(name) for name in source.columns], "The table")
         columns: dict[str, pl.Series] = {}
         for name in source.columns:
             column = source[name]

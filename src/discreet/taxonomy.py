@@ -6,9 +6,7 @@ under which several of them may be published together.
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import TaxonomyError, list_problems
+from discreet.taxonomy_files import list_paths, read_paths
 
 ROOT = "*"
 WHOLE_AS_DECIMAL = re.compile(r"^(-?\d+)\.0+$")
@@ -84,85 +83,20 @@ class Taxonomy:
     def from_json(tree: Mapping[str, Any], *, source: str = "taxonomy") -> Taxonomy:
         """Build from a nested tree.
 
-        Two spellings are read: ``{"parent": name, "leaves": [...]}`` as in top-down
-        specialization tools, and ``{"name": name, "children": [...]}``.
+        Nodes are written ``{"name": name, "children": [...]}``, or with ``parent`` and ``leaves``
+        as in top-down specialization tools, or with ``cat`` and ``subcats`` as mosaicrown does;
+        or the tree is nested names, ``{"root": {"a": {}, "b": {}}}``.
         """
-        paths: list[list[str]] = []
-
-        def walk(branch: Mapping[str, Any] | str, above: list[str]) -> None:
-            if isinstance(branch, str):  # a leaf written as its name alone
-                branch = {"name": branch}
-            if not isinstance(branch, Mapping):
-                raise TaxonomyError(
-                    f"{source}: {branch!r} below {above[:1]} is not a node.",
-                    hint='Write each node as {"name": ..., "children": [...]}.',
-                )
-            name = branch.get("parent", branch.get("name"))
-            if not isinstance(name, str):
-                raise TaxonomyError(
-                    f"{source}: a node below {above[:1] or 'the root'} has no name.",
-                    hint='Write each node as {"name": ..., "children": [...]}.',
-                )
-            path = [name.strip(), *above]
-            children = branch.get("leaves", branch.get("children")) or []
-            if not isinstance(children, list):
-                raise TaxonomyError(
-                    f"{source}: the children of {name!r} are not a list.",
-                    hint='Write each node as {"name": ..., "children": [...]}.',
-                )
-            for child in children:
-                walk(child, path)
-            if not children:
-                paths.append(path)
-
-        try:
-            walk(tree, [])
-        except RecursionError as error:
-            raise TaxonomyError(f"{source}: the tree is nested too deeply.") from error
-        return Taxonomy.from_paths(_level(paths), source=source)
+        return Taxonomy.from_paths(list_paths(tree, source), source=source)
 
     @staticmethod
     def read(path: str | Path, *, attribute: str | None = None) -> Taxonomy:
-        """Read an ARX hierarchy (``;`` or ``,`` separated) or a JSON tree.
+        """Read an ARX hierarchy (``;`` or ``,`` separated), a JSON tree or an Amnesia hierarchy.
 
         A JSON file that holds one tree per attribute needs ``attribute`` to choose.
         """
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise TaxonomyError(
-                f"{path.name}: the taxonomy cannot be read ({error}).",
-                hint="Give the path of a UTF-8 file.",
-            ) from error
-        if path.suffix.lower() == ".json":
-            try:
-                tree = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                raise TaxonomyError(
-                    f"{path.name}: not JSON ({error}).", hint="Check brackets, quotes and commas."
-                ) from error
-            if isinstance(tree, dict) and attribute in tree:
-                tree = tree[attribute]
-            if not isinstance(tree, dict):
-                raise TaxonomyError(
-                    f"{path.name}: holds no tree.",
-                    hint='Write {"name": "*", "children": [...]}, or one such tree per attribute.',
-                )
-            return Taxonomy.from_json(tree, source=path.name)
-        first = text.split("\n", 1)[0]
-        separator = ";" if ";" in first else ","
-        rows = [
-            [cell.strip() for cell in row]
-            for row in csv.reader(text.splitlines(), delimiter=separator)
-            if any(cell.strip() for cell in row)
-        ]
-        if not rows:
-            raise TaxonomyError(
-                f"{path.name}: the taxonomy is empty.",
-                hint="Write one line per value: leaf;…;root.",
-            )
-        return Taxonomy.from_paths(rows, source=path.name)
+        return Taxonomy.from_paths(read_paths(path, attribute), source=path.name)
 
     @property
     def height(self) -> int:
@@ -257,12 +191,6 @@ def _from_tree(name: str, children: dict[str, Any]) -> Taxonomy:
 
     walk(name, children, -1, 0)
     return Taxonomy(tuple(leaves), tuple(nodes))
-
-
-def _level(paths: list[list[str]]) -> list[list[str]]:
-    """Repeat short leaves upwards so that every path has the same number of levels."""
-    longest = max(len(path) for path in paths)
-    return [[path[0]] * (longest - len(path)) + path for path in paths]
 
 
 def _lint_paths(paths: Sequence[Sequence[str]]) -> list[str]:

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 FLOW = ("inspect", "tradeoff", "ratings", "columns", "publish", "ledger", "query", "audit",
-        "reproduce")  # fmt: skip
+        "croissant", "reproduce")  # fmt: skip
 
 
 class Commands(TyperGroup):

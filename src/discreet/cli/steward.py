@@ -1,7 +1,8 @@
-"""The steward's commands: inspect, tradeoff, ratings, columns, publish, demo, plan-schema."""
+"""The steward's commands, from inspect to publish, and what describes a release elsewhere."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -33,7 +34,9 @@ WIDEST, MOST_SHOWN = 9, 20
 
 @app.command()
 def inspect(
-    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")],
+    file: Annotated[
+        Path, typer.Argument(help="A CSV, Parquet, Excel, SPSS or Stata file, or an ARX project.")
+    ],
     plan: Annotated[
         Path | None, typer.Option(help="Where to write the plan; default <name>.plan.toml here.")
     ] = None,
@@ -48,9 +51,12 @@ def inspect(
     refuse_outputs([target], inputs=[file], overwrite=overwrite)
     with working(f"Reading {file.name}"):
         found = inspect_table(file, target.absolute().parent)
-    write_file(target, lambda draft: draft.write_text(found.plan, encoding="utf-8"))
+    texts = {target.parent / name: text for name, text in found.files.items()}
+    refuse_outputs(list(texts), inputs=[file], overwrite=overwrite)
+    for path, text in {**texts, target: found.plan}.items():
+        write_file(path, partial(_write_text, text))
     if json:
-        print_json({**found.to_dict(), "plan": str(target)})
+        print_json({**found.to_dict(), "plan": str(target), "files": list(map(str, texts))})
         return
     table = make_table("column", "role", "type", "missing", "why")
     for attribute in found.schema:
@@ -58,7 +64,13 @@ def inspect(
         table.add_row(attribute.name, attribute.role, attribute.type, missing, attribute.reason)
     show(table)
     show(found.story)
+    if texts:
+        show(f"From the project: {', '.join(map(str, texts))}.")
     show(f"Plan: {target}. Check the roles, then: discreet publish {target}")
+
+
+def _write_text(text: str, draft: Path) -> None:
+    draft.write_text(text, encoding="utf-8", newline="")
 
 
 def _read_columns(file: Path, names: list[str]) -> pl.DataFrame:
@@ -288,6 +300,25 @@ def publish(
             show(f"Report: {report} (yours; do not publish it).")
     if not found.kept:
         raise typer.Exit(1)
+
+
+@app.command()
+def croissant(
+    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    to: Annotated[Path, typer.Option(help="Where to write the description: a JSON file.")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Describe a release for catalogues of data sets, as Croissant 1.0."""
+    from pydantic_core import to_json
+
+    from discreet.croissant import describe
+    from discreet.store import write_file
+
+    refuse_outputs([to], inputs=[release], overwrite=overwrite)
+    with working(f"Reading {release.name}"):
+        text = to_json(describe(release), indent=1).decode() + "\n"
+    write_file(to, partial(_write_text, text))
+    show(f"Croissant: {to}. Add license, url, creator and datePublished; put it beside the files.")
 
 
 @app.command()
