@@ -26,7 +26,7 @@ ROOMS = [
     {"reconstruction"},
     {"evaluate"},
     {"auditing", "datasets"},
-    {"plan", "experiments", "ledger"},
+    {"plan", "experiments", "ledger", "choosing"},
     {"inspection", "demo"},
     {"cli"},
 ]

@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.auditing import matching, membership
-from discreet.evaluate.mining import classify, predict_ratings
-from discreet.evaluate.workload import (
+from discreet.evaluate import (
     Workload,
     count_truth,
     draw_workload,
     estimate_counts,
     measure_error,
 )
+from discreet.evaluate.mining import classify, predict_ratings
 from discreet.partitioners.columns import correlate
 from discreet.partitioners.slices import slice_people
 from discreet.ratings import spread_ratings

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from discreet import evaluate as evaluate
     from discreet.auditing import AuditReport as AuditReport
     from discreet.auditing import audit as audit
+    from discreet.choosing import Comparison as Comparison
+    from discreet.choosing import compare as compare
     from discreet.errors import DiscreetError as DiscreetError
     from discreet.evaluate import Tradeoff as Tradeoff
     from discreet.evaluate import tradeoff as tradeoff
@@ -64,6 +66,7 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "auditing": ("AuditReport", "audit"),
+    "choosing": ("Comparison", "compare"),
     "errors": ("DiscreetError",),
     "evaluate": ("Tradeoff", "tradeoff"),
     "groups": ("Groups",),

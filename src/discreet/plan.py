@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, reduce
+from itertools import product
 from operator import and_
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
@@ -28,6 +30,8 @@ from discreet.release import Format, Method
 from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy, TaxonomyRule
 
+SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
+"""A range of whole numbers to try."""
 RULES = "give lists of four: attribute here, its values, attribute there, its values"
 
 
@@ -159,6 +163,20 @@ def _check(hint: Any, wanted: str) -> Any:
 @cache
 def plan_model() -> type[BaseModel]:
     """Build the model of a whole plan from the registries of principles and methods."""
+    return create_model(
+        "Plan",
+        __base__=_Part,
+        source=(SourcePlan, ...),
+        columns=(dict[str, ColumnPlan], Field(min_length=1)),
+        method=(_method_model(), ...),
+        compare=(list[dict[str, Any]], []),
+        release=(ReleasePlan, ReleasePlan()),
+    )
+
+
+@cache
+def _method_model() -> Any:
+    """Build the model of any method with its principles."""
     principles = tuple(_model_of(kind, title) for title, kind in PRINCIPLES.items())
     principle: Any = Annotated[Union[principles], Field(discriminator="name")]  # noqa: UP007
     methods = []
@@ -174,14 +192,7 @@ def plan_model() -> type[BaseModel]:
     method: Any = methods[0]
     if len(methods) > 1:
         method = Annotated[Union[tuple(methods)], Field(discriminator="name")]  # noqa: UP007
-    return create_model(
-        "Plan",
-        __base__=_Part,
-        source=(SourcePlan, ...),
-        columns=(dict[str, ColumnPlan], Field(min_length=1)),
-        method=(method, ...),
-        release=(ReleasePlan, ReleasePlan()),
-    )
+    return method
 
 
 @dataclass(frozen=True)
@@ -196,6 +207,8 @@ class Plan:
     seed: int | None
     inputs: tuple[Path, ...]
     """The files the plan is made of: itself, the table, the taxonomies."""
+    contenders: tuple[Method, ...] = ()
+    """The methods to compare, one per value of what is swept over."""
 
     @staticmethod
     def read(path: str | Path) -> Plan:
@@ -230,15 +243,8 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
     taxonomies = [folder / t.file for t in used if t is not None and t.file is not None]
     try:
         schema = Schema(tuple(c.make(name, folder) for name, c in plan.columns.items()))
-        chosen = plan.method.model_dump()
-        principles = [
-            make_principle({k: v for k, v in p.items() if v is not None})
-            for p in chosen.pop("principles")
-        ]
-        kind = METHODS[chosen.pop("name")]
-        if "earlier" in chosen:
-            chosen["earlier"] = [folder / name for name in chosen["earlier"]]
-        method = kind(reduce(and_, principles), **chosen)
+        method = _make_method(plan.method.model_dump(), folder)
+        contenders = tuple(_list_contenders(plan.compare, path))
     except DiscreetError as error:
         error.message = f"{path.name}: {error.message}"
         raise
@@ -249,8 +255,66 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         folder / plan.release.folder,
         plan.release.format,
         plan.release.seed,
-        (path, folder / plan.source.file, *taxonomies, *chosen.get("earlier", [])),
+        (path, folder / plan.source.file, *taxonomies, *_list_earlier(plan, folder)),
+        contenders,
     )
+
+
+def _list_earlier(plan: Any, folder: Path) -> list[Path]:
+    """Give the folders of earlier releases that a plan is made with."""
+    named = [*getattr(plan.method, "earlier", [])]
+    for chosen in plan.compare:
+        named += [name for name in chosen.get("earlier", []) if isinstance(name, str)]
+    return [folder / name for name in dict.fromkeys(named)]
+
+
+def _make_method(chosen: dict[str, Any], folder: Path) -> Method:
+    principles = [
+        make_principle({k: v for k, v in p.items() if v is not None})
+        for p in chosen.pop("principles")
+    ]
+    kind = METHODS[chosen.pop("name")]
+    if "earlier" in chosen:
+        chosen["earlier"] = [folder / name for name in chosen["earlier"]]
+    return kind(reduce(and_, principles), **chosen)
+
+
+def _list_contenders(written: list[dict[str, Any]], path: Path) -> Iterator[Method]:
+    """Spell out the methods to compare: one for every value of what is swept over."""
+    model = create_model("Contender", method=(_method_model(), ...))
+    for number, entry in enumerate(written, start=1):
+        for chosen in _sweep(entry):
+            try:
+                made: Any = model.model_validate({"method": chosen})
+                yield _make_method(made.method.model_dump(), path.parent)
+            except ValidationError as error:
+                problems = [f"compare entry {number}: {_explain(e)}" for e in error.errors()]
+                raise PlanError(
+                    f"{path.name}: not a plan:\n{list_problems(problems)}",
+                    hint='Write [[compare]] as [method]; a range as l = "2..8" or '
+                    "l = { try = [2, 4, 8] }.",
+                ) from error
+            except DiscreetError as error:
+                error.message = f"compare entry {number}: {error.message}"
+                raise
+
+
+def _sweep(entry: Any) -> list[Any]:
+    """List everything that an entry stands for.
+
+    >>> _sweep({"name": "x", "l": "2..3"})
+    [{'name': 'x', 'l': 2}, {'name': 'x', 'l': 3}]
+    """
+    if isinstance(entry, str) and (ends := SWEEP.fullmatch(entry)):
+        return list(range(int(ends[1]), int(ends[2]) + 1))
+    if isinstance(entry, dict) and list(entry) == ["try"] and isinstance(entry["try"], list):
+        return entry["try"]
+    if isinstance(entry, dict):
+        parts = [_sweep(value) for value in entry.values()]
+        return [dict(zip(entry, values, strict=True)) for values in product(*parts)]
+    if isinstance(entry, list) and any(isinstance(part, dict) for part in entry):
+        return [list(values) for values in product(*map(_sweep, entry))]
+    return [entry]
 
 
 def _explain(error: Any) -> str:

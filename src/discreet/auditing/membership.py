@@ -1,4 +1,4 @@
-"""Membership: can it be told who is in a sliced table?
+"""Membership: can it be told who is in a table, by what matches?
 
 Li, Li, Zhang, Molloy, TKDE 2012, section 5: a bucket matches every combination of its columns'
 values. Those that nobody has are fake; the more of them there are, and the more alike the numbers
@@ -8,7 +8,7 @@ of buckets are that match fakes and originals, the less a match tells.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -17,9 +17,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from discreet.auditing.candidates import find_candidates
 from discreet.auditing.matching import join_postings, number_jointly
-from discreet.microdata import Microdata
-from discreet.verify import Classes
+from discreet.microdata import Microdata, number_rows
+from discreet.release import Release
+from discreet.verify import Classes, read_classes
 from discreet.verify.sliced import Slices
 
 MOST = 1_000_000
@@ -141,3 +143,32 @@ def _compare(found: Ints, given: Ints, weights: NDArray[np.float64]) -> float:
     fake = np.bincount(given, weights=weights, minlength=size) / weights.sum()
     below = np.concatenate([[0], np.cumsum(fake)[:-1]])
     return float((original * (below + fake / 2)).sum())
+
+
+def tell_members(release: Release, data: Microdata, seed: int, count: int = 2000) -> float | None:
+    """Say how often a member is told from somebody made up, by how many records may be theirs.
+
+    People are made up of other people's values, attribute by attribute. A half is chance; where
+    quasi-identifiers are exact, nobody made up is found, and membership is not hidden at all.
+    """
+    names, rng = data.quasi_identifiers, np.random.default_rng(seed)
+    if not names:
+        return None
+    chosen = rng.integers(0, data.n, min(count, data.n))
+    made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}
+    both = number_rows(
+        [np.concatenate([data.codes[name], made[name]]) for name in names], data.n + len(chosen)
+    )
+    real = np.isin(both[data.n :], both[: data.n])
+    if real.all():
+        return None
+    others = replace(data, codes={**data.taken(chosen).codes, **made}, rows=None)
+    found = []
+    for people in (data.taken(chosen), others.taken(np.flatnonzero(~real))):
+        views = [find_candidates(view, people) for view in read_classes(release)]
+        seen = [np.where(v.of >= 0, np.append(v.records, 0)[v.of], 0) for v in views]
+        found.append(np.min(seen, axis=0))
+    members, strangers = np.sort(found[0]), np.sort(found[1])
+    below = np.searchsorted(strangers, members, side="left")
+    upto = np.searchsorted(strangers, members, side="right")
+    return float((below + upto).mean() / 2 / len(strangers))

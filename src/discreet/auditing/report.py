@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.auditing.identity import PRESETS
+from discreet.pages import write_page
 from discreet.release import Explanation
-from discreet.store import write_file
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport
@@ -70,14 +70,9 @@ def summarize(report: AuditReport) -> dict[str, Any]:
 
 def write_html(report: AuditReport, path: Path, how: Explanation | None) -> Path:
     """Write the page; it loads nothing from anywhere."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("discreet.auditing", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
-    page = environment.get_template("report.html").render(
+    return write_page(
+        path,
+        "report.html",
         report=report,
         how=how,
         found=summarize(report),
@@ -89,7 +84,6 @@ def write_html(report: AuditReport, path: Path, how: Explanation | None) -> Path
             for name, share in sorted(report.loss.per_attribute.items(), key=lambda item: -item[1])
         ],
     )
-    return write_file(path, lambda draft: draft.write_text(page, encoding="utf-8"))
 
 
 def _belief_bars(belief: NDArray[np.float64]) -> list[dict[str, Any]]:

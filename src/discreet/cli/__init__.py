@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import typer
 
-from discreet.cli import analyst, ledger, researcher, reviewer, steward
+from discreet.cli import analyst, chooser, ledger, researcher, reviewer, steward
 from discreet.cli.app import app
 from discreet.cli.screen import say_error
 from discreet.errors import DiscreetError
@@ -52,4 +52,4 @@ def main() -> None:
     sys.exit(code or 0)
 
 
-__all__ = ["analyst", "app", "ledger", "main", "researcher", "reviewer", "steward"]
+__all__ = ["analyst", "app", "chooser", "ledger", "main", "researcher", "reviewer", "steward"]

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-FLOW = ("inspect", "tradeoff", "ratings", "columns", "publish", "ledger", "query", "audit",
-        "croissant", "reproduce")  # fmt: skip
+FLOW = ("inspect", "tradeoff", "ratings", "columns", "compare", "publish", "ledger", "query",
+        "audit", "verify", "croissant", "reproduce")  # fmt: skip
 
 
 class Commands(TyperGroup):

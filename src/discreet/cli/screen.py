@@ -155,7 +155,8 @@ def refuse_outputs(
             )
         if path is release:
             continue
-        if release is not None and place.is_relative_to(release.resolve()):
+        holders = [folder for folder in place.parents if (folder / "datapackage.json").exists()]
+        if holders or (release is not None and place.is_relative_to(release.resolve())):
             raise StoreError(
                 f"{path}: lies inside the release, but is not for the public.",
                 hint="Write it elsewhere.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.evaluate.divergence import measure_divergence
+from discreet.evaluate.estimates import Estimator, estimate_counts
 from discreet.evaluate.loss import Loss, measure_loss
 from discreet.evaluate.tradeoffs import Tradeoff, tradeoff
 from discreet.evaluate.workload import (
@@ -10,11 +11,11 @@ from discreet.evaluate.workload import (
     count_truth,
     draw_ranges,
     draw_workload,
-    estimate_counts,
     measure_error,
 )
 
 __all__ = [
+    "Estimator",
     "Loss",
     "Tradeoff",
     "Workload",

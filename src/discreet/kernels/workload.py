@@ -8,12 +8,12 @@ from discreet.kernels import compiled
 
 
 @compiled
-def count_rows(codes, takers, starts):
-    """Count, per question, the rows all of whose codes it takes.
+def count_taken(codes, takers, starts, group, groups):
+    """Count, per group and question, the rows all of whose codes it takes.
 
     Bit q of ``takers[starts[a] + code]`` says whether question q takes a code of attribute a.
     """
-    counts = np.zeros(64, np.int64)
+    counts = np.zeros((groups, 64), np.int64)
     one = np.uint64(1)
     for row in range(codes.shape[1]):
         left = takers[starts[0] + codes[0, row]]
@@ -25,6 +25,6 @@ def count_rows(codes, takers, starts):
             for step in (32, 16, 8, 4, 2, 1):
                 if low >> np.uint64(question + step):
                     question += step
-            counts[question] += 1
+            counts[group[row], question] += 1
             left ^= low
     return counts

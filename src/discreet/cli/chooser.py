@@ -1,0 +1,112 @@
+"""The steward's choice: compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.app import Json, app
+from discreet.cli.screen import make_table, print_json, refuse_outputs, show, working
+from discreet.errors import StoreError
+
+if TYPE_CHECKING:
+    from discreet.choosing import Comparison
+
+
+@app.command()
+def compare(
+    plan: Annotated[Path, typer.Argument(help="A plan; its [[compare]] entries are tried.")],
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of the results; default <plan>.comparison here.")
+    ] = None,
+    questions: Annotated[int, typer.Option(help="How many questions to draw.", min=1)] = 1000,
+    own: Annotated[
+        Path | None, typer.Option(help="Your own questions: a file of SQL about `release`.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For questions and shuffles.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Try several methods on one table: what each protects, what it is good for, which to choose.
+
+    Without [[compare]] in the plan, every method is tried under the plan's promise. Finished trials
+    are kept: run it again after an interrupt, and it goes on.
+    """
+    from discreet.choosing import compare as try_all
+    from discreet.choosing import list_contenders
+    from discreet.choosing.comparison import write_all
+    from discreet.evaluate.questions import draw_questions
+    from discreet.microdata import read
+    from discreet.plan import Plan
+
+    wanted = Plan.read(plan)
+    name = plan.name.removesuffix(".toml").removesuffix(".plan")
+    folder = to or Path(f"{name}.comparison")
+    if (folder / "datapackage.json").exists() or folder.is_file():
+        raise StoreError(
+            f"{folder}: is {'a file' if folder.is_file() else 'a release'}.",
+            hint="Choose another folder; a comparison is yours, not the public's.",
+        )
+    files = [folder / "comparison.json", folder / "comparison.html"]
+    refuse_outputs(files, inputs=wanted.inputs, release=wanted.folder, overwrite=True)
+    with working(f"Reading {wanted.source.name}"):
+        data = read(wanted.source, wanted.schema)
+    with working("Asking the original"):
+        asked = draw_questions(data, questions, own=own, seed=seed)
+    methods = list(wanted.contenders) or list_contenders(wanted.method.principle)
+    with _counting() as tell:
+        found = try_all(data, methods, asked, folder=folder, seed=seed, tell=tell)
+    written = write_all(found, folder)
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+        show(f"Page: {written[1]} (yours; do not publish it).")
+    if found.missing:
+        show(f"Interrupted: {found.missing} trials are left. Run it again to go on.")
+        raise typer.Exit(130)
+
+
+@contextmanager
+def _counting() -> Iterator[Callable[[str, int, int], None]]:
+    """Show on a terminal which trial is on, and how many there are."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+               TextColumn("{task.description}"))  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda name, i, n: progress.update(task, description=name, completed=i, total=n)
+
+
+def _print(found: Comparison) -> None:
+    kinds = list(found.questions)
+    table = make_table("trial", "belief", "member", "lost", *kinds, "model", "s")
+    for t in found.trials:
+        if t.problem is not None:
+            table.add_row(t.label, "none")
+            continue
+        errors = ["refused" if kind in t.unanswered and kind not in t.errors
+                  else _share(t.errors.get(kind)) for kind in kinds]  # fmt: skip
+        table.add_row(
+            t.label, _share(t.worst_belief), _share(t.membership), _share(t.loss), *errors,
+            _share(t.accuracy), f"{t.seconds:.1f}",
+        )  # fmt: skip
+    show(table)
+    show("belief: the largest in anybody's value; member: members told from others (chance: 50%);")
+    show(f"lost: precision; {', '.join(kinds)}: average error; model: people it gets right.")
+    for text in found.advice:
+        show(f"- {text}")
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"

@@ -1,0 +1,202 @@
+"""Questions: a workload as an analyst would write it, in SQL, with the true answers by DuckDB.
+
+Kinds as in the papers: counts over sets of values (ANGEL, section 6), counts over ranges of numbers
+(proximity, section 6), sums and averages of a sensitive number (permutation, section 6). Each asks
+about a few attributes, so that it covers a share of the space: the volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import QueryError, SchemaError
+from discreet.evaluate.workload import Bools, Floats, Workload, draw_workload
+from discreet.microdata import Microdata
+from discreet.schema import Type
+
+KINDS = ("count", "range", "sum", "average")
+AT_ONCE = 100
+"""So many questions are put to DuckDB in one statement."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Questions of one kind about the same attributes."""
+
+    kind: str
+    names: tuple[str, ...]
+    number: str | None
+    """What is added up or averaged."""
+    workload: Workload
+    sql: list[str]
+    """Each question as it is put to a release."""
+    truth: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What all methods are asked: drawn batches, and the steward's own questions."""
+
+    batches: list[Batch]
+    own: list[tuple[str, float]]
+    """SQL of one number each, and the true answer."""
+    people: int
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of questions there are."""
+        drawn = [kind for kind in KINDS if any(batch.kind == kind for batch in self.batches)]
+        return [*drawn, *(["own"] if self.own else [])]
+
+
+def draw_questions(
+    data: Microdata,
+    count: int = 1000,
+    *,
+    volume: float = 0.1,
+    dimensions: int = 3,
+    own: str | Path | None = None,
+    seed: int = 0,
+) -> Questions:
+    """Draw about ``count`` questions, as many of each kind, and find the true answers.
+
+    ``own`` is a file of SQL questions about the table ``release``, one per statement; each must
+    give one number.
+
+    >>> import discreet as dc
+    >>> data = dc.datasets.adult(sensitive="occupation").head(200)
+    >>> draw_questions(data, 20).kinds
+    ['count', 'range']
+    """
+    rng = np.random.default_rng(seed)
+    ordered = [n for n in data.quasi_identifiers if data.schema[n].type.ordered]
+    numbers = [n for n in data.sensitive if data.schema[n].type in (Type.INTEGER, Type.DECIMAL)]
+    numbers = [n for n in numbers if not data.domains[n].missing]
+    asked: dict[str, list[str]] = {"count": [*data.quasi_identifiers, *data.sensitive]}
+    if ordered:
+        asked["range"] = ordered
+    if numbers:
+        asked |= {"sum": data.quasi_identifiers, "average": data.quasi_identifiers}
+    asked = {kind: names for kind, names in asked.items() if names}
+    frame = data.to_polars()
+    batches = []
+    for kind, names in asked.items():
+        number = numbers[0] if kind in ("sum", "average") else None
+        for chosen, many in _choose(rng, names, dimensions, count // len(asked)):
+            drawn = draw_workload(data, volume, many, names=chosen, seed=int(rng.integers(2**31)))
+            where = [_write_where(data, drawn.takes, q) for q in range(many)]
+            select = {"sum": f"SUM({_quote(number or '')})",
+                      "average": f"AVG({_quote(number or '')})"}.get(kind, "COUNT(*)")  # fmt: skip
+            truth = _ask(frame, select, where)
+            sql = [f"SELECT {select} FROM release WHERE {text}" for text in where]
+            batches.append(Batch(kind, tuple(chosen), number, drawn, sql, truth))
+    return Questions(batches, [] if own is None else read_own(Path(own), data), data.n)
+
+
+def _choose(
+    rng: np.random.Generator, names: Sequence[str], dimensions: int, count: int
+) -> list[tuple[list[str], int]]:
+    """Divide questions over some sets of attributes, drawn by chance."""
+    size = min(dimensions, len(names))
+    sets: dict[tuple[str, ...], int] = {}
+    lots = max(1, min(10, count // 10))
+    for i in range(lots):
+        chosen = tuple(names[j] for j in sorted(rng.choice(len(names), size, replace=False)))
+        sets[chosen] = sets.get(chosen, 0) + count // lots + (i < count % lots)
+    return [(list(chosen), many) for chosen, many in sets.items() if many]
+
+
+def _write_where(data: Microdata, takes: dict[str, Bools], question: int) -> str:
+    parts = []
+    for name, flags in takes.items():
+        domain, codes = data.domains[name], np.flatnonzero(flags[question])
+        present = codes[codes < len(domain.values)]
+        column, values = _quote(name), [_literal(data, name, code) for code in present.tolist()]
+        if domain.attribute.type.ordered and domain.attribute.type is not Type.ORDINAL and values:
+            made = f"{column} BETWEEN {values[0]} AND {values[-1]}"
+        elif values:
+            made = f"{column} IN ({', '.join(values)})"
+        else:
+            made = "FALSE"
+        if len(present) < len(codes):  # the missing value is one of those asked for
+            made = f"({made} OR {column} IS NULL)"
+        parts.append(made)
+    return " AND ".join(parts)
+
+
+def _literal(data: Microdata, name: str, code: int) -> str:
+    text, kind = data.domains[name].texts[code], data.schema[name].type
+    if kind in (Type.INTEGER, Type.DECIMAL):
+        return text
+    quoted = "'" + text.replace("'", "''") + "'"
+    return f"DATE {quoted}" if kind is Type.DATE else quoted
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _ask(frame: object, select: str, where: list[str]) -> Floats:
+    """Answer many questions about a frame in a few passes of DuckDB."""
+    import duckdb
+
+    found: list[float] = []
+    with duckdb.connect() as database:
+        database.register("release", frame)
+        for first in range(0, len(where), AT_ONCE):
+            part = where[first : first + AT_ONCE]
+            asked = ", ".join(f"{select} FILTER (WHERE {text})" for text in part)
+            row = database.execute(f"SELECT {asked} FROM release").fetchone() or ()
+            found += [float("nan") if value is None else float(value) for value in row]
+    return np.array(found)
+
+
+def read_own(path: Path, data: Microdata) -> list[tuple[str, float]]:
+    """Read a steward's questions, one per statement, and answer each from the microdata."""
+    import duckdb
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    from discreet.sql.parse import parse
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        asked = [tree.sql("duckdb") for tree in sqlglot.parse(text, read="duckdb") if tree]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SchemaError(f"{path}: the questions cannot be read ({error}).") from error
+    except SqlglotError as error:
+        raise QueryError(
+            f"{path.name}: not SQL ({str(error).splitlines()[0]}).",
+            hint="Write one SELECT per question, with a semicolon after each.",
+        ) from error
+    if not asked:
+        raise QueryError(f"{path.name}: holds no question.", hint="Write one SELECT per question.")
+    answered = []
+    with duckdb.connect() as database:
+        database.register("release", data.to_polars())
+        for sql in asked:
+            query = parse(sql, data.public_schema)
+            if query.group_by or len(query.aggregates) != 1:
+                raise QueryError(
+                    f"{path.name}: {sql} does not ask for one number.",
+                    hint="Ask for one COUNT, SUM or AVG, without GROUP BY.",
+                )
+            (value,) = database.execute(sql).fetchone() or (None,)
+            answered.append((sql, float("nan") if value is None else float(value)))
+    return answered
+
+
+def measure_errors(truth: Floats, estimate: Floats, least: float) -> NDArray[np.float64]:
+    """Give ``|estimate - truth| / truth`` of each question; below ``least``, as if it were that.
+
+    A question that is about hardly anybody would else decide everything.
+    """
+    known = ~(np.isnan(truth) | np.isnan(estimate))
+    scale = np.maximum(np.abs(truth[known]), least)
+    wrong = np.abs(estimate[known] - truth[known])
+    return np.divide(wrong, scale, out=np.zeros_like(wrong), where=scale > 0)

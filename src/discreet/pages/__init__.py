@@ -1,0 +1,21 @@
+"""Pages: what is shown in a browser, each whole in one file that loads nothing from anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from discreet.store import write_file
+
+
+def write_page(path: Path, template: str, **values: Any) -> Path:
+    """Fill a template and write the page, whole or not at all."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("discreet.pages", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+    )
+    page = environment.get_template(template).render(**values)
+    return write_file(path, lambda draft: draft.write_text(page, encoding="utf-8"))

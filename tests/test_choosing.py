@@ -1,0 +1,311 @@
+"""Choosing: every method on the same table, kept as it is finished, and advice that can be read."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import discreet as dc
+from discreet.choosing import Refused, Trial, comparison, list_contenders
+from discreet.choosing.advice import advise
+from discreet.evaluate.estimates import Estimator
+from discreet.evaluate.questions import draw_questions, measure_errors, read_own
+from discreet.methods import REGISTRY
+from discreet.release import Method
+from test_cli import COMMAND, discreet
+
+ANY = dc.FrequencyDiversity(3)
+METHODS: list[Method] = [
+    dc.Generalization(ANY),
+    dc.Angelization(ANY),
+    dc.Anatomy(ANY),
+    dc.Slicing(ANY),
+    dc.Slicing(ANY, frequency=5),
+    dc.Permutation(dc.KE(4, 500)),
+    dc.RankSwapping(dc.KE(4, 500)),
+    dc.Perturbation(dc.Proximity(epsilon=100, m=3)),
+]
+each = pytest.mark.parametrize("method", METHODS, ids=lambda m: f"{m.title} {m.parameters()}")
+
+
+@pytest.fixture(scope="module")
+def people() -> dc.Microdata:
+    frame = dc.datasets.census_frame(600, seed=3).select("age", "sex", "household", "income")
+    frame = frame.with_columns(income=(pl.col("income") // 500) * 500)
+    schema = dc.Schema.infer(
+        frame, quasi_identifiers=["age", "sex", "household"], sensitive=["income"]
+    )
+    return dc.read(frame, schema)
+
+
+@each
+def test_answers_in_memory_are_those_in_sql(method: Method, people: dc.Microdata) -> None:
+    release = dc.publish(people, method, seed=1)
+    estimator = Estimator(release, people)
+    asked = 0
+    for batch in draw_questions(people, 24, volume=0.3, dimensions=2, seed=5).batches:
+        sums = estimator.estimate(batch.workload, batch.number)
+        counts = estimator.estimate(batch.workload)
+        for i, sql in enumerate(batch.sql):
+            try:
+                told = release.query(sql).estimate
+            except dc.DiscreetError:
+                continue
+            asked += 1
+            if batch.kind == "average":
+                assert told is None or told == pytest.approx(sums[i] / counts[i])
+            else:
+                assert (told or 0) == pytest.approx(sums[i], abs=1e-6)
+    assert asked > 10
+
+
+def test_the_truth_is_what_the_table_says(people: dc.Microdata) -> None:
+    frame = people.to_polars()
+    for batch in draw_questions(people, 16, volume=0.3, seed=2).batches:
+        for i in range(len(batch.sql)):
+            taken = np.ones(people.n, dtype=bool)
+            for name, takes in batch.workload.takes.items():
+                taken &= takes[i][people.codes[name]]
+            chosen = frame.filter(taken)["income"]
+            expected = {"sum": chosen.sum(), "average": chosen.mean()}.get(batch.kind, len(chosen))
+            if expected is None or (batch.kind == "sum" and not len(chosen)):
+                assert np.isnan(batch.truth[i])
+            else:
+                assert batch.truth[i] == pytest.approx(expected)
+
+
+def test_errors_of_questions_about_hardly_anybody_do_not_decide() -> None:
+    errors = measure_errors(np.array([0.0, 100.0, np.nan]), np.array([5.0, 90.0, 1.0]), 10)
+    assert errors.tolist() == [0.5, 0.1]
+
+
+def test_every_form_is_measured(people: dc.Microdata) -> None:
+    found = dc.compare(people, METHODS, 40)
+    assert len(found.table) == len(METHODS)
+    assert found.table["problem"].null_count() == len(METHODS)
+    for trial in found.trials:
+        assert trial.worst_belief is not None and 0 < trial.worst_belief <= 1
+        assert trial.membership is not None and 0 <= trial.membership <= 1
+        assert {*trial.errors} | {*trial.unanswered} >= {"count", "range", "sum", "average"}
+        assert trial.size > 0
+        assert "income" in trial.proximity
+    exact = {t.method for t in found.trials if t.exact}
+    assert exact == {"anatomy", "permutation", "rank-swapping", "perturbation"}
+    refused = {t.method for t in found.trials if "count" in t.unanswered}
+    assert refused >= {"permutation", "rank-swapping"}
+    assert all(t.membership == 1 for t in found.trials if t.exact)
+
+
+def test_a_method_that_cannot_keep_its_promise_is_a_row_with_its_reason(
+    people: dc.Microdata,
+) -> None:
+    methods = [dc.Anatomy(dc.FrequencyDiversity(400)), dc.Anatomy(ANY)]
+    found = dc.compare(people, methods, 8)
+    assert found.trials[0].problem is not None and "cannot be kept" in found.trials[0].problem
+    assert found.trials[1].problem is None
+    assert any("cannot be kept" in text for text in found.advice)
+
+
+def test_all_registered_methods_contend() -> None:
+    found = list_contenders(dc.FrequencyDiversity(2))
+    assert [c.title for c in found] == list(REGISTRY)
+    refused = {c.title for c in found if isinstance(c, Refused)}
+    assert refused == {"permutation", "rank-swapping", "perturbation", "sequential"}
+
+
+def test_finished_trials_are_not_made_again(
+    people: dc.Microdata, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = comparison.try_method, []
+
+    def interrupt(method: Method, course: object) -> Trial:
+        calls.append(method)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(method, course)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(comparison, "try_method", interrupt)
+    methods = [dc.Anatomy(dc.FrequencyDiversity(value)) for value in (2, 3, 4)]
+    part = dc.compare(people, methods, 8, folder=tmp_path)
+    assert (len(part.trials), part.missing) == (1, 2)
+    assert (
+        part.to_html(tmp_path / "part.html").read_text(encoding="utf-8").count("Interrupted") == 1
+    )
+    whole = dc.compare(people, methods, 8, folder=tmp_path)
+    assert len(calls) == 4  # the first was not tried again
+    assert whole.trials[0] == part.trials[0]
+    with (tmp_path / "trials.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"key": "cut o')
+    again = dc.compare(people, methods, 8, folder=tmp_path)
+    assert again.trials == whole.trials
+    other = dc.compare(people.head(500), methods[:1], 8, folder=tmp_path)
+    assert other.people == 500  # another table: nothing is taken over
+    assert len(calls) == 5
+
+
+def test_the_steward_may_bring_questions(people: dc.Microdata, tmp_path: Path) -> None:
+    file = tmp_path / "own.sql"
+    file.write_text(
+        "SELECT COUNT(*) FROM release WHERE age > 40;\nSELECT AVG(income) FROM release;",
+        encoding="utf-8",
+    )
+    questions = draw_questions(people, 8, own=file)
+    frame = people.to_polars()
+    assert [truth for _, truth in questions.own] == [
+        frame.filter(pl.col("age") > 40).height,
+        pytest.approx(frame["income"].mean()),
+    ]
+    found = dc.compare(people, [dc.Generalization(ANY)], questions)
+    assert found.trials[0].errors["own"] < 0.2
+    for text in ("", "SELECT * FROM release", "DROP TABLE release", "SELECT COUNT(*) FROM x"):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(dc.DiscreetError):
+            read_own(file, people)
+
+
+def trial(method: str, error: float, **more: object) -> Trial:
+    base = Trial(method, "p", "", worst_belief=0.25, errors={"count": error}, membership=0.5)
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def test_advice_names_the_best_the_next_and_the_limits() -> None:
+    told = advise([trial("a", 0.05, exact=True, membership=1.0), trial("b", 0.2)], None, None)
+    assert told[1].startswith("For counts of people with some values: a, p, off by 5.0%")
+    assert "next b, p with 20.0%" in told[1]
+    assert "membership is not hidden" in told[1]
+    assert told[2].startswith("To hide who is in the table: b")
+
+
+def test_advice_prefers_what_hides_members_among_equals() -> None:
+    told = advise([trial("a", 0.05, exact=True), trial("b", 0.0505)], None, None)
+    assert "values: b, p" in told[1]
+    assert "a, p is as good" in told[1]
+
+
+def test_advice_compares_at_the_same_privacy() -> None:
+    loose = trial("a", 0.01, worst_belief=0.9)
+    told = advise([loose, trial("a", 0.3), trial("b", 0.2)], None, None)
+    assert "more than 25%" in told[0]
+    assert "values: b, p" in told[1]
+
+
+def test_advice_says_so_when_models_learn_nothing() -> None:
+    told = advise([trial("a", 0.1, accuracy=0.2)], 0.5, 0.3)
+    assert any("none of them" in text for text in told)
+    assert advise([trial("a", 0.1, problem="no")], None, None)[0].startswith("No method")
+
+
+PLAN = """
+[source]
+file = "people.csv"
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+[columns.sex]
+role = "quasi-identifier"
+[columns.job]
+role = "sensitive"
+[method]
+name = "anatomy"
+[[method.principles]]
+name = "frequency-diversity"
+l = 2
+[[compare]]
+name = "anatomy"
+[[compare.principles]]
+name = "frequency-diversity"
+l = "2..4"
+[[compare]]
+name = "angelization"
+k = { try = [2, 5] }
+[[compare.principles]]
+name = "frequency-diversity"
+l = 2
+"""
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Path:
+    frame = dc.datasets.adult_frame().drop_nulls().head(400)
+    frame.select("age", "sex", job="occupation").write_csv(tmp_path / "people.csv")
+    (tmp_path / "people.plan.toml").write_text(PLAN, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_plan_lists_methods_and_ranges(office: Path) -> None:
+    plan = dc.Plan.read(office / "people.plan.toml")
+    assert [str(m.principle) for m in plan.contenders[:3]] == [
+        f"frequency-diversity (l = {value})" for value in (2, 3, 4)
+    ]
+    assert [m.parameters()["k"] for m in plan.contenders[3:]] == [2, 5]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('l = "2..4"', 'l = "two"', "compare entry 1"),
+        ('name = "angelization"', 'name = "angel"', "compare entry 2"),
+        ("k = { try = [2, 5] }", "q = 3", "there is no setting 'q'"),
+    ],
+)
+def test_a_wrong_entry_is_named(office: Path, old: str, new: str, says: str) -> None:
+    file = office / "people.plan.toml"
+    file.write_text(PLAN.replace(old, new), encoding="utf-8")
+    with pytest.raises(dc.DiscreetError, match=says):
+        dc.Plan.read(file)
+    done = discreet("compare", "people.plan.toml", cwd=office)
+    assert done.returncode == 2
+    assert not (office / "people.comparison").exists()
+
+
+def test_compare_from_end_to_end(office: Path) -> None:
+    done = discreet("compare", "people.plan.toml", "--questions", "40", "--json", cwd=office)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert len(told["trials"]) == 5
+    assert told["advice"]
+    page = (office / "people.comparison" / "comparison.html").read_text(encoding="utf-8")
+    assert page.count("<svg") >= 3
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    again = discreet("compare", "people.plan.toml", "--questions", "40", cwd=office)
+    assert again.returncode == 0
+    assert "To hide who is in the table" in again.stdout
+
+
+def test_an_interrupted_comparison_can_be_read_and_goes_on(office: Path) -> None:
+    text = PLAN.replace('"2..4"', '"2..6"')
+    (office / "people.plan.toml").write_text(text, encoding="utf-8")
+    command = [*COMMAND, "compare", "people.plan.toml", "--questions", "400"]
+    process = subprocess.Popen(
+        command, cwd=office, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    kept = office / "people.comparison" / "trials.jsonl"
+    for _ in range(600):
+        if kept.exists() and len(kept.read_text(encoding="utf-8").splitlines()) >= 2:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    done = json.loads((office / "people.comparison" / "comparison.json").read_text())
+    assert done["trials"]
+    if process.returncode:
+        assert process.returncode == 130
+        assert done["not_tried"] > 0
+    again = discreet("compare", "people.plan.toml", "--questions", "400", "--json", cwd=office)
+    assert json.loads(again.stdout)["not_tried"] == 0
+
+
+def test_a_comparison_never_goes_into_a_release(office: Path) -> None:
+    assert discreet("publish", "people.plan.toml", "--out", "r", cwd=office).returncode == 0
+    for to in ("r", "r/x"):
+        done = discreet("compare", "people.plan.toml", "--to", to, cwd=office)
+        assert done.returncode == 2, to
+        assert not (office / "r" / "x").exists()
