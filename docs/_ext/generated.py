@@ -85,10 +85,13 @@ class LeavesOpen(Generated):
     def write(self, asked: str) -> Iterator[str]:
         """The class attributes in words."""
         kind = principles.REGISTRY[asked]
-        closed = ("closed under union: groups that keep it keep it together" if kind.monotone
-                  else "not closed under union: groups may keep it and their union not")  # fmt: skip
-        yield from (f"**Leaves open.** {kind.leaves_open}", "", f"**Monotone.** It is {closed}.",
-                    "", f"*{kind.paper}.*")  # fmt: skip
+        closed = (
+            "Yes: groups that keep it keep it together."
+            if kind.monotone
+            else "No: groups may keep it and their union not."
+        )
+        yield from (f"**Leaves open.** {kind.leaves_open}", "", f"**Monotone.** {closed}", "")
+        yield f"*{kind.paper}.*"
 
 
 class Experiments(Generated):
