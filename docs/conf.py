@@ -19,6 +19,7 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 html_theme = "furo"
+pygments_dark_style = "one-dark"
 html_title = f"discreet {version}"
 html_static_path = ["_static"]
 html_css_files = ["discreet.css"]

@@ -156,7 +156,8 @@ class Commands(Generated):
         for parameter in arguments:
             yield f"| {parameter.name.upper()} | {_plain(parameter.help)} |"
         for parameter in options:
-            yield f"| `{'`, `'.join(parameter.opts)}` | {_plain(parameter.help)} |"
+            needed = " Required." if parameter.required else ""
+            yield f"| `{'`, `'.join(parameter.opts)}` | {_plain(parameter.help)}{needed} |"
         yield ""
 
 
