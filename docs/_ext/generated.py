@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import types
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +15,7 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
 import discreet
-from discreet import experiments, methods, principles
+from discreet import methods, principles
 
 
 class Generated(Directive):
@@ -39,16 +41,26 @@ def first_line(thing: object) -> str:
     return (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
 
 
-def write_default(field: dataclasses.Field[Any]) -> str:
+def write_default(parameter: inspect.Parameter) -> str:
     """Give what a parameter is if it is left out."""
-    if field.default is not dataclasses.MISSING:
-        return f"`{field.default!r}`"
-    return "required" if field.default_factory is dataclasses.MISSING else "all of them"
+    if parameter.default is inspect.Parameter.empty:
+        return "required"
+    known = isinstance(parameter.default, int | str | tuple | None)
+    return f"`{parameter.default!r}`" if known else "none"
 
 
-def list_fields(kind: type) -> list[dataclasses.Field[Any]]:
-    """Give the parameters of a dataclass in the order in which they are written."""
-    return [field for field in dataclasses.fields(kind) if field.init]
+def write_type(hint: Any) -> str:
+    """Give what a parameter may be, choice by choice."""
+    if typing.get_origin(hint) is typing.Literal:
+        return ", ".join(f"`{choice!r}`" for choice in typing.get_args(hint))
+    if isinstance(hint, dataclasses.InitVar):
+        return write_type(hint.type)
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return ", ".join(write_type(one) for one in typing.get_args(hint))
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return "`None`" if hint is type(None) else f"`{hint.__name__}`"
+    inner = (write_type(one).replace("`, `", " or ").strip("`") for one in typing.get_args(hint))
+    return f"`{typing.get_origin(hint).__name__}[{', '.join(inner)}]`"
 
 
 class Parameters(Generated):
@@ -57,10 +69,10 @@ class Parameters(Generated):
     def write(self, asked: str) -> Iterator[str]:
         """One row per parameter."""
         kind = methods.REGISTRY[asked]
-        yield from ("| parameter | if left out | type |", "|---|---|---|")
-        for field in list_fields(kind):
-            kinds = str(field.type).replace("|", "\\|")
-            yield f"| `{field.name}` | {write_default(field)} | `{kinds}` |"
+        yield from ("| parameter | if left out | may be |", "|---|---|---|")
+        hints = typing.get_type_hints(kind)
+        for name, parameter in inspect.signature(kind).parameters.items():
+            yield f"| `{name}` | {write_default(parameter)} | {write_type(hints[name])} |"
         yield from ("", f"*{kind.paper}.* In plans: `name = \"{kind.title}\"`; in Python: "
                     f"`dc.{kind.__name__}`.")  # fmt: skip
 
@@ -73,7 +85,7 @@ class Principles(Generated):
         yield from ("| in plans | in Python | monotone | reads values | about joins |",
                     "|---|---|---|---|---|")  # fmt: skip
         for title, kind in principles.REGISTRY.items():
-            known = ", ".join(f.name for f in list_fields(kind) if f.name != "on")
+            known = ", ".join(name for name in inspect.signature(kind).parameters if name != "on")
             told = ("yes" if flag else "no" for flag in (kind.monotone, kind.reads_values,
                                                          kind.joins))  # fmt: skip
             yield f"| [{title}](#{title}) | `{kind.__name__}({known})` | {' | '.join(told)} |"
@@ -92,16 +104,6 @@ class LeavesOpen(Generated):
         )
         yield from (f"**Leaves open.** {kind.leaves_open}", "", f"**Monotone.** {closed}", "")
         yield f"*{kind.paper}.*"
-
-
-class Experiments(Generated):
-    """All experiments with what each shows."""
-
-    def write(self, asked: str) -> Iterator[str]:
-        """One row per experiment of a paper."""
-        yield from ("| experiment | shows |", "|---|---|")
-        for name in experiments.find_experiments(asked):
-            yield f"| `{name}` | {first_line(experiments.REGISTRY[name])} |"
 
 
 class PublicNames(Generated):
@@ -174,7 +176,6 @@ DIRECTIVES: dict[str, type[Generated]] = {
     "parameters": Parameters,
     "principles": Principles,
     "leaves-open": LeavesOpen,
-    "experiments": Experiments,
     "public-names": PublicNames,
     "commands": Commands,
 }
