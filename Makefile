@@ -1,11 +1,12 @@
 # `make demo` shows what discreet does; `make test` proves it.
-# Both need only Python >= 3.11 with venv; everything is installed into .venv.
+# `make docs` builds the site into docs/_build/html.
+# All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -15,6 +16,9 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(JOBS)
+
+docs: $(VENV)/installed-docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/ground.py
@@ -33,9 +37,13 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
 $(VENV)/installed-bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo
+	rm -rf $(VENV) demo docs/_build

@@ -23,6 +23,7 @@ ROOMS = [
     {"release", "partitioners", "windows", "replacement"},
     {"methods", "verify", "extents", "manifest"},
     {"store", "sql", "croissant"},
+    {"pages"},
     {"reconstruction"},
     {"evaluate"},
     {"auditing", "datasets"},

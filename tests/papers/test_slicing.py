@@ -256,6 +256,21 @@ def test_correlations_of_adult_are_those_of_the_notes(adult: dc.Microdata) -> No
     assert choose_columns(found, 2, sensitive="occupation", alpha=2)[-1] == ["sex", "occupation"]
 
 
+def test_people_of_occ_7_are_not_all_unique() -> None:
+    """The paper says that each combination of the quasi-identifiers is."""
+    known = ["age", "workclass", "education", "marital-status", "race", "sex"]
+    counts = dc.datasets.adult_frame().drop_nulls().group_by(known).len()["len"]
+    assert (len(counts), int((counts == 1).sum())) == (12_546, 7_578)
+
+
+def test_sex_beside_occupation_allows_l_up_to_3(adult: dc.Microdata) -> None:
+    others = [name for name in adult.quasi_identifiers if name != "sex"]
+    columns = [others, ["sex", "occupation"]]
+    dc.publish(adult, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), seed=1)
+    with pytest.raises(dc.errors.PromiseError, match="frequency-diversity"):
+        dc.publish(adult, dc.Slicing(dc.FrequencyDiversity(4), columns=columns), seed=1)
+
+
 def test_attributes_with_one_value_correlate_with_nothing() -> None:
     frame = pl.DataFrame({"a": [1, 1, 1, 1], "b": list("xyxy"), "c": list("xyxy")})
     found = correlate(microdata(frame, ["a", "b"], ["c"]))

@@ -1,0 +1,147 @@
+"""The site builds without a warning, its examples run, and nothing is missing from it.
+
+Pages are followed as a reader would: files are written, Python and commands run, in order, in one
+folder. What a page shows as output must be in the output.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from discreet import experiments, methods, principles
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+FENCE = re.compile(r"^(`{3,})(\S*)[ ]?(\S*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+ENVIRONMENT = {
+    **os.environ,
+    "COLUMNS": "96",
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+}
+
+
+class Block(NamedTuple):
+    """A fenced block: python, text (what python printed), console, or a file with a name."""
+
+    kind: str
+    text: str
+    name: str = ""
+
+
+def read_blocks(path: Path) -> list[Block]:
+    found = []
+    for _, kind, argument, body in FENCE.findall(path.read_text(encoding="utf-8")):
+        named = re.match(r":caption: (\S+)\n+", body)
+        if kind == "{code-block}" and named:
+            found.append(Block("file", body[named.end() :], named[1]))
+        elif kind in ("python", "text", "console"):
+            found.append(Block(kind, body, argument))
+    return found
+
+
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+FOLLOWED = [path for path in PAGES if read_blocks(path)]
+
+
+def require_shown(shown: str, printed: str) -> None:
+    """Every line a page shows was printed; ``…`` stands for what the page leaves out."""
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    for line in shown.splitlines():
+        pattern = ".*".join(re.escape(part) for part in " ".join(line.split()).split("…"))
+        assert any(re.fullmatch(pattern, there) for there in lines), f"{line!r}\n{printed}"
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+
+
+def follow_console(text: str, folder: Path) -> None:
+    """Run the lines after ``$``; a line ``[exit code]`` ends the output of one that fails."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        while command.endswith("\\"):
+            more, _, shown = shown.partition("\n")
+            command = command[:-1] + more
+        code = re.search(r"^\[exit code (\d+)\]\n", shown, re.MULTILINE)
+        done = run(["bash", "-c", command], folder)
+        assert done.returncode == (int(code[1]) if code else 0), done.stdout + done.stderr
+        shown = shown.replace(code[0], "") if code else shown
+        require_shown(shown, done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("path", FOLLOWED, ids=lambda p: str(p.relative_to(DOCS)))
+def test_a_reader_who_follows_the_page_sees_what_it_shows(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    namespace: dict[str, object] = {"__name__": path.stem}
+    printed = ""
+    for block in read_blocks(path):
+        if block.kind == "python":
+            with redirect_stdout(StringIO()) as written:
+                exec(compile(block.text, path.name, "exec"), namespace)
+            printed = written.getvalue()
+        elif block.kind == "text":
+            require_shown(block.text, printed)
+        elif block.kind == "console":
+            follow_console(block.text, tmp_path)
+        else:
+            Path(block.name).write_text(block.text, encoding="utf-8")
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    done = run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html",
+         "-d", str(tmp_path / "doctrees"), str(DOCS), str(tmp_path / "html")],
+        ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "html" / "index.html").exists()
+    for page in (tmp_path / "html").rglob("*.html"):
+        fetched = re.findall(
+            r"<(?:script|link|img)[^>]+(?:src|href)=\"(https?:[^\"]+)", page.read_text()
+        )
+        assert not fetched, f"{page.name} needs {fetched[0]}"
+
+
+def test_every_method_has_its_page() -> None:
+    assert {path.stem for path in (DOCS / "methods").glob("*.md")} == {*methods.REGISTRY, "index"}
+    for title in methods.REGISTRY:
+        text = (DOCS / "methods" / f"{title}.md").read_text(encoding="utf-8")
+        assert f"```{{parameters}} {title}\n" in text
+        assert f"pictures/{title}.svg" in text
+
+
+def test_every_principle_has_its_section() -> None:
+    text = (DOCS / "principles.md").read_text(encoding="utf-8")
+    for title in principles.REGISTRY:
+        assert f"```{{leaves-open}} {title}\n" in text
+
+
+def test_every_experiment_is_in_the_table_of_papers() -> None:
+    text = (DOCS / "papers.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([\w-]+)` \|", text, re.MULTILINE)) == set(experiments.REGISTRY)
+
+
+def test_the_tests_named_in_the_pages_exist() -> None:
+    named = [
+        (path, *found)
+        for path in PAGES
+        for found in re.findall(r"\]\((?:\.\./)+(tests/[\w/]+\.py)\)\s+`(\w+)`", path.read_text())
+    ]
+    assert len(named) > 20
+    for page, file, name in named:
+        source = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"^\s*def {name}\(", source, re.MULTILINE), f"{page.name}: {file} {name}"
