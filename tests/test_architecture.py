@@ -27,7 +27,7 @@ ROOMS = [
     {"reconstruction"},
     {"evaluate"},
     {"auditing", "datasets"},
-    {"plan", "experiments", "ledger", "choosing"},
+    {"plan", "experiments", "ledger", "choosing", "evidence"},
     {"inspection", "demo"},
     {"cli"},
 ]

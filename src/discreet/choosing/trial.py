@@ -13,16 +13,13 @@ import polars as pl
 
 from discreet.errors import DiscreetError
 from discreet.evaluate.divergence import measure_divergence
-from discreet.evaluate.estimates import Estimator
-from discreet.evaluate.questions import Questions, measure_errors
+from discreet.evaluate.questions import Questions, answer_questions
 from discreet.methods import publish
 from discreet.microdata import Microdata, read
 from discreet.principles.base import Principle
 from discreet.release import Method, Release, Transformation
 from discreet.schema import Type
 
-LEAST = 0.001
-"""A question that is about a smaller share of people is held against that share."""
 TESTED = 0.25
 """The share of people that models are tried on."""
 
@@ -201,7 +198,7 @@ def _examine(release: Release, course: Course) -> dict[str, Any]:
 
 def _use(release: Release, method: Method, course: Course) -> dict[str, Any]:
     """Measure what the release is good for."""
-    errors, unanswered = _answer(release, course)
+    errors, unanswered = answer_questions(release, course.data, course.questions)
     names = [*course.data.quasi_identifiers[:2], *course.data.sensitive[:1]]
     try:
         divergence: float | None = measure_divergence(release, course.data, names)
@@ -217,40 +214,3 @@ def _use(release: Release, method: Method, course: Course) -> dict[str, Any]:
     return {
         "errors": errors, "unanswered": unanswered, "divergence": divergence, "accuracy": accuracy
     }  # fmt: skip
-
-
-def _answer(release: Release, course: Course) -> tuple[dict[str, float], dict[str, str]]:
-    """Put all questions to a release; give the average error of each kind, and what it refused."""
-    from discreet.sql.answer import rewrite
-
-    estimator = Estimator(release, course.data)
-    wrong: dict[str, list[np.ndarray]] = {}
-    unanswered: dict[str, str] = {}
-    for batch in course.questions.batches:
-        try:
-            release.find_table([n for n in batch.names if n in release.schema.quasi_identifiers])
-            rewrite(release, batch.sql[0])  # what SQL refuses, analysts cannot ask
-            estimate = estimator.estimate(batch.workload, batch.number)
-            if batch.kind == "average":
-                counts = estimator.estimate(batch.workload)
-                estimate = np.divide(estimate, counts, out=np.full_like(counts, np.nan),
-                                     where=counts > 0)  # fmt: skip
-        except DiscreetError as error:
-            unanswered.setdefault(batch.kind, error.message)
-            continue
-        least = LEAST * course.data.n
-        if batch.kind in ("sum", "average") and batch.number is not None:
-            mean = float(np.abs(course.data.to_polars()[batch.number].to_numpy()).mean())
-            least = mean * (least if batch.kind == "sum" else LEAST)
-        wrong.setdefault(batch.kind, []).append(measure_errors(batch.truth, estimate, least))
-    own = []
-    for sql, truth in course.questions.own:
-        try:
-            told = release.query(sql).estimate
-            guessed = np.array([np.nan if told is None else told], dtype=float)
-            own.append(measure_errors(np.array([truth]), guessed, LEAST))
-        except DiscreetError as error:
-            unanswered.setdefault("own", error.message)
-    if own:
-        wrong["own"] = own
-    return {kind: float(np.concatenate(parts).mean()) for kind, parts in wrong.items()}, unanswered

@@ -1,4 +1,4 @@
-"""The reviewer's command: audit."""
+"""The reviewer's commands: audit, verify."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from discreet.cli.app import Json, Overwrite, app
-from discreet.cli.screen import print_findings, print_json, refuse_outputs, working
+from discreet.cli.screen import print_findings, print_json, refuse_outputs, show, working
 from discreet.errors import MicrodataError
+
+NAME, PAGE = "evidence.json", "evidence.html"
 
 
 def _complete_preset(incomplete: str) -> list[str]:
@@ -44,6 +46,10 @@ def audit(
         typer.Option(help="An earlier release that the promise of a sequential one is about."),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page for reviewers here.")] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(help="Write a pack for sign-off into this folder: a page, and JSON."),
+    ] = None,
     per_person: Annotated[
         Path | None, typer.Option(help="Write every person's risk to this CSV file.")
     ] = None,
@@ -56,7 +62,10 @@ def audit(
     from discreet.store import load, load_schema, write_file
 
     inputs = [microdata, *([plan] if plan else [])]
-    refuse_outputs([report, per_person], inputs=inputs, release=release, overwrite=overwrite)
+    packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]
+    refuse_outputs(
+        [report, per_person, *packed], inputs=inputs, release=release, overwrite=overwrite
+    )
     principle = None
     if plan is not None:
         from discreet.plan import Plan
@@ -76,16 +85,47 @@ def audit(
             principle=principle,
             population=population,
             presets=preset,
-            attacks=attacks,
+            attacks=attacks or evidence is not None,
             earlier=earlier or (),
         )
     if report is not None:
         found.to_html(report)
+    if evidence is not None:
+        from discreet.evidence import gather, write_evidence
+
+        with working("Measuring what it is good for"):
+            write_evidence(gather(release, microdata, data, found), evidence)
     if per_person is not None:
         write_file(per_person, found.per_person.write_csv)
     if json:
         print_json(found.to_dict())
     else:
         print_findings(found)
+        if evidence is not None:
+            show(f"Evidence: {evidence / PAGE} (yours; do not publish it).")
+            show(f"Check a copy of the release against it: discreet verify {evidence} RELEASE")
     if not found.kept:
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify(
+    evidence: Annotated[Path, typer.Argument(help="The folder that `audit --evidence` wrote.")],
+    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    json: Json = False,
+) -> None:
+    """Check that a release is the one that was examined, byte by byte; exit 1 if it is not."""
+    from discreet.evidence import check_evidence
+
+    with working("Comparing"):
+        problems = check_evidence(evidence, release)
+    if json:
+        print_json({"same": not problems, "problems": problems})
+    elif problems:
+        for problem in problems:
+            show(f"PROBLEM: {problem}")
+        show("This is not the release that was signed off.")
+    else:
+        show("This is the release that was examined; every published group keeps the promise.")
+    if problems:
         raise typer.Exit(1)

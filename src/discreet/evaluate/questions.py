@@ -14,12 +14,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import QueryError, SchemaError
+from discreet.errors import DiscreetError, QueryError, SchemaError
+from discreet.evaluate.estimates import Estimator
 from discreet.evaluate.workload import Bools, Floats, Workload, draw_workload
 from discreet.microdata import Microdata
+from discreet.release import Release
 from discreet.schema import Type
 
 KINDS = ("count", "range", "sum", "average")
+LEAST = 0.001
+"""A question that is about a smaller share of people is held against that share."""
 AT_ONCE = 100
 """So many questions are put to DuckDB in one statement."""
 
@@ -200,3 +204,42 @@ def measure_errors(truth: Floats, estimate: Floats, least: float) -> NDArray[np.
     scale = np.maximum(np.abs(truth[known]), least)
     wrong = np.abs(estimate[known] - truth[known])
     return np.divide(wrong, scale, out=np.zeros_like(wrong), where=scale > 0)
+
+
+def answer_questions(
+    release: Release, data: Microdata, questions: Questions
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Put all questions to a release; give the average error of each kind, and what it refused."""
+    from discreet.sql.answer import rewrite
+
+    estimator = Estimator(release, data)
+    wrong: dict[str, list[np.ndarray]] = {}
+    unanswered: dict[str, str] = {}
+    for batch in questions.batches:
+        try:
+            release.find_table([n for n in batch.names if n in release.schema.quasi_identifiers])
+            rewrite(release, batch.sql[0])  # what SQL refuses, analysts cannot ask
+            estimate = estimator.estimate(batch.workload, batch.number)
+            if batch.kind == "average":
+                counts = estimator.estimate(batch.workload)
+                estimate = np.divide(estimate, counts, out=np.full_like(counts, np.nan),
+                                     where=counts > 0)  # fmt: skip
+        except DiscreetError as error:
+            unanswered.setdefault(batch.kind, error.message)
+            continue
+        least = LEAST * data.n
+        if batch.kind in ("sum", "average") and batch.number is not None:
+            mean = float(np.abs(data.to_polars()[batch.number].to_numpy()).mean())
+            least = mean * (least if batch.kind == "sum" else LEAST)
+        wrong.setdefault(batch.kind, []).append(measure_errors(batch.truth, estimate, least))
+    own = []
+    for sql, truth in questions.own:
+        try:
+            told = release.query(sql).estimate
+            guessed = np.array([np.nan if told is None else told], dtype=float)
+            own.append(measure_errors(np.array([truth]), guessed, LEAST))
+        except DiscreetError as error:
+            unanswered.setdefault("own", error.message)
+    if own:
+        wrong["own"] = own
+    return {kind: float(np.concatenate(parts).mean()) for kind, parts in wrong.items()}, unanswered

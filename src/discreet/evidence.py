@@ -1,0 +1,194 @@
+"""Evidence: what a reviewer examined, found and signs, and the proof that a release is that one.
+
+The steward's and the reviewer's; it never goes into a release.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.auditing import AuditReport
+from discreet.auditing.membership import tell_members
+from discreet.auditing.report import summarize
+from discreet.errors import DiscreetError, PromiseError, StoreError
+from discreet.evaluate.divergence import measure_divergence
+from discreet.evaluate.questions import answer_questions, draw_questions
+from discreet.groups import Groups
+from discreet.microdata import Microdata
+from discreet.pages import write_page
+from discreet.release import Release
+from discreet.store import digest, explain_recoding, fingerprint, load, write_file
+from discreet.tables import read_table
+from discreet.verify import verify
+
+NAME, PAGE = "evidence.json", "evidence.html"
+FORMAT = 1
+LIBRARIES = ("discreet", "duckdb", "numba", "numpy", "polars", "sqlglot")
+QUESTIONS = 400
+
+
+def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> dict[str, Any]:
+    """Put together what was examined: the release, the table it was made from, and what was found.
+
+    ``report`` is the audit of the release in ``folder`` against ``data``, read from ``source``.
+    """
+    release = load(folder)
+    return {
+        "evidence": FORMAT,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "verdict": "kept" if report.kept else "not kept",
+        "problems": report.problems,
+        "verifier": _judge(release),
+        "files": fingerprint(folder),
+        "microdata": {"file": source.name, "sha256": digest(source), "people": data.n,
+                      "read": data.intake.read, "dropped": data.intake.dropped},
+        "columns": _list_columns(release, source),
+        "method": {"name": release.method, "parameters": dict(release.parameters)},
+        "promise": {
+            "principles": [str(part) for part in release.promise.principle.parts],
+            "guarantee": release.promise.guarantee,
+            "papers": list(dict.fromkeys(p.paper for p in release.promise.principle.parts)),
+        },
+        "risk": _list_risks(data, report, tell_members(release, data, seed=0)),
+        "utility": _measure_use(release, data, report),
+        "attacks": [vars(attack) for attack in report.attacks],
+        "with_earlier": [made.to_dict() for made in report.composed],
+        "not_protected": list(release.promise.leaves_open),
+        "audit": summarize(report),
+        "versions": {"python": platform.python_version(),
+                     **{name: version(name) for name in LIBRARIES}},
+    }  # fmt: skip
+
+
+def _judge(release: Release) -> str:
+    """What the verifier says, who reads nothing but the published tables."""
+    try:
+        verify(release)
+    except DiscreetError as error:
+        return error.message
+    return "every published group keeps the promise, as far as the release alone can tell"
+
+
+def _list_columns(release: Release, source: Path) -> list[dict[str, str]]:
+    """Say of every column of the source what was done to it."""
+    told = []
+    for name in read_table(source).columns:
+        if name not in release.schema.names:
+            told.append({"name": name, "role": "", "done": "left out"})
+            continue
+        how = explain_recoding(name, release.recodings[name].transformation)
+        told.append({"name": name, "role": str(release.schema[name].role),
+                     "done": f"published {how}"})  # fmt: skip
+    return told
+
+
+def _list_risks(
+    data: Microdata, report: AuditReport, membership: float | None
+) -> list[dict[str, Any]]:
+    """Each risk before and after, beside what was promised."""
+    classes = data.number(data.quasi_identifiers) if data.quasi_identifiers else (
+        np.zeros(data.n, dtype=np.int64))  # fmt: skip
+    sizes = np.bincount(classes)
+    identity = report.identity
+    alike = max((p.alike for p in report.promise.principle.parts), default=1)
+    rows: list[dict[str, Any]] = [
+        {"risk": "people who look the same, at least", "before": int(sizes.min()),
+         "threshold": alike if alike > 1 else None, "after": identity.smallest},
+        {"risk": "people who look like nobody else", "before": int((sizes == 1).sum()),
+         "threshold": None, "after": int((report.candidates == 1).sum())},
+        {"risk": "chance to name a record, at most", "before": 1 / int(sizes.min()),
+         "threshold": None, "after": float(identity.prosecutor)},
+        {"risk": "records expected to be named rightly", "before": len(sizes) / data.n,
+         "threshold": None, "after": float(identity.marketer)},
+        {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
+         "after": report.membership.advantage if report.membership else membership},
+    ]  # fmt: skip
+    for name, belief in report.beliefs.items():
+        bags = Groups.from_labels(classes, data.codes[name], data.domains[name], count=len(sizes))
+        before = (bags.largest / bags.sizes)[classes]
+        parts = [str(p) for p in report.promise.principle.parts
+                 if p.reads_values and not p.joins and p.on in (None, name)]  # fmt: skip
+        rows += [
+            {"risk": f"belief in a value of {name}, at most", "before": float(before.max()),
+             "threshold": " and ".join(parts) or None, "after": float(belief.max())},
+            {"risk": f"belief in a value of {name}, on average", "before": float(before.mean()),
+             "threshold": None, "after": float(belief.mean())},
+        ]  # fmt: skip
+    return rows
+
+
+def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict[str, Any]:
+    questions = draw_questions(data, QUESTIONS)
+    errors, unanswered = answer_questions(release, data, questions)
+    try:
+        names = [*data.quasi_identifiers[:2], *data.sensitive[:1]]
+        divergence: float | None = measure_divergence(release, data, names)
+    except DiscreetError:
+        divergence = None
+    return {
+        "precision_lost": report.loss.ncp,
+        "per_attribute": report.loss.per_attribute,
+        "divergence": divergence,
+        "questions": sum(len(batch.sql) for batch in questions.batches),
+        "errors": errors,
+        "not_answered": unanswered,
+    }
+
+
+def write_evidence(found: dict[str, Any], folder: Path) -> Path:
+    """Write the page, and the JSON that seals it."""
+    page = write_page(folder / PAGE, "evidence.html", found=found)
+    text = json.dumps({**found, "page": digest(page)}, indent=2, ensure_ascii=False, default=str)
+    write_file(folder / NAME, lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+    return page
+
+
+def check_evidence(evidence: Path, folder: Path) -> list[str]:
+    """Say how a release differs from the one that was examined; nothing if it does not.
+
+    The release is verified once more from its bytes.
+    """
+    path = evidence / NAME if evidence.is_dir() else evidence
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        files = {str(name): str(value) for name, value in found["files"].items()}
+        known, page, verdict = found["evidence"], found["page"], found["verdict"]
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be read ({error.strerror}).",
+            hint="Give the folder that `discreet audit --evidence` wrote.",
+        ) from error
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise StoreError(
+            f"{path}: is no evidence.", hint="Give the folder that `discreet audit` wrote."
+        ) from error
+    if known != FORMAT:
+        raise StoreError(f"{path}: evidence of format {known}; this discreet reads {FORMAT}.")
+    if not folder.is_dir():
+        raise StoreError(f"{folder}: there is no such folder.", hint="Give the release's folder.")
+    problems = []
+    if path.with_name(PAGE).exists() and digest(path.with_name(PAGE)) != page:
+        problems.append(f"{PAGE} was changed after the audit")
+    there = {p.name: digest(p) if p.is_file() else "" for p in folder.iterdir()}
+    for name in sorted({*files, *there}):
+        if name not in there:
+            problems.append(f"{name} was examined and is missing")
+        elif name not in files:
+            problems.append(f"{name} was not there when the release was examined")
+        elif there[name] != files[name]:
+            problems.append(f"{name} was changed after the audit")
+    if verdict != "kept":
+        problems.append("the audit found that the promise is not kept")
+    if not problems:
+        try:
+            verify(load(folder))
+        except (PromiseError, StoreError) as error:
+            problems.append(error.message)
+    return problems

@@ -1,0 +1,155 @@
+"""Evidence: everything a reviewer signs, sealed to the bytes of one release."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import discreet as dc
+from discreet.auditing import audit
+from discreet.evidence import check_evidence, gather, write_evidence
+from discreet.methods import REGISTRY
+from discreet.release import Method
+from discreet.store import digest, fingerprint
+from test_cli import discreet
+
+METHODS: dict[str, Method] = {
+    "generalization": dc.Generalization(dc.KAnonymity(5)),
+    "angelization": dc.Angelization(dc.FrequencyDiversity(3)),
+    "anatomy": dc.Anatomy(dc.FrequencyDiversity(3)),
+    "permutation": dc.Permutation(dc.KE(3, 500)),
+    "rank-swapping": dc.RankSwapping(dc.KE(3, 500)),
+    "perturbation": dc.Perturbation(dc.Proximity(epsilon=100, m=3)),
+    "slicing": dc.Slicing(dc.FrequencyDiversity(3)),
+}
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("office")
+    frame = dc.datasets.census_frame(400, seed=1).select("age", "sex", "region", "income")
+    frame.with_row_index("patient").write_csv(folder / "people.csv")
+    return folder
+
+
+def read_people(office: Path) -> dc.Microdata:
+    frame = dc.tables.read_table(office / "people.csv")
+    schema = dc.Schema.infer(
+        frame.drop("patient"), quasi_identifiers=["age", "sex", "region"], sensitive=["income"]
+    )
+    return dc.read(office / "people.csv", schema)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_form_can_be_signed_off(office: Path, tmp_path: Path, name: str) -> None:
+    data = read_people(office)
+    folder = dc.publish(data, METHODS[name], seed=1).write(tmp_path / "release")
+    report = audit(folder, data, attacks=True)
+    found = gather(folder, office / "people.csv", data, report)
+    page = write_evidence(found, tmp_path / "evidence").read_text(encoding="utf-8")
+    assert check_evidence(tmp_path / "evidence", folder) == []
+    told = json.loads((tmp_path / "evidence" / "evidence.json").read_text(encoding="utf-8"))
+    assert told["files"] == fingerprint(folder)
+    assert told["microdata"]["sha256"] == digest(office / "people.csv")
+    done = {column["name"]: column["done"] for column in told["columns"]}
+    assert done["patient"] == "left out"
+    assert set(done) == {"patient", "age", "sex", "region", "income"}
+    risks = {row["risk"]: row for row in told["risk"]}
+    assert risks["belief in a value of income, at most"]["after"] == pytest.approx(
+        report.max_belief, abs=1e-9
+    )
+    for text in report.promise.leaves_open:
+        assert text.replace("'", "&#39;") in page
+    for value in told["files"].values():
+        assert value in page
+    assert told["utility"]["errors"]
+    assert "http" not in page
+
+
+def test_all_methods_are_tried() -> None:
+    assert set(METHODS) | {"sequential"} == set(REGISTRY)
+
+
+@pytest.fixture
+def signed(office: Path, tmp_path: Path) -> Path:
+    data = read_people(office)
+    dc.publish(data, METHODS["generalization"]).write(tmp_path / "release", format="csv")
+    shutil.copy(office / "people.csv", tmp_path)
+    done = discreet("audit", "release", "--microdata", "people.csv", "--evidence", "evidence",
+                    cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "discreet verify evidence RELEASE" in done.stdout
+    return tmp_path
+
+
+def test_the_release_examined_is_recognized_elsewhere(signed: Path) -> None:
+    shutil.copytree(signed / "release", signed / "elsewhere")
+    done = discreet("verify", "evidence", "elsewhere", cwd=signed)
+    assert done.returncode == 0
+    by_file = discreet("verify", "evidence/evidence.json", "elsewhere", "--json", cwd=signed)
+    assert json.loads(by_file.stdout) == {"same": True, "problems": []}
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        ("change", "generalized.csv was changed after the audit"),
+        ("remove", "README.md was examined and is missing"),
+        ("add", "more.csv was not there when the release was examined"),
+        ("page", "evidence.html was changed after the audit"),
+    ],
+)
+def test_a_changed_release_is_named_file_by_file(signed: Path, harm: str, says: str) -> None:
+    release = signed / "release"
+    if harm == "change":
+        text = (release / "generalized.csv").read_text(encoding="utf-8")
+        (release / "generalized.csv").write_text(text.replace("male", "Male", 1), encoding="utf-8")
+    elif harm == "remove":
+        (release / "README.md").unlink()
+    elif harm == "add":
+        (release / "more.csv").write_text("a\n1\n", encoding="utf-8")
+    else:
+        with (signed / "evidence" / "evidence.html").open("a", encoding="utf-8") as file:
+            file.write("<p>All good.</p>")
+    done = discreet("verify", "evidence", "release", cwd=signed)
+    assert done.returncode == 1
+    assert f"PROBLEM: {says}" in done.stdout
+    assert "not the release that was signed off" in done.stdout
+
+
+def test_evidence_of_a_breach_does_not_pass(office: Path, tmp_path: Path) -> None:
+    data = read_people(office)
+    release = dc.publish(data, dc.Generalization(dc.KAnonymity(1)))
+    folder = release.write(tmp_path / "release")
+    report = audit(folder, data, principle=dc.KAnonymity(3))
+    write_evidence(gather(folder, office / "people.csv", data, report), tmp_path / "evidence")
+    assert check_evidence(tmp_path / "evidence", folder) == [
+        "the audit found that the promise is not kept"
+    ]
+
+
+def test_evidence_never_goes_into_the_release(signed: Path) -> None:
+    for place in ("release", "release/evidence"):
+        done = discreet("audit", "release", "--microdata", "people.csv", "--evidence", place,
+                        cwd=signed)  # fmt: skip
+        assert done.returncode == 2
+        assert "not for the public" in done.stderr
+    assert not (signed / "release" / "evidence").exists()
+    again = discreet("audit", "release", "--microdata", "people.csv", "--evidence", "evidence",
+                     cwd=signed)  # fmt: skip
+    assert again.returncode == 2  # what was signed is not written over unasked
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", '{"files": 1}', '{"files": {}, "evidence": 9, "page": "", "verdict": ""}'],
+)
+def test_what_is_no_evidence_is_refused(signed: Path, text: str) -> None:
+    (signed / "evidence" / "evidence.json").write_text(text, encoding="utf-8")
+    done = discreet("verify", "evidence", "release", cwd=signed)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert discreet("verify", "nowhere", "release", cwd=signed).returncode == 2
