@@ -27,6 +27,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/proximity.py
 	$(BIN)/python benchmarks/slicing.py
 	$(BIN)/python benchmarks/sequential.py
+	$(BIN)/python benchmarks/choosing.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

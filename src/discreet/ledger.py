@@ -263,15 +263,11 @@ class Ledger:
                 break
             gone.append(best)
             data, failing = data.without(best), tried[best]
-        listed = ", ".join(gone)
+        listed = " and ".join(gone)
         if gone and not failing:
-            return f"Generalize {listed} entirely (leave out): the release would then pass."
+            return f"Leave out {listed}: generalized that far, the release would pass."
         return (
-            (
-                f"Generalizing {listed} entirely leaves {failing:,} people of {most:,}. "
-                if gone
-                else ""
-            )
+            (f"Leaving out {listed} leaves {failing:,} people of {most:,}. " if gone else "")
             + "Publish an earlier release again instead, or join them by the method "
             '"sequential", or leave the sensitive attribute out.'
         )

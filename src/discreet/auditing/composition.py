@@ -29,6 +29,7 @@ from discreet.release import Release
 from discreet.verify import read_classes
 
 Ints = NDArray[np.int64]
+PLURAL = {"person": "people", "row of the join": "rows of the join"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Composed:
         together = " and ".join(self.names)
         joins = self.principle.joins
         whom = f"{self.people:,} {'X-groups' if joins else 'people'}"
-        least = f"{self.smallest:,} {'rows of the join' if joins else 'people'}"
+        one = "row of the join" if joins else "person"
+        least = f"1 {one}" if self.smallest == 1 else f"{self.smallest:,} {PLURAL[one]}"
         about = f" on {self.attribute}" if self.attribute else ""
         sure = "" if self.worst is None else f", believed with up to {float(self.worst):.0%}"
         return (
