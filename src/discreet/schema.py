@@ -110,6 +110,10 @@ class Attribute:
                 subject=self,
             )
 
+    def reads_like(self, other: Attribute) -> bool:
+        """Whether its values can be compared with those of another attribute."""
+        return (self.type, self.decimals, self.order) == (other.type, other.decimals, other.order)
+
     @property
     def published(self) -> bool:
         """Whether the column appears in a release at all."""
@@ -224,7 +228,7 @@ class Schema:
 
 def refuse_other_kind(one: Attribute, other: Attribute) -> None:
     """Refuse to compare the values of attributes of one name that are of different types."""
-    if (one.type, one.decimals, one.order) != (other.type, other.decimals, other.order):
+    if not one.reads_like(other):
         kinds = [
             f"{a.type}" + (f" with {a.decimals} decimals" if a.decimals is not None else "")
             for a in (one, other)

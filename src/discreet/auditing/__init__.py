@@ -326,9 +326,7 @@ def _refuse_other_table(release: Release, data: Microdata) -> None:
                 hint=name_closest(attribute.name, list(data.codes)),
             )
         ours = data.schema[attribute.name]
-        if (ours.type, ours.decimals, ours.order) != (
-            attribute.type, attribute.decimals, attribute.order,
-        ):  # fmt: skip
+        if not ours.reads_like(attribute):
             raise SchemaError(
                 f"Column {attribute.name!r} is {ours.type} here and {attribute.type} in the "
                 "release, or differs in its decimals or order.",

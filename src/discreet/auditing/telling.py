@@ -21,7 +21,7 @@ from discreet.extents import read_extents
 from discreet.groups import Groups
 from discreet.microdata import Microdata, TableLike, number_rows, pick_each, read
 from discreet.release import AUXILIARY, Release
-from discreet.schema import Attribute, Missing, Role, Schema
+from discreet.schema import Missing, Role, Schema
 from discreet.tables import read_table
 from discreet.verify import read_classes
 from discreet.verify.angelized import Boxes
@@ -29,7 +29,7 @@ from discreet.verify.perturbed import Perturbed
 from discreet.verify.sliced import Slices
 
 Ints = NDArray[np.int64]
-FINE = 2**40
+FINE = 2**20
 """Parts that likelihoods of groups are rounded to."""
 
 
@@ -69,10 +69,6 @@ class Told:
     """What is known of everyone and shown exactly beside what is not."""
     floor: Ints | None
     """Per set the weight of every value that is not listed, where any may be a person's."""
-
-
-def _same(one: Attribute, other: Attribute) -> bool:
-    return (one.type, one.decimals, one.order) == (other.type, other.decimals, other.order)
 
 
 def learn(releases: Sequence[tuple[str, Release]], data: Microdata) -> Knowledge:
@@ -116,7 +112,7 @@ def _read_kind(releases: list[Release], name: str) -> Kind | None:
         if name not in held.schema.names or held.recodings[name].is_blurred:
             continue
         attribute = attribute or held.schema[name]
-        if _same(attribute, held.schema[name]):
+        if attribute.reads_like(held.schema[name]):
             shown += [t[name].unique() for t in held.tables.values() if name in t.columns]
     if attribute is None or not shown:
         return None
@@ -133,7 +129,7 @@ def tell(release: Release, data: Microdata, knowledge: Knowledge) -> tuple[Told,
         blurred = release.recodings[name].is_blurred
         if kind is None or (blurred and name not in data.codes):
             notes.append(f"shows {name}, which this table lacks; it was left out of account")
-        elif not _same(kind.domain.attribute, attribute):
+        elif not kind.domain.attribute.reads_like(attribute):
             notes.append(f"shows {name}, which is of another type here; it was left out of account")
         elif name in knowledge.known and attribute.role is not Role.SENSITIVE:
             (seen if attribute.role is Role.QUASI_IDENTIFIER else hidden).append(name)
@@ -293,8 +289,13 @@ def _pour(found: Candidates, name: str, sets: Ints) -> Groups:
         likely = found.list_records(sets) / bags.sizes[group]
     else:
         likely = np.ones(len(group))
-    times = np.maximum(np.round(likely / likely.max() * (FINE >> 20)), 1).astype(np.int64)
-    return bags.pour(group, owner, np.where(alone, 1, times), len(sets))
+    return bags.pour(group, owner, _weigh(likely, alone), len(sets))
+
+
+def _weigh(likely: NDArray[np.float64], alone: NDArray[np.bool_]) -> Ints:
+    """Give whole numbers for how likely groups are; one that is alone is taken as it is."""
+    times = np.maximum(np.round(likely / likely.max() * FINE), 1).astype(np.int64)
+    return np.where(alone, 1, times)
 
 
 def _tell_beside(found: Candidates, knowledge: Knowledge, names: list[str]) -> pl.DataFrame:
@@ -372,8 +373,7 @@ def _tell_batches(
     batch, alone = batch[chosen], ~several[owner[chosen]]
     owner = np.argsort(sets)[np.searchsorted(sets, owner[chosen], sorter=np.argsort(sets))]
     likely = joined["w"].to_numpy()[chosen] / held.sizes[batch]
-    times = np.maximum(np.round(likely / likely.max() * (FINE >> 20)), 1).astype(np.int64)
-    bags = held.pour(batch, owner, np.where(alone, 1, times), len(sets))
+    bags = held.pour(batch, owner, _weigh(likely, alone), len(sets))
     codes = knowledge.kinds[name].domain.find(held.domain.texts)[bags.codes]
     frame = pl.DataFrame({"set": bags.owners, name: codes, "w": bags.weights})
     return place, [frame.filter(pl.col(name) >= 0)], records
