@@ -159,13 +159,16 @@ def test_the_steward_may_bring_questions(people: dc.Microdata, tmp_path: Path) -
     )
     questions = draw_questions(people, 8, own=file)
     frame = people.to_polars()
-    assert [truth for _, truth in questions.own] == [
+    assert [truth for _, truth, _ in questions.own] == [
         frame.filter(pl.col("age") > 40).height,
         pytest.approx(frame["income"].mean()),
     ]
     found = dc.compare(people, [dc.Generalization(ANY)], questions)
     assert found.trials[0].errors["own"] < 0.2
-    for text in ("", "SELECT * FROM release", "DROP TABLE release", "SELECT COUNT(*) FROM x"):
+    file.write_text("SELECT COUNT(*) FROM release\nSELECT SUM(income) FROM release\n", "utf-8")
+    assert [truth for _, truth, _ in read_own(file, people)] == [people.n, frame["income"].sum()]
+    for text in ("", "SELECT * FROM release", "DROP TABLE release", "SELECT COUNT(*) FROM x",
+                 "SELECT COUNT(*) FROM release WHERE age = 'abc'"):  # fmt: skip
         file.write_text(text, encoding="utf-8")
         with pytest.raises(dc.DiscreetError):
             read_own(file, people)
@@ -180,25 +183,39 @@ def test_advice_names_the_best_the_next_and_the_limits() -> None:
     told = advise([trial("a", 0.05, exact=True, membership=1.0), trial("b", 0.2)], None, None)
     assert told[1].startswith("For counts of people with some values: a, p, off by 5.0%")
     assert "next b, p with 20.0%" in told[1]
+    assert "believed with 25%" in told[1]
     assert "membership is not hidden" in told[1]
     assert told[2].startswith("To hide who is in the table: b")
 
 
 def test_advice_prefers_what_hides_members_among_equals() -> None:
-    told = advise([trial("a", 0.05, exact=True), trial("b", 0.0505)], None, None)
+    three = [trial("a", 0.05, membership=1.0), trial("b", 0.0505), trial("c", 0.05, membership=0.7)]
+    told = advise(three, None, None)
     assert "values: b, p" in told[1]
-    assert "a, p is as good" in told[1]
+    assert "a, c are as good" in told[1]
 
 
 def test_advice_compares_at_the_same_privacy() -> None:
-    loose = trial("a", 0.01, worst_belief=0.9)
-    told = advise([loose, trial("a", 0.3), trial("b", 0.2)], None, None)
+    loose, lost = trial("a", 0.01, worst_belief=0.9), trial("d", 0.0, worst_belief=0.8)
+    told = advise([loose, trial("a", 0.3), trial("b", 0.2), lost], None, None)
     assert "more than 25%" in told[0]
+    assert "d (80% at best)" in told[0]
     assert "values: b, p" in told[1]
+    asked = advise([loose, trial("a", 0.3), lost], None, None, belief=0.85)
+    assert "more than 85%: as asked" in asked[0]
+    assert "values: d, p" in asked[1]
+
+
+def test_advice_does_not_name_who_answers_only_some() -> None:
+    some = trial("a", 0.0, unanswered={"count": "no"})
+    told = advise([some, trial("b", 0.2)], None, None)
+    assert "values: b, p" in told[1]
+    assert "not all are answered by a" in told[1]
+    assert "none of these" in advise([some], None, None)[1]
 
 
 def test_advice_says_so_when_models_learn_nothing() -> None:
-    told = advise([trial("a", 0.1, accuracy=0.2)], 0.5, 0.3)
+    told = advise([trial("a", 0.1, accuracy=0.34)], 0.5, 0.3, tested=50)  # chance, with 50 people
     assert any("none of them" in text for text in told)
     assert advise([trial("a", 0.1, problem="no")], None, None)[0].startswith("No method")
 
@@ -254,6 +271,8 @@ def test_a_plan_lists_methods_and_ranges(office: Path) -> None:
         ('l = "2..4"', 'l = "two"', "compare entry 1"),
         ('name = "angelization"', 'name = "angel"', "compare entry 2"),
         ("k = { try = [2, 5] }", "q = 3", "there is no setting 'q'"),
+        ('l = "2..4"', 'l = "4..2"', "compare entry 1: '4..2' stands for 0 values"),
+        ('l = "2..4"', 'l = "1..999999"', "compare entry 1"),
     ],
 )
 def test_a_wrong_entry_is_named(office: Path, old: str, new: str, says: str) -> None:
@@ -309,3 +328,53 @@ def test_a_comparison_never_goes_into_a_release(office: Path) -> None:
         done = discreet("compare", "people.plan.toml", "--to", to, cwd=office)
         assert done.returncode == 2, to
         assert not (office / "r" / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"age": [None] * 30, "zip": list(range(30)), "ill": list("abcde") * 6},
+        {"age": list(range(30)), "zip": [1] * 30, "ill": ["a"] * 30},
+        {"age": [1] * 30, "zip": [1] * 30, "ill": list(range(30))},
+        {"age": [1], "zip": [None], "ill": ["a"]},
+    ],
+    ids=["all missing", "one value", "number", "one person"],
+)
+def test_odd_tables_are_compared(columns: dict[str, list[object]]) -> None:
+    frame = pl.DataFrame(columns, schema_overrides={"age": pl.Int64, "zip": pl.Int64})
+    whole = isinstance(columns["ill"][0], int)
+    known = {"role": dc.Role.QUASI_IDENTIFIER, "type": dc.Type.INTEGER, "missing": dc.Missing.VALUE}
+    schema = dc.Schema(
+        (
+            dc.Attribute("age", **known),  # type: ignore[arg-type]
+            dc.Attribute("zip", **known),  # type: ignore[arg-type]
+            dc.Attribute("ill", dc.Role.SENSITIVE, dc.Type.INTEGER if whole else dc.Type.CATEGORY),
+        )
+    )
+    found = dc.compare(dc.read(frame, schema), list_contenders(dc.KAnonymity(1)), 8)
+    assert len(found.trials) == len(REGISTRY)
+    assert found.advice
+
+
+def test_trials_of_a_release_or_ledger_are_not_kept_there(
+    people: dc.Microdata, tmp_path: Path
+) -> None:
+    dc.publish(people, dc.Anatomy(ANY)).write(tmp_path / "release")
+    dc.Ledger.init(tmp_path / "book", "x")
+    for place in ("release", "release/x", "book"):
+        with pytest.raises(dc.DiscreetError, match="a release or a ledger"):
+            dc.compare(people, [dc.Anatomy(ANY)], 8, folder=tmp_path / place)
+
+
+def test_other_earlier_releases_are_another_trial(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": [1, 1, 2, 2], "sex": list("fmfm")})
+    known = dc.Schema.infer(frame, quasi_identifiers=["age", "sex"], sensitive=[])
+    for k in (1, 2):
+        release = dc.publish(dc.read(frame, known), dc.Generalization(dc.KAnonymity(k)))
+        release.write(tmp_path / f"r{k}")
+    promise = dc.XYAnonymity(x=["age"], y="people", k=1)
+    prints = {
+        comparison._print_earlier(dc.Sequential(promise, earlier=[tmp_path / f"r{k}"]))
+        for k in (1, 2)
+    }
+    assert len(prints) == 2

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import discreet as dc
 from discreet.auditing import audit
-from discreet.evidence import check_evidence, gather, write_evidence
+from discreet.evidence import check_evidence, gather, read_seal, write_evidence
 from discreet.methods import REGISTRY
 from discreet.release import Method
 from discreet.store import digest, fingerprint
@@ -49,7 +50,9 @@ def test_every_form_can_be_signed_off(office: Path, tmp_path: Path, name: str) -
     folder = dc.publish(data, METHODS[name], seed=1).write(tmp_path / "release")
     report = audit(folder, data, attacks=True)
     found = gather(folder, office / "people.csv", data, report)
-    page = write_evidence(found, tmp_path / "evidence").read_text(encoding="utf-8")
+    seal = write_evidence(found, tmp_path / "evidence")
+    page = (tmp_path / "evidence" / "evidence.html").read_text(encoding="utf-8")
+    assert read_seal(tmp_path / "evidence") == seal
     assert check_evidence(tmp_path / "evidence", folder) == []
     told = json.loads((tmp_path / "evidence" / "evidence.json").read_text(encoding="utf-8"))
     assert told["files"] == fingerprint(folder)
@@ -100,6 +103,9 @@ def test_the_release_examined_is_recognized_elsewhere(signed: Path) -> None:
         ("remove", "README.md was examined and is missing"),
         ("add", "more.csv was not there when the release was examined"),
         ("page", "evidence.html was changed after the audit"),
+        ("gone", "evidence.html is missing"),
+        ("forge", "evidence.json was changed after the audit"),
+        ("link", "generalized.csv was changed after the audit"),
     ],
 )
 def test_a_changed_release_is_named_file_by_file(signed: Path, harm: str, says: str) -> None:
@@ -111,13 +117,23 @@ def test_a_changed_release_is_named_file_by_file(signed: Path, harm: str, says: 
         (release / "README.md").unlink()
     elif harm == "add":
         (release / "more.csv").write_text("a\n1\n", encoding="utf-8")
+    elif harm == "gone":
+        (signed / "evidence" / "evidence.html").unlink()
+    elif harm == "forge":
+        file = signed / "evidence" / "evidence.json"
+        told = json.loads(file.read_text(encoding="utf-8"))
+        told["risk"][0]["after"] = 999
+        file.write_text(json.dumps(told), encoding="utf-8")
+    elif harm == "link":
+        shutil.move(release / "generalized.csv", signed / "elsewhere.csv")
+        (release / "generalized.csv").symlink_to(signed / "elsewhere.csv")
     else:
-        with (signed / "evidence" / "evidence.html").open("a", encoding="utf-8") as file:
-            file.write("<p>All good.</p>")
+        with (signed / "evidence" / "evidence.html").open("a", encoding="utf-8") as page:
+            page.write("<p>All good.</p>")
     done = discreet("verify", "evidence", "release", cwd=signed)
     assert done.returncode == 1
     assert f"PROBLEM: {says}" in done.stdout
-    assert "not the release that was signed off" in done.stdout
+    assert "not what was signed off" in done.stdout
 
 
 def test_evidence_of_a_breach_does_not_pass(office: Path, tmp_path: Path) -> None:
@@ -129,6 +145,23 @@ def test_evidence_of_a_breach_does_not_pass(office: Path, tmp_path: Path) -> Non
     assert check_evidence(tmp_path / "evidence", folder) == [
         "the audit found that the promise is not kept"
     ]
+
+
+def test_evidence_says_by_which_promise_it_was_judged(office: Path, tmp_path: Path) -> None:
+    """A release that breaks its own promise is not kept, whatever weaker one it is held to."""
+    data = read_people(office)
+    release = dc.publish(data, dc.Generalization(dc.KAnonymity(2)))
+    bold = replace(release, promise=replace(release.promise, principle=dc.KAnonymity(50)))
+    folder = release.write(tmp_path / "release")
+    text = (folder / "datapackage.json").read_text(encoding="utf-8")
+    (folder / "datapackage.json").write_text(text.replace('"k": 2', '"k": 50'), encoding="utf-8")
+    assert dc.load(folder).promise.principle.parts == bold.promise.principle.parts
+    report = audit(folder, data, principle=dc.KAnonymity(2))
+    assert report.kept
+    found = gather(folder, office / "people.csv", data, report)
+    assert found["judged_by"] == ["k-anonymity (k = 2)"]
+    assert found["verdict"] == "not kept"
+    assert "is broken" in found["problems"][0]
 
 
 def test_evidence_never_goes_into_the_release(signed: Path) -> None:

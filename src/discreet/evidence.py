@@ -5,6 +5,7 @@ The steward's and the reviewer's; it never goes into a release.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from discreet.auditing import AuditReport
 from discreet.auditing.membership import tell_members
 from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
-from discreet.evaluate.divergence import measure_divergence
+from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import answer_questions, draw_questions
 from discreet.groups import Groups
 from discreet.microdata import Microdata
@@ -30,6 +31,7 @@ from discreet.verify import verify
 
 NAME, PAGE = "evidence.json", "evidence.html"
 FORMAT = 1
+KEPT = "every published group keeps the promise, as far as the release alone can tell"
 LIBRARIES = ("discreet", "duckdb", "numba", "numpy", "polars", "sqlglot")
 QUESTIONS = 400
 
@@ -40,12 +42,15 @@ def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> 
     ``report`` is the audit of the release in ``folder`` against ``data``, read from ``source``.
     """
     release = load(folder)
+    broken = _find_broken(release)
+    problems = [*report.problems, *([broken] if broken else [])]
     return {
         "evidence": FORMAT,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "verdict": "kept" if report.kept else "not kept",
-        "problems": report.problems,
-        "verifier": _judge(release),
+        "verdict": "not kept" if problems else "kept",
+        "problems": problems,
+        "judged_by": [str(part) for part in report.judged.parts],
+        "verifier": broken or KEPT,
         "files": fingerprint(folder),
         "microdata": {"file": source.name, "sha256": digest(source), "people": data.n,
                       "read": data.intake.read, "dropped": data.intake.dropped},
@@ -67,13 +72,13 @@ def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> 
     }  # fmt: skip
 
 
-def _judge(release: Release) -> str:
-    """What the verifier says, who reads nothing but the published tables."""
+def _find_broken(release: Release) -> str | None:
+    """What the verifier finds broken, who reads nothing but the published tables."""
     try:
         verify(release)
     except DiscreetError as error:
         return error.message
-    return "every published group keeps the promise, as far as the release alone can tell"
+    return None
 
 
 def _list_columns(release: Release, source: Path) -> list[dict[str, str]]:
@@ -97,7 +102,7 @@ def _list_risks(
         np.zeros(data.n, dtype=np.int64))  # fmt: skip
     sizes = np.bincount(classes)
     identity = report.identity
-    alike = max((p.alike for p in report.promise.principle.parts), default=1)
+    alike = max((p.alike for p in report.judged.parts), default=1)
     rows: list[dict[str, Any]] = [
         {"risk": "people who look the same, at least", "before": int(sizes.min()),
          "threshold": alike if alike > 1 else None, "after": identity.smallest},
@@ -108,12 +113,12 @@ def _list_risks(
         {"risk": "records expected to be named rightly", "before": len(sizes) / data.n,
          "threshold": None, "after": float(identity.marketer)},
         {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
-         "after": report.membership.advantage if report.membership else membership},
+         "after": membership},
     ]  # fmt: skip
     for name, belief in report.beliefs.items():
         bags = Groups.from_labels(classes, data.codes[name], data.domains[name], count=len(sizes))
         before = (bags.largest / bags.sizes)[classes]
-        parts = [str(p) for p in report.promise.principle.parts
+        parts = [str(p) for p in report.judged.parts
                  if p.reads_values and not p.joins and p.on in (None, name)]  # fmt: skip
         rows += [
             {"risk": f"belief in a value of {name}, at most", "before": float(before.max()),
@@ -127,64 +132,50 @@ def _list_risks(
 def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict[str, Any]:
     questions = draw_questions(data, QUESTIONS)
     errors, unanswered = answer_questions(release, data, questions)
-    try:
-        names = [*data.quasi_identifiers[:2], *data.sensitive[:1]]
-        divergence: float | None = measure_divergence(release, data, names)
-    except DiscreetError:
-        divergence = None
     return {
         "precision_lost": report.loss.ncp,
         "per_attribute": report.loss.per_attribute,
-        "divergence": divergence,
+        "divergence": diverge_in_part(release, data),
         "questions": sum(len(batch.sql) for batch in questions.batches),
         "errors": errors,
         "not_answered": unanswered,
     }
 
 
-def write_evidence(found: dict[str, Any], folder: Path) -> Path:
-    """Write the page, and the JSON that seals it."""
+def write_evidence(found: dict[str, Any], folder: Path) -> str:
+    """Write the page and the JSON; give the seal, by which any change of either can be told."""
     page = write_page(folder / PAGE, "evidence.html", found=found)
-    text = json.dumps({**found, "page": digest(page)}, indent=2, ensure_ascii=False, default=str)
+    sealed = json.loads(json.dumps({**found, "page": digest(page)}, default=str))
+    seal = _seal(sealed)
+    text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False)
     write_file(folder / NAME, lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
-    return page
+    return seal
+
+
+def _seal(found: dict[str, Any]) -> str:
+    """Give the SHA-256 of all findings but the seal itself."""
+    kept = {name: value for name, value in found.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
 def check_evidence(evidence: Path, folder: Path) -> list[str]:
     """Say how a release differs from the one that was examined; nothing if it does not.
 
-    The release is verified once more from its bytes.
+    The release is verified once more from its bytes. That the evidence itself is the one that was
+    written, only who noted its seal can tell.
     """
-    path = evidence / NAME if evidence.is_dir() else evidence
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        files = {str(name): str(value) for name, value in found["files"].items()}
-        known, page, verdict = found["evidence"], found["page"], found["verdict"]
-    except OSError as error:
-        raise StoreError(
-            f"{path}: cannot be read ({error.strerror}).",
-            hint="Give the folder that `discreet audit --evidence` wrote.",
-        ) from error
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise StoreError(
-            f"{path}: is no evidence.", hint="Give the folder that `discreet audit` wrote."
-        ) from error
-    if known != FORMAT:
-        raise StoreError(f"{path}: evidence of format {known}; this discreet reads {FORMAT}.")
+    path, found = _read_evidence(evidence)
     if not folder.is_dir():
         raise StoreError(f"{folder}: there is no such folder.", hint="Give the release's folder.")
     problems = []
-    if path.with_name(PAGE).exists() and digest(path.with_name(PAGE)) != page:
+    if found["seal"] != _seal(found):
+        problems.append(f"{path.name} was changed after the audit")
+    if not path.with_name(PAGE).is_file():
+        problems.append(f"{PAGE} is missing")
+    elif digest(path.with_name(PAGE)) != found["page"]:
         problems.append(f"{PAGE} was changed after the audit")
-    there = {p.name: digest(p) if p.is_file() else "" for p in folder.iterdir()}
-    for name in sorted({*files, *there}):
-        if name not in there:
-            problems.append(f"{name} was examined and is missing")
-        elif name not in files:
-            problems.append(f"{name} was not there when the release was examined")
-        elif there[name] != files[name]:
-            problems.append(f"{name} was changed after the audit")
-    if verdict != "kept":
+    problems += _compare_files(found["files"], folder)
+    if found["verdict"] != "kept" or found["problems"]:
         problems.append("the audit found that the promise is not kept")
     if not problems:
         try:
@@ -192,3 +183,40 @@ def check_evidence(evidence: Path, folder: Path) -> list[str]:
         except (PromiseError, StoreError) as error:
             problems.append(error.message)
     return problems
+
+
+def _compare_files(files: dict[str, str], folder: Path) -> list[str]:
+    """Name every file that is missing, new or changed."""
+    plain = {p.name: p.is_file() and not p.is_symlink() for p in folder.iterdir()}
+    there = {name: digest(folder / name) if good else "" for name, good in plain.items()}
+    problems = []
+    for name in sorted({*files, *there}):
+        if name not in there:
+            problems.append(f"{name} was examined and is missing")
+        elif name not in files:
+            problems.append(f"{name} was not there when the release was examined")
+        elif there[name] != files[name]:
+            problems.append(f"{name} was changed after the audit")
+    return problems
+
+
+def _read_evidence(evidence: Path) -> tuple[Path, dict[str, Any]]:
+    path = evidence / NAME if evidence.is_dir() else evidence
+    hint = "Give the folder that `discreet audit --evidence` wrote."
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}).", hint=hint) from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path}: is no evidence.", hint=hint) from error
+    wanted = ("files", "page", "seal", "verdict", "problems")
+    if not isinstance(found, dict) or any(name not in found for name in wanted):
+        raise StoreError(f"{path}: is no evidence.", hint=hint)
+    if found.get("evidence") != FORMAT or not isinstance(found["files"], dict):
+        raise StoreError(f"{path}: evidence of another format than {FORMAT}.", hint=hint)
+    return path, found
+
+
+def read_seal(evidence: Path) -> str:
+    """Give the seal of evidence."""
+    return str(_read_evidence(evidence)[1]["seal"])

@@ -168,7 +168,7 @@ class Ledger:
         place = self.copy_of(entry)
         try:
             same = fingerprint(place) == entry.files
-        except OSError:  # gone, or no longer files only
+        except (OSError, StoreError):  # gone, or no longer files only
             same = False
         if not same:
             raise StoreError(
@@ -266,10 +266,11 @@ class Ledger:
         listed = " and ".join(gone)
         if gone and not failing:
             return f"Leave out {listed}: generalized that far, the release would pass."
+        less = f"Without {listed} it would still fail for {failing:,} people of {most:,}. "
         return (
-            (f"Leaving out {listed} leaves {failing:,} people of {most:,}. " if gone else "")
-            + "Publish an earlier release again instead, or join them by the method "
-            '"sequential", or leave the sensitive attribute out.'
+            (less if gone else "Leaving out one attribute does not help. ")
+            + "Publish the sensitive attribute only once, or hand out the earlier release's folder "
+            "once more as it is."
         )
 
     def _record(self, release: Release, folder: Path, format: Format, replaces: bool) -> Entry:

@@ -32,6 +32,7 @@ from discreet.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy,
 
 SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
 """A range of whole numbers to try."""
+MOST_TRIED = 100
 RULES = "give lists of four: attribute here, its values, attribute there, its values"
 
 
@@ -283,7 +284,12 @@ def _list_contenders(written: list[dict[str, Any]], path: Path) -> Iterator[Meth
     """Spell out the methods to compare: one for every value of what is swept over."""
     model = create_model("Contender", method=(_method_model(), ...))
     for number, entry in enumerate(written, start=1):
-        for chosen in _sweep(entry):
+        try:
+            swept = _sweep(entry)
+        except PlanError as error:
+            error.message = f"compare entry {number}: {error.message}"
+            raise
+        for chosen in swept:
             try:
                 made: Any = model.model_validate({"method": chosen})
                 yield _make_method(made.method.model_dump(), path.parent)
@@ -306,7 +312,13 @@ def _sweep(entry: Any) -> list[Any]:
     [{'name': 'x', 'l': 2}, {'name': 'x', 'l': 3}]
     """
     if isinstance(entry, str) and (ends := SWEEP.fullmatch(entry)):
-        return list(range(int(ends[1]), int(ends[2]) + 1))
+        values = list(range(int(ends[1]), int(ends[2]) + 1))
+        if not 0 < len(values) <= MOST_TRIED:
+            raise PlanError(
+                f"{entry!r} stands for {len(values):,} values.",
+                hint=f"Give a range from low to high, of at most {MOST_TRIED} values.",
+            )
+        return values
     if isinstance(entry, dict) and list(entry) == ["try"] and isinstance(entry["try"], list):
         return entry["try"]
     if isinstance(entry, dict):

@@ -124,7 +124,7 @@ class _Parts:
         try:
             parser.feed(self.read(part))
             root: Element = parser.close()
-        except ElementTree.ParseError as error:
+        except (ElementTree.ParseError, LookupError, ValueError) as error:
             raise MicrodataError(
                 f"{self.source}: {part} cannot be read ({error}).", hint=SAVE_AGAIN
             ) from error

@@ -45,7 +45,13 @@ def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
-    """Give the SHA-256 of every file in a folder."""
+    """Give the SHA-256 of every file in a folder, which must hold nothing else."""
+    for path in folder.iterdir():
+        if path.is_symlink() or not path.is_file():
+            raise StoreError(
+                f"{path}: is not a plain file, as everything in a release is.",
+                hint="Get the release again from its publisher.",
+            )
     return {path.name: digest(path) for path in sorted(folder.iterdir())}
 
 

@@ -42,7 +42,7 @@ def read_paths(path: Path, attribute: str | None) -> list[list[str]]:
     separator = ";" if lines and ";" in lines[0] else ","
     rows = [
         [cell.strip() for cell in row]
-        for row in csv.reader(lines, delimiter=separator)
+        for row in _read_rows(lines, separator, path.name)
         if any(cell.strip() for cell in row)
     ]
     if not rows:
@@ -51,6 +51,16 @@ def read_paths(path: Path, attribute: str | None) -> list[list[str]]:
             hint="Write one line per value: leaf;…;root.",
         )
     return rows
+
+
+def _read_rows(lines: list[str], separator: str, source: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(lines, delimiter=separator))
+    except csv.Error as error:
+        raise TaxonomyError(
+            f"{source}: the taxonomy cannot be read ({error}).",
+            hint="Write one line per value: leaf;…;root.",
+        ) from error
 
 
 def _read_json(text: str, source: str, attribute: str | None) -> list[list[str]]:
@@ -227,7 +237,7 @@ def _read_day(text: str, source: str, *, last: bool) -> int:
         month = month or (12 if last else 1)
         day = day or (monthrange(year, month)[1] if last else 1)
         return dt.date(year, month, day).toordinal()
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise TaxonomyError(
             f"{source}: {text!r} is not a date.", hint="Write 31/12/1990, 12/1990 or 1990."
         ) from error

@@ -59,6 +59,8 @@ class AuditReport:
     records: int
     groups: int
     promise: Promise
+    judged: Principle
+    """What was asked of it: what it promises, or something else that was given."""
     checks: list[Check]
     identity: IdentityRisk
     presets: dict[str, bool]
@@ -220,6 +222,7 @@ def audit(
         records=views[0].classes.table.height,
         groups=views[0].classes.count,
         promise=release.promise,
+        judged=judged,
         checks=checks,
         identity=identity,
         presets={preset.name: preset.admits(identity.smallest) for preset in wanted},

@@ -15,25 +15,34 @@ PURPOSES = {
 }
 NEAR, LITTLE = 0.1, 0.001
 """Errors that differ by less than this share of the larger one, or by this, count as the same."""
-HIDDEN = 0.55
-"""Below this, members are hardly told from others."""
 
 
-def advise(trials: Sequence[Trial], original: float | None, chance: float | None) -> list[str]:
-    """Say in sentences which method serves which purpose, at a privacy that can be compared."""
+def advise(
+    trials: Sequence[Trial],
+    original: float | None,
+    chance: float | None,
+    belief: float | None = None,
+    tested: int = 0,
+) -> list[str]:
+    """Say in sentences which method serves which purpose, at a privacy that can be compared.
+
+    That is where nobody's value is believed with more than ``belief``, or what half of the methods
+    reach.
+    """
     made = [t for t in trials if t.problem is None]
     if not made:
         return ["No method could keep its promise on this table: ask for less, or change roles."]
-    level, reached = _find_level(made)
+    level, reached, beyond = _find_level(made, belief)
     told = []
     if level is not None:
+        why = "as asked" if belief is not None else "what half of the methods reach"
         told.append(
-            f"Compared where nobody's value is believed with more than {level:.0%}: the strictest "
-            f"that every method reached. {len(reached)} of {len(made)} trials do."
+            f"Compared where nobody's value is believed with more than {level:.0%}: {why}."
+            + (f" Out of that: {', '.join(beyond)}." if beyond else "")
         )
     for kind, purpose in PURPOSES.items():
         told += _recommend(kind, purpose, reached)
-    told += _recommend_models(reached, original, chance)
+    told += _recommend_models(reached, original, chance, tested)
     told += _recommend_hiding(made)
     told += [f"{t.label}: {t.problem}" for t in trials if t.problem is not None]
     told.append(
@@ -45,42 +54,43 @@ def advise(trials: Sequence[Trial], original: float | None, chance: float | None
     return told
 
 
-def _find_level(made: Sequence[Trial]) -> tuple[float | None, list[Trial]]:
-    """Find the largest belief that every method can stay below, and who does."""
-    known = [t for t in made if t.worst_belief is not None]
+def _find_level(
+    made: Sequence[Trial], belief: float | None
+) -> tuple[float | None, list[Trial], list[str]]:
+    """Find the belief to compare at, who stays below it, and which methods never do."""
+    known = [(t, t.worst_belief) for t in made if t.worst_belief is not None]
     if not known:
-        return None, list(made)
+        return None, list(made), []
     best: dict[str, float] = {}
-    for t in known:
-        assert t.worst_belief is not None
-        best[t.method] = min(t.worst_belief, best.get(t.method, 1.0))
-    level = max(best.values())
-    return level, [t for t in known if t.worst_belief is not None and t.worst_belief <= level]
+    for t, worst in known:
+        best[t.method] = min(worst, best.get(t.method, 1.0))
+    level = sorted(best.values())[len(best) // 2] if belief is None else belief
+    reached = [t for t, worst in known if worst <= level + 1e-9]
+    beyond = [f"{name} ({least:.0%} at best)" for name, least in best.items()
+              if least > level + 1e-9]  # fmt: skip
+    return level, reached, beyond
 
 
 def _recommend(kind: str, purpose: str, reached: Sequence[Trial]) -> list[str]:
-    ranked = sorted((t for t in reached if kind in t.errors), key=lambda t: t.errors[kind])
+    """Name the best that answers all questions of a kind, and those that are as good."""
+    whole = [t for t in reached if kind in t.errors and kind not in t.unanswered]
+    ranked = sorted(whole, key=lambda t: t.errors[kind])
+    refused = sorted({t.method for t in reached if kind in t.unanswered})
+    left = f"; not all are answered by {', '.join(refused)}" if refused else ""
     if not ranked:
-        return []
-    # of those that are as good, the one that hides who is in the table
+        return [f"For {purpose}: none of these{left}."] if refused else []
+    # of those that are as good, the one that best hides who is in the table
     least = ranked[0].errors[kind]
     good = [t for t in ranked if _is_near(least, t.errors[kind])]
-    first = min(good, key=lambda t: t.exact)
-    error = first.errors[kind]
+    first = min(good, key=lambda t: (t.membership or 1.0, t.errors[kind]))
+    text = f"For {purpose}: {first.label}, off by {first.errors[kind]:.1%} on average"
+    equals = list(dict.fromkeys(t.method for t in good if t.method != first.method))
     others = [t for t in ranked if t.method != first.method]
-    text = f"For {purpose}: {first.label}, off by {error:.1%} on average"
-    if others:
-        second = others[0]
-        as_good = _is_near(error, second.errors[kind])
-        text += (
-            f"; {second.label} is as good ({second.errors[kind]:.1%})"
-            if as_good
-            else f", next {second.label} with {second.errors[kind]:.1%}"
-        )
-    refused = {t.method for t in reached if kind in t.unanswered and kind not in t.errors}
-    if refused:
-        text += f"; not answered by {', '.join(sorted(refused))}"
-    return [f"{text}. {_limit(first)}"]
+    if equals:
+        text += f"; {', '.join(equals)} {'is' if len(equals) == 1 else 'are'} as good"
+    elif others:
+        text += f", next {others[0].label} with {others[0].errors[kind]:.1%}"
+    return [f"{text}{left}. {_limit(first)}"]
 
 
 def _is_near(error: float, other: float) -> bool:
@@ -89,20 +99,24 @@ def _is_near(error: float, other: float) -> bool:
 
 def _limit(trial: Trial) -> str:
     """Say what comes with a choice."""
-    if trial.exact:
-        told = "" if trial.membership is None else (
-            f" (members are told from others in {trial.membership:.0%} of pairs)")  # fmt: skip
-        return f"It publishes exact quasi-identifiers, so membership is not hidden{told}."
-    if trial.membership is not None and trial.membership > HIDDEN:
-        return f"Members are told from others in {trial.membership:.0%} of pairs (chance: 50%)."
-    if trial.loss:
-        return f"It blurs quasi-identifiers: {trial.loss:.0%} of their precision is lost."
-    return f"It leaves open: {trial.leaves_open[0]}" if trial.leaves_open else ""
+    told = []
+    if trial.worst_belief is not None:
+        told.append(f"Somebody's value is believed with {trial.worst_belief:.0%}.")
+    if trial.membership is not None:
+        among = f"members are told from others in {trial.membership:.0%} of pairs (chance: 50%)"
+        if trial.exact:
+            told.append(
+                f"It publishes exact quasi-identifiers, so membership is not hidden: {among}."
+            )
+        else:
+            told.append(f"{among[0].upper()}{among[1:]}.")
+    return " ".join(told)
 
 
 def _recommend_models(
-    reached: Sequence[Trial], original: float | None, chance: float | None
+    reached: Sequence[Trial], original: float | None, chance: float | None, tested: int
 ) -> list[str]:
+    """Name what models learn most from, where that is more than chance."""
     ranked = sorted(
         (t for t in reached if t.accuracy is not None), key=lambda t: -(t.accuracy or 0)
     )
@@ -113,10 +127,11 @@ def _recommend_models(
         f"To train models: {first.label}; a decision tree is right about {first.accuracy:.1%} of "
         f"other people (trained on the original: {original:.1%}, by chance: {chance:.1%})."
     )
-    if first.accuracy is not None and first.accuracy <= chance:
+    sure = chance + 2 * (chance * (1 - chance) / max(tested, 1)) ** 0.5 if tested else chance
+    if first.accuracy is not None and first.accuracy <= sure:
         text = (
-            "To train models: none of them; no tree was better than always guessing the commonest "
-            f"value ({chance:.1%}; trained on the original: {original:.1%})."
+            "To train models: none of them; no tree was surely better than always guessing the "
+            f"commonest value ({chance:.1%}; trained on the original: {original:.1%})."
         )
     return [text]
 

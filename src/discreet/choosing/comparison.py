@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import polars as pl
 
 from discreet.choosing.advice import advise
-from discreet.choosing.trial import Course, Refused, Trial, name_setting, try_method
+from discreet.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
 from discreet.errors import SchemaError, StoreError
 from discreet.evaluate.questions import Questions, draw_questions
 from discreet.microdata import Microdata
-from discreet.release import Method
-from discreet.store import write_file
+from discreet.principles.base import Number, ratio, require_ratio
+from discreet.release import Method, Release
+from discreet.store import MANIFEST, fingerprint, write_file
 
 TRIALS = "trials.jsonl"
 
@@ -36,6 +38,8 @@ class Comparison:
     chance: float | None
     missing: int = 0
     """Trials that were not come to."""
+    belief: float | None = None
+    """The largest belief that advice may leave in anybody's value."""
 
     @property
     def table(self) -> pl.DataFrame:
@@ -60,7 +64,8 @@ class Comparison:
     @property
     def advice(self) -> list[str]:
         """Which method for which purpose, with reasons and limits, in sentences."""
-        return advise(self.trials, self.original, self.chance)
+        tested = int(self.people * TESTED)
+        return advise(self.trials, self.original, self.chance, self.belief, tested)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain values, for ``--json``."""
@@ -89,13 +94,15 @@ def compare(
     *,
     folder: str | Path | None = None,
     seed: int = 0,
+    belief: Number | None = None,
     tell: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Comparison:
     """Try several methods on one table: what each protects, and what it is good for.
 
     ``workload`` is the questions to ask, or how many to draw. With a ``folder`` every finished
     trial is kept there and taken from there the next time; an interrupt gives what there is.
-    ``tell`` is called with the name of each trial before it, its number, and how many there are.
+    ``belief`` is the most that advice may leave anybody's value believed with. ``tell`` is called
+    with the name of each trial before it, its number, and how many there are.
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation", quasi_identifiers=["age", "sex"]).head(300)
@@ -105,6 +112,8 @@ def compare(
     """
     if not methods:
         raise SchemaError("There is nothing to compare.", hint="Give at least one method.")
+    if belief is not None:
+        require_ratio("belief", belief, 0, 1)
     if workload is None or isinstance(workload, int):
         workload = draw_questions(data, 1000 if workload is None else workload, seed=seed)
     course = Course.lay(data, workload, seed)
@@ -126,7 +135,7 @@ def compare(
         asked["own"] = len(workload.own)
     return Comparison(
         trials, data.n, asked, course.target if course.train else None, original, chance,
-        len(methods) - len(trials),
+        len(methods) - len(trials), None if belief is None else float(ratio(belief)),
     )  # fmt: skip
 
 
@@ -140,8 +149,30 @@ def _print(course: Course) -> str:
         made.update(f"{course.data.schema[name]}\0{texts}".encode() + codes.tobytes())
     for batch in course.questions.batches:
         made.update("\0".join(batch.sql).encode())
-    made.update("\0".join(sql for sql, _ in course.questions.own).encode())
+    made.update("\0".join(sql for sql, _, _ in course.questions.own).encode())
     return made.hexdigest()
+
+
+def _print_earlier(method: Method) -> str:
+    """Know the earlier releases that a method is about by what they hold."""
+    told = []
+    for held in getattr(method, "earlier", ()):
+        if isinstance(held, Release):
+            tables = held.tables.items()
+            told.append(str([(t, int(f.hash_rows(0).sum())) for t, f in tables]))
+        else:
+            told.append(str(fingerprint(Path(held))))
+    return " ".join(told)
+
+
+def _refuse_public(folder: Path) -> None:
+    """Refuse to keep trials where the public, or a ledger, would have them."""
+    for place in (folder.absolute(), *folder.absolute().parents):
+        if (place / MANIFEST).exists() or (place / "ledger.sqlite").exists():
+            raise StoreError(
+                f"{folder}: lies inside {place.name}, a release or a ledger.",
+                hint="A comparison is yours; keep it elsewhere.",
+            )
 
 
 class _Kept:
@@ -151,30 +182,42 @@ class _Kept:
         self.file = None if folder is None else folder / TRIALS
         self.course = course
         self.found: dict[str, Any] = {}
+        self.cut_off = False
+        if folder is not None:
+            _refuse_public(folder)
         if self.file is not None and self.file.exists():
-            for line in self.file.read_text(encoding="utf-8").splitlines():
+            for line in self.file.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     row = json.loads(line)
                     self.found[row["key"]] = row["value"]
                 except (ValueError, KeyError, TypeError):  # cut off in the middle
                     continue
+            self.cut_off = not self.file.read_bytes().endswith(b"\n")
 
     def take(self, method: Method | Refused, course: Course) -> Trial:
         """Give a trial that was made before, else make it and keep it."""
         if isinstance(method, Refused):
             return try_method(method, course)
-        key = self._key(f"{method.title} {method.principle} {name_setting(method)}")
-        if key not in self.found:
-            self._keep(key, try_method(method, course).to_dict())
-        return Trial.from_dict(self.found[key])
+        key = self._key(
+            f"{method.title} {method.principle} {name_setting(method)} {_print_earlier(method)}"
+        )
+        if key in self.found:
+            with suppress(
+                KeyError, TypeError, ValueError, AttributeError
+            ):  # kept by another version
+                return Trial.from_dict(self.found[key])
+        trial = try_method(method, course)
+        self._keep(key, trial.to_dict())
+        return trial
 
     def guess(self, course: Course) -> tuple[float | None, float | None]:
         """The same for what models learn from the original."""
         key = self._key("original")
-        if key not in self.found:
-            self._keep(key, list(course.guess()))
-        original, chance = self.found[key]
-        return original, chance
+        kept = self.found.get(key)
+        if not isinstance(kept, list) or len(kept) != 2:
+            kept = list(course.guess())
+            self._keep(key, kept)
+        return kept[0], kept[1]
 
     def _key(self, text: str) -> str:
         return hashlib.sha256(f"{self.course} {text}".encode()).hexdigest()
@@ -186,6 +229,9 @@ class _Kept:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with self.file.open("a", encoding="utf-8") as file:
+                if self.cut_off:  # the last line has no end: what follows must not join it
+                    file.write("\n")
+                    self.cut_off = False
                 file.write(json.dumps({"key": key, "value": value}, ensure_ascii=False) + "\n")
         except OSError as error:
             raise StoreError(

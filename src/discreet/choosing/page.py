@@ -20,6 +20,9 @@ SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
           "triangle-right"]  # fmt: skip
 
 
+ERROR = "average relative error (square-root scale)"
+
+
 def show_comparison(found: Comparison, path: Path) -> Path:
     """Write the page; it loads nothing from anywhere."""
     made = [t for t in found.trials if t.problem is None]
@@ -46,7 +49,8 @@ def draw_frontiers(found: Comparison) -> list[tuple[str, str]]:
         if t.problem is not None or t.worst_belief is None:
             continue
         label = t.promise.split("(", 1)[-1].rstrip(")")
-        base = {"method": t.method, "belief": t.worst_belief, "at": label}
+        base = {"method": t.method, "belief": t.worst_belief, "at": label,
+                "series": f"{t.method} {t.promise.split('(')[0]} {t.setting}"}  # fmt: skip
         rows += [{**base, "what": f"error: {k}", "value": v} for k, v in t.errors.items()]
         if t.accuracy is not None:
             rows.append({**base, "what": "accuracy", "value": t.accuracy})
@@ -73,14 +77,17 @@ def _draw(alt: Any, part: pl.DataFrame, what: str, found: Comparison) -> str:
     base = alt.Chart(alt.InlineData(part.to_dicts())).encode(
         x=alt.X("belief:Q", title="largest belief in a value of anyone",
                 axis=alt.Axis(format="%"), scale=alt.Scale(zero=False, padding=12)),
-        y=alt.Y("value:Q", title="accuracy" if what == "accuracy" else "average relative error",
+        y=alt.Y("value:Q", title="accuracy" if what == "accuracy" else ERROR,
                 axis=alt.Axis(format="%"), scale=height),
     )  # fmt: skip
     chart = (
-        base.mark_line(strokeWidth=1.5, opacity=0.6).encode(color=colour)
-        + base.mark_point(filled=True, size=70, opacity=1).encode(color=colour, shape=shape)
-        + base.mark_text(align="left", dx=7, dy=-6, fontSize=9).encode(text="at:N")
-    ).properties(width=420, height=270)
+        base.mark_line(strokeWidth=1.5, opacity=0.6).encode(color=colour, detail="series:N")
+        + base.mark_point(filled=True, size=110, opacity=1).encode(color=colour, shape=shape)
+        + base.mark_text(align="left", dx=7, dy=-6, fontSize=12).encode(text="at:N")
+    ).properties(width=420, height=300)
+    chart = chart.configure_axis(labelFontSize=13, titleFontSize=13).configure_legend(
+        labelFontSize=13, orient="bottom", columns=3, symbolSize=110
+    )
     buffer = io.StringIO()
     chart.save(buffer, format="svg")
     return buffer.getvalue()

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import DiscreetError
-from discreet.evaluate.divergence import measure_divergence
+from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import Questions, answer_questions
 from discreet.methods import publish
 from discreet.microdata import Microdata, read
@@ -183,9 +183,7 @@ def _examine(release: Release, course: Course) -> dict[str, Any]:
             name: [(reach.said, float(reach.worst), float(reach.mean)) for reach in near.curve]
             for name, near in found.proximity.items()
         },
-        "membership": found.membership.advantage
-        if found.membership is not None
-        else tell_members(release, course.data, course.seed),
+        "membership": tell_members(release, course.data, course.seed),
         "loss": found.loss.ncp,
         "exact": all(
             release.recodings[name].transformation is Transformation.EXACT
@@ -199,11 +197,7 @@ def _examine(release: Release, course: Course) -> dict[str, Any]:
 def _use(release: Release, method: Method, course: Course) -> dict[str, Any]:
     """Measure what the release is good for."""
     errors, unanswered = answer_questions(release, course.data, course.questions)
-    names = [*course.data.quasi_identifiers[:2], *course.data.sensitive[:1]]
-    try:
-        divergence: float | None = measure_divergence(release, course.data, names)
-    except DiscreetError:
-        divergence = None
+    divergence = diverge_in_part(release, course.data)
     accuracy = None
     if course.train is not None:
         try:

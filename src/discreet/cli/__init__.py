@@ -12,7 +12,7 @@ import typer
 
 from discreet.cli import analyst, chooser, ledger, researcher, reviewer, steward
 from discreet.cli.app import app
-from discreet.cli.screen import say_error
+from discreet.cli.screen import Stopped, say_error
 from discreet.errors import DiscreetError
 
 INTERRUPTED = 130
@@ -23,7 +23,7 @@ def main() -> None:
     import signal
 
     # being told to stop is no different from Ctrl-C: clean up, say so, leave
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = app(standalone_mode=False)
         if code == INTERRUPTED:
@@ -31,6 +31,9 @@ def main() -> None:
     except DiscreetError as error:
         say_error(str(error))
         code = error.exit_code
+    except Stopped as stopped:
+        say_error(str(stopped))
+        code = INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
         say_error("Interrupted. Nothing half-written was left behind.")
         code = INTERRUPTED

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.app import Json, app
-from discreet.cli.screen import make_table, print_json, refuse_outputs, show, working
+from discreet.cli.screen import Stopped, make_table, print_json, refuse_outputs, say, show, working
 from discreet.errors import StoreError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @app.command()
 def compare(
-    plan: Annotated[Path, typer.Argument(help="A plan; its [[compare]] entries are tried.")],
+    plan: Annotated[Path, typer.Argument(help="A plan; the methods under `compare` are tried.")],
     to: Annotated[
         Path | None, typer.Option(help="Folder of the results; default <plan>.comparison here.")
     ] = None,
@@ -27,13 +27,17 @@ def compare(
     own: Annotated[
         Path | None, typer.Option(help="Your own questions: a file of SQL about `release`.")
     ] = None,
+    belief: Annotated[
+        str | None,
+        typer.Option(help="Advise only what leaves no value believed with more than this: 1/3."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="For questions and shuffles.", min=0)] = 0,
     json: Json = False,
 ) -> None:
     """Try several methods on one table: what each protects, what it is good for, which to choose.
 
-    Without [[compare]] in the plan, every method is tried under the plan's promise. Finished trials
-    are kept: run it again after an interrupt, and it goes on.
+    A plan that lists nothing under `compare` has every method tried under its own promise. Finished
+    trials are kept: run it again after an interrupt, and it goes on.
     """
     from discreet.choosing import compare as try_all
     from discreet.choosing import list_contenders
@@ -58,7 +62,7 @@ def compare(
         asked = draw_questions(data, questions, own=own, seed=seed)
     methods = list(wanted.contenders) or list_contenders(wanted.method.principle)
     with _counting() as tell:
-        found = try_all(data, methods, asked, folder=folder, seed=seed, tell=tell)
+        found = try_all(data, methods, asked, folder=folder, seed=seed, belief=belief, tell=tell)
     written = write_all(found, folder)
     if json:
         print_json(found.to_dict())
@@ -66,8 +70,8 @@ def compare(
         _print(found)
         show(f"Page: {written[1]} (yours; do not publish it).")
     if found.missing:
-        show(f"Interrupted: {found.missing} trials are left. Run it again to go on.")
-        raise typer.Exit(130)
+        left = "1 trial is" if found.missing == 1 else f"{found.missing} trials are"
+        raise Stopped(f"Interrupted: {left} left. Run it again to go on.")
 
 
 @contextmanager
@@ -90,22 +94,24 @@ def _counting() -> Iterator[Callable[[str, int, int], None]]:
 
 def _print(found: Comparison) -> None:
     kinds = list(found.questions)
-    table = make_table("trial", "belief", "member", "lost", *kinds, "model", "s")
-    for t in found.trials:
-        if t.problem is not None:
-            table.add_row(t.label, "none")
-            continue
-        errors = ["refused" if kind in t.unanswered and kind not in t.errors
-                  else _share(t.errors.get(kind)) for kind in kinds]  # fmt: skip
-        table.add_row(
-            t.label, _share(t.worst_belief), _share(t.membership), _share(t.loss), *errors,
-            _share(t.accuracy), f"{t.seconds:.1f}",
-        )  # fmt: skip
+    table = make_table("", "belief", "member", "lost", *kinds, "model", "s")
+    for number, t in enumerate(found.trials, start=1):
+        if t.problem is None:
+            errors = [_share(t.errors.get(kind)) + ("*" if kind in t.unanswered else "")
+                      for kind in kinds]  # fmt: skip
+            table.add_row(
+                str(number), _share(t.worst_belief), _share(t.membership), _share(t.loss),
+                *errors, _share(t.accuracy), f"{t.seconds:.1f}",
+            )  # fmt: skip
     show(table)
-    show("belief: the largest in anybody's value; member: members told from others (chance: 50%);")
-    show(f"lost: precision; {', '.join(kinds)}: average error; model: people it gets right.")
+    for number, t in enumerate(found.trials, start=1):
+        say(f"{number}: {t.label}" + (" (no release)" if t.problem is not None else ""))
+    say("belief: the largest in anybody's value; member: members told from others (chance: 50%); "
+        f"lost: precision; {', '.join(kinds)}: average error (*: not all answered); model: people "
+        "it gets right; s: seconds to publish, the first of a kind with compilation.")  # fmt: skip
+    show()
     for text in found.advice:
-        show(f"- {text}")
+        say(f"- {text}")
 
 
 def _share(value: float | None) -> str:

@@ -41,19 +41,24 @@ def record(
     def know() -> Microdata:
         return book.read(wanted.source, wanted.schema)
 
-    with working(f"Checking against {len(book.entries)} earlier releases"):
-        try:
+    try:
+        with working(f"Checking against {_count(book)}"):
             return book.publish(
                 release, know, wanted.folder, format=wanted.format, overwrite=overwrite
             )
-        except PromiseError as error:
-            broken = error.subject
-            if isinstance(broken, list):
-                known = know()
+    except PromiseError as error:
+        broken = error.subject
+        if isinstance(broken, list):
+            with working("Refused; looking for what could be left out"):
                 error.hint = book.propose(
-                    data, wanted.method, broken, known=known, seed=wanted.seed
+                    data, wanted.method, broken, known=know(), seed=wanted.seed
                 )
-            raise
+        raise
+
+
+def _count(book: Ledger) -> str:
+    many = len(book.entries)
+    return "1 earlier release" if many == 1 else f"{many} earlier releases"
 
 
 @commands.command()
@@ -136,11 +141,12 @@ def check(
     with working("Making the release"):
         data = read(wanted.source, wanted.schema)
         release = make(data, wanted.method, seed=wanted.seed)
-    with working(f"Checking against {len(book.entries)} earlier releases"):
+    with working(f"Checking against {_count(book)}"):
         known = book.read(wanted.source, wanted.schema)
         broken, notes = book.check(release, known)
-        hint = None
-        if broken:
+    hint = None
+    if broken:
+        with working("Refused; looking for what could be left out"):
             hint = book.propose(data, wanted.method, broken, known=known, seed=wanted.seed)
     if json:
         found = [made.to_dict() for made in broken]
@@ -150,6 +156,6 @@ def check(
             show(f"BREACH: {made}.")
         for note in notes:
             show(f"Note: {note}.")
-        show(hint or f"Goes together with {len(book.entries)} earlier releases.")
+        show(hint or f"Goes together with {_count(book)}.")
     if broken:
         raise typer.Exit(1)

@@ -94,7 +94,7 @@ def audit(
         from discreet.evidence import gather, write_evidence
 
         with working("Measuring what it is good for"):
-            write_evidence(gather(release, microdata, data, found), evidence)
+            seal = write_evidence(gather(release, microdata, data, found), evidence)
     if per_person is not None:
         write_file(per_person, found.per_person.write_csv)
     if json:
@@ -103,6 +103,7 @@ def audit(
         print_findings(found)
         if evidence is not None:
             show(f"Evidence: {evidence / PAGE} (yours; do not publish it).")
+            show(f"Its seal, to be written down beside your signature: {seal}")
             show(f"Check a copy of the release against it: discreet verify {evidence} RELEASE")
     if not found.kept:
         raise typer.Exit(1)
@@ -115,7 +116,7 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check that a release is the one that was examined, byte by byte; exit 1 if it is not."""
-    from discreet.evidence import check_evidence
+    from discreet.evidence import check_evidence, read_seal
 
     with working("Comparing"):
         problems = check_evidence(evidence, release)
@@ -124,8 +125,9 @@ def verify(
     elif problems:
         for problem in problems:
             show(f"PROBLEM: {problem}")
-        show("This is not the release that was signed off.")
+        show("This is not what was signed off.")
     else:
         show("This is the release that was examined; every published group keeps the promise.")
+        show(f"Seal of the evidence: {read_seal(evidence)}")
     if problems:
         raise typer.Exit(1)

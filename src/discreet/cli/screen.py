@@ -57,6 +57,21 @@ def show(thing: Any = "") -> None:
     Console(highlight=False, soft_wrap=isinstance(thing, str)).print(thing, markup=False)
 
 
+class Stopped(Exception):
+    """Work that was interrupted, and left what it had."""
+
+
+def say(text: str) -> None:
+    """Print a sentence; on a terminal, wrapped at its width."""
+    if sys.stdout.isatty():
+        import shutil
+        import textwrap
+
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, width, subsequent_indent="  ")
+    show(text)
+
+
 def print_findings(found: Any) -> None:
     """Print what an audit found, for people."""
     table = make_table("promise", "about", "people for whom it fails")

@@ -291,7 +291,7 @@ def publish(
         if data.intake.dropped:
             show(f"{data.intake.dropped:,} of {data.intake.read:,} rows were left out: missing.")
         print_findings(found)
-        for note in notes:
+        for note in [*_remark(wanted.schema), *notes]:
             show(f"Note: {note}.")
         show(f"Release: {wanted.folder}, verified from disk.")
         if entry is not None:
@@ -300,6 +300,15 @@ def publish(
             show(f"Report: {report} (yours; do not publish it).")
     if not found.kept:
         raise typer.Exit(1)
+
+
+def _remark(schema: Schema) -> list[str]:
+    """Say what a steward may have overlooked in a plan."""
+    unseen = [attribute.name for attribute in schema if not attribute.published]
+    remarks = [f"not published: {', '.join(unseen)}"] if unseen else []
+    if not schema.sensitive:
+        remarks.append("no column is sensitive: what is promised is about finding people")
+    return remarks
 
 
 @app.command()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import polars as pl
 
-from discreet.errors import SchemaError
+from discreet.errors import DiscreetError, SchemaError
 from discreet.microdata import Microdata
 from discreet.reconstruction import PROBABILITY, reconstruct
 from discreet.release import Release, Transformation
+from discreet.schema import Type
 from discreet.sql.cells import count_values
 from discreet.verify import Classes, read_classes
+
+MOST_POINTS = 200_000
+"""More points are not listed for a side measure."""
 
 
 def measure_divergence(
@@ -43,6 +48,29 @@ def measure_divergence(
     if sensitive in wanted and view is not None and view.boxes is not None:
         return _diverge_in_boxes(view, data, sensitive)
     return _diverge_in_cells(release, data, wanted)
+
+
+def diverge_in_part(release: Release, data: Microdata) -> float | None:
+    """Measure it over the two quasi-identifiers of fewest values and the sensitive attribute.
+
+    ``None`` where that cannot be had, or takes more values than a side measure is worth.
+    """
+    known = sorted(data.quasi_identifiers, key=lambda name: _span(data, name))[:2]
+    names = [*known, *data.sensitive[:1]]
+    if prod(_span(data, name) for name in names) > MOST_POINTS:
+        return None
+    try:
+        return measure_divergence(release, data, [n for n in data.schema.names if n in names])
+    except DiscreetError:
+        return None
+
+
+def _span(data: Microdata, name: str) -> int:
+    """How many values an attribute can have, as far as a release tells."""
+    domain = data.domains[name]
+    if domain.attribute.type in (Type.INTEGER, Type.DECIMAL) and len(domain.values):
+        return int(domain.numbers[-1] - domain.numbers[0]) + 1
+    return domain.size
 
 
 def _diverge_in_boxes(view: Classes, data: Microdata, sensitive: str) -> float:

@@ -244,6 +244,9 @@ def _cover(asked: _Asked, boxes: pl.DataFrame, name: str, extent: Extent, takes:
     """
     domain = asked.data.domains[name]
     present = takes[:, : len(domain.values)]
+    if not present.shape[1]:  # nobody has any value
+        every = np.asarray(takes.all(axis=1), dtype=float)
+        return np.repeat(every[None, :], boxes.height, axis=0)
     many, first = present.sum(axis=1), present.argmax(axis=1)
     last = present.shape[1] - 1 - present[:, ::-1].argmax(axis=1)
     whole = bool(((many == 0) | (many == last - first + 1)).all())

@@ -35,6 +35,8 @@ def classify(
     {'tree': 1.0}
     """
     names = [name for name in train.columns if name != target]
+    if not names:
+        raise SchemaError(f"There is nothing to tell {target!r} from.")
     answer, truth = (_read_texts(frame[target]) for frame in (train, test))
     found: dict[Model, float] = {}
     for model in models:

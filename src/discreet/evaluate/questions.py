@@ -22,6 +22,7 @@ from discreet.release import Release
 from discreet.schema import Type
 
 KINDS = ("count", "range", "sum", "average")
+FUNCTIONS = {"sum": "SUM", "average": "AVG"}
 LEAST = 0.001
 """A question that is about a smaller share of people is held against that share."""
 AT_ONCE = 100
@@ -47,8 +48,8 @@ class Questions:
     """What all methods are asked: drawn batches, and the steward's own questions."""
 
     batches: list[Batch]
-    own: list[tuple[str, float]]
-    """SQL of one number each, and the true answer."""
+    own: list[tuple[str, float, float]]
+    """SQL of one number each, the true answer, and the least it is held against."""
     people: int
 
     @property
@@ -91,11 +92,11 @@ def draw_questions(
     batches = []
     for kind, names in asked.items():
         number = numbers[0] if kind in ("sum", "average") else None
-        for chosen, many in _choose(rng, names, dimensions, count // len(asked)):
+        for chosen, many in _choose(rng, names, dimensions, -(-count // len(asked))):
             drawn = draw_workload(data, volume, many, names=chosen, seed=int(rng.integers(2**31)))
             where = [_write_where(data, drawn.takes, q) for q in range(many)]
-            select = {"sum": f"SUM({_quote(number or '')})",
-                      "average": f"AVG({_quote(number or '')})"}.get(kind, "COUNT(*)")  # fmt: skip
+            function = FUNCTIONS.get(kind)
+            select = f"{function}({_quote(number)})" if function and number else "COUNT(*)"
             truth = _ask(frame, select, where)
             sql = [f"SELECT {select} FROM release WHERE {text}" for text in where]
             batches.append(Batch(kind, tuple(chosen), number, drawn, sql, truth))
@@ -160,7 +161,7 @@ def _ask(frame: object, select: str, where: list[str]) -> Floats:
     return np.array(found)
 
 
-def read_own(path: Path, data: Microdata) -> list[tuple[str, float]]:
+def read_own(path: Path, data: Microdata) -> list[tuple[str, float, float]]:
     """Read a steward's questions, one per statement, and answer each from the microdata."""
     import duckdb
     import sqlglot
@@ -170,13 +171,15 @@ def read_own(path: Path, data: Microdata) -> list[tuple[str, float]]:
 
     try:
         text = path.read_text(encoding="utf-8")
-        asked = [tree.sql("duckdb") for tree in sqlglot.parse(text, read="duckdb") if tree]
+        parts = [text] if ";" in text else text.splitlines()  # or one question per line
+        asked = [tree.sql("duckdb") for part in parts for tree in sqlglot.parse(part, read="duckdb")
+                 if tree]  # fmt: skip
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(f"{path}: the questions cannot be read ({error}).") from error
     except SqlglotError as error:
         raise QueryError(
             f"{path.name}: not SQL ({str(error).splitlines()[0]}).",
-            hint="Write one SELECT per question, with a semicolon after each.",
+            hint="Write one SELECT per line, or with a semicolon after each.",
         ) from error
     if not asked:
         raise QueryError(f"{path.name}: holds no question.", hint="Write one SELECT per question.")
@@ -190,9 +193,33 @@ def read_own(path: Path, data: Microdata) -> list[tuple[str, float]]:
                     f"{path.name}: {sql} does not ask for one number.",
                     hint="Ask for one COUNT, SUM or AVG, without GROUP BY.",
                 )
-            (value,) = database.execute(sql).fetchone() or (None,)
-            answered.append((sql, float("nan") if value is None else float(value)))
+            (aggregate,) = query.aggregates
+            column = "*" if aggregate.column is None else _quote(aggregate.column)
+            where = "TRUE" if query.where is None else query.where.sql("duckdb")
+            meant = f"SELECT {aggregate.function}({column}) FROM release WHERE {where}"
+            try:
+                (value,) = database.execute(meant).fetchone() or (None,)
+                value = None if value is None else float(value)
+            except (duckdb.Error, ValueError, TypeError) as error:
+                raise QueryError(
+                    f"{path.name}: {sql} cannot be answered ({str(error).splitlines()[0]}).",
+                    hint="Compare numbers with numbers and texts with texts; ask for a number.",
+                ) from error
+            least = _find_least(data, aggregate.function, aggregate.column)
+            answered.append((sql, float("nan") if value is None else float(value), least))
     return answered
+
+
+def _find_least(data: Microdata, function: str, column: str | None) -> float:
+    """What an answer is held against at least: one person, or a thousandth of all."""
+    people = max(LEAST * data.n, 1.0)
+    if column is None or function == "COUNT":
+        return people
+    domain = data.domains[column]
+    if not len(domain.values) or domain.attribute.type not in (Type.INTEGER, Type.DECIMAL):
+        return 0.0
+    mean = float(np.abs(data.to_polars()[column].drop_nulls().to_numpy()).mean())
+    return mean * (people if function == "SUM" else LEAST)
 
 
 def measure_errors(truth: Floats, estimate: Floats, least: float) -> NDArray[np.float64]:
@@ -227,17 +254,14 @@ def answer_questions(
         except DiscreetError as error:
             unanswered.setdefault(batch.kind, error.message)
             continue
-        least = LEAST * data.n
-        if batch.kind in ("sum", "average") and batch.number is not None:
-            mean = float(np.abs(data.to_polars()[batch.number].to_numpy()).mean())
-            least = mean * (least if batch.kind == "sum" else LEAST)
+        least = _find_least(data, FUNCTIONS.get(batch.kind, "COUNT"), batch.number)
         wrong.setdefault(batch.kind, []).append(measure_errors(batch.truth, estimate, least))
     own = []
-    for sql, truth in questions.own:
+    for sql, truth, least in questions.own:
         try:
             told = release.query(sql).estimate
             guessed = np.array([np.nan if told is None else told], dtype=float)
-            own.append(measure_errors(np.array([truth]), guessed, LEAST))
+            own.append(measure_errors(np.array([truth]), guessed, least))
         except DiscreetError as error:
             unanswered.setdefault("own", error.message)
     if own:

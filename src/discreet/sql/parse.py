@@ -64,6 +64,12 @@ class Query:
         return [*dict.fromkeys([*(column.name for column in found), *self.group_by])]
 
 
+COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
+MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE
+}  # fmt: skip
+
+
 def _conjuncts(expression: exp.Expr) -> list[exp.Expr]:
     inner = expression.unnest()
     if isinstance(inner, exp.And):
@@ -111,6 +117,7 @@ def _understand(select: exp.Select, schema: Schema) -> Query:
     where = select.args.get("where")
     if where is not None:
         _check_predicate(where.this)
+        _spell_out_order(where, schema)
         for division in list(where.find_all(exp.Div)):  # by zero: nothing, on every engine
             divisor = exp.Nullif(this=division.expression, expression=exp.Literal.number(0))
             division.set("expression", divisor)
@@ -182,7 +189,11 @@ def _rename_columns(select: exp.Select, schema: Schema) -> None:
 
 def _group_column(expression: exp.Expr) -> str:
     if not isinstance(expression, exp.Column):
-        raise _refuse(expression, "GROUP BY takes plain columns")
+        raise _refuse(
+            expression,
+            "GROUP BY takes plain columns",
+            "Ask once for each range: … WHERE age BETWEEN 30 AND 39.",
+        )
     return expression.name
 
 
@@ -206,6 +217,12 @@ def _read_aggregate(expression: exp.Expr, inner: exp.Expr, schema: Schema) -> Ag
         raise _refuse(inner, f"{argument.name!r} is a {kind}, not a number")
     if function in ("MIN", "MAX") and kind == "boolean":
         raise _refuse(inner, f"{argument.name!r} is true or false: it has no {function}")
+    if function in ("MIN", "MAX") and kind == "ordinal":
+        raise _refuse(
+            inner,
+            f"{function} of {argument.name!r}, an ordinal, cannot be answered",
+            f"Count instead: SELECT COUNT(*) FROM release WHERE {argument.sql()} >= '…'.",
+        )
     alias = expression.alias or f"{function.lower()}_{_spell(argument.name)}"
     return Aggregate(function, argument.name, alias)
 
@@ -219,6 +236,45 @@ def _check_predicate(where: exp.Expr) -> None:
             raise _refuse(node, f"{node.sql()!r} cannot stand in WHERE")
         if isinstance(node, exp.Like | exp.ILike) and "\\" in node.expression.sql():
             raise _refuse(node, "databases read a backslash in LIKE differently")
+
+
+def _spell_out_order(where: exp.Expr, schema: Schema) -> None:
+    """Write comparisons of ordinals as the values they mean: databases would go by the alphabet."""
+    for node in list(where.find_all(*COMPARISONS, exp.Between)):
+        parts = [node.this, node.args.get("low") or node.expression, node.args.get("high")]
+        ordinals = [
+            part
+            for part in parts
+            if isinstance(part, exp.Column) and schema[part.name].type == "ordinal"
+        ]
+        if not ordinals:
+            continue
+        column, order = ordinals[0], schema[ordinals[0].name].order
+        ends = [part for part in parts if part is not None and part is not column]
+        for end in ends:
+            if not isinstance(end, exp.Literal) or str(end.this) not in order:
+                listed = ", ".join(map(repr, order))
+                raise _refuse(
+                    column, f"{column.name!r} is compared with {end.sql()}, which is none of its "
+                    "values", f"From low to high they are: {listed}.",
+                )  # fmt: skip
+        places = [order.index(str(end.this)) for end in ends]
+        if isinstance(node, exp.Between):
+            meant = order[places[0] : places[1] + 1] if column is node.this else None
+        else:
+            kind: type[exp.Expr] = type(node) if column is node.this else MIRRORED[type(node)]
+            ranges: dict[type[exp.Expr], tuple[str, ...]] = {
+                exp.LT: order[: places[0]],
+                exp.LTE: order[: places[0] + 1],
+                exp.GT: order[places[0] + 1 :],
+                exp.GTE: order[places[0] :],
+            }
+            meant = ranges[kind]
+        if meant is None:
+            raise _refuse(column, "BETWEEN asks about a column", "Write the column first.")
+        values = [exp.Literal.string(value) for value in meant]
+        never = exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(0))
+        node.replace(exp.paren(exp.In(this=column.copy(), expressions=values) if values else never))
 
 
 def _is_date(node: exp.Cast) -> bool:
