@@ -103,6 +103,16 @@ def test_inspect_drafts_ordinals_in_the_order_of_codes_and_quotes_the_file(tmp_p
     assert data.n == 4
 
 
+def test_labels_tell_roles_where_names_are_codes(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"v017": [1200.0, 900.0, 3100.0], "v018": [1.0, 2.0, 2.0]})
+    file = tmp_path / "t.sav"
+    pyreadstat.write_sav(frame, file, column_labels={"v017": "Monthly income", "v018": "Ward"})
+    found = inspect_table(file, tmp_path).schema
+    assert found["v017"].role is dc.Role.SENSITIVE
+    assert "label says 'income'" in found["v017"].reason
+    assert found["v018"].role is dc.Role.OTHER
+
+
 def test_a_broken_file_is_refused_and_an_empty_one(tmp_path: Path) -> None:
     path = tmp_path / "t.sav"
     path.write_bytes(b"$FL2 nothing")

@@ -174,6 +174,13 @@ def _readable(attribute: Attribute) -> Attribute:
 
 def _describe(attribute: Attribute, told: Described) -> Attribute:
     """Add what the file says about a column: in words, and the order of an ordinal."""
+    label = told.labels.get(attribute.name, "")
+    if attribute.role is Role.OTHER and re.search(r"\w", label):  # names there are often codes
+        spoken = re.sub(r"\W+", "_", label).strip("_")
+        (said,) = Schema.infer(told.frame.select(pl.col(attribute.name).alias(spoken)))
+        if said.role is not Role.OTHER:
+            reason = said.reason.replace("name says", "label says")
+            attribute = replace(attribute, role=said.role, reason=reason)
     order = tuple(t for t in told.orders.get(attribute.name, ()) if t not in attribute.na)
     if order:
         reason = "; ".join(["ordered in the file", *attribute.reason.split("; ")[1:]])
