@@ -24,8 +24,8 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 ROOM = 58
 """Bits that a product of weights may take."""
-ROUNDS, CLOSE = 1000, 1e-6
-"""Fitting ends after so many rounds, or when nobody's belief changes by more."""
+ROUNDS, CLOSE, FEW_LEFT = 1000, 1e-5, 0.001
+"""Fitting ends after so many rounds, or when no more than this share changes by more than that."""
 GONE = 0.01
 """A value is dropped when fitted to less than this share of what a join says."""
 PARTS, FEW = 840, 50
@@ -212,9 +212,9 @@ def fit_groups(
             fitted = np.where(closed, fitted * wanted / np.maximum(sums, 1e-300), fitted)
         totals = np.bincount(cell, weights=fitted, minlength=len(people))[cell]
         fitted *= people[cell] / np.maximum(totals, 1e-300)
-        if np.abs(fitted - before).max() < CLOSE:
+        fitted[fitted < GONE * start] = 0  # what goes to nothing does so slowly
+        if int((np.abs(fitted - before) > CLOSE).sum()) <= FEW_LEFT * len(fitted):
             break
-    fitted[fitted < GONE * start] = 0
     return pl.Series("w", np.where(bound, _round_shares(cell, fitted, len(people)), weights))
 
 
