@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
@@ -212,8 +213,6 @@ def test_a_promise_about_joins_is_asked_of_later_releases_too() -> None:
                      dc.Sequential(promise, earlier=[one]))  # fmt: skip
     assert compose_joins(two, [("0001", one)]) == []
     strict = dc.XYAnonymity(x=["job"], y=["ill"], k=2)
-    from dataclasses import replace
-
     bold = replace(two, promise=replace(two.promise, principle=strict))
     (found,) = compose_joins(bold, [("0001", one)])
     assert found.names == ("this", "0001")
@@ -284,3 +283,15 @@ def test_a_kept_column_of_a_sliced_release_may_be_gone() -> None:
     sliced = dc.publish(dc.read(TABLE, schema), dc.Slicing(dc.DistinctDiversity(2)), seed=1)
     _, notes = compose_with(TABLE, ["zip"], sliced)
     assert any("age" in note for note in notes)
+
+
+def test_what_one_release_half_tells_another_must_not_complete() -> None:
+    """A release without a promise about values leaves one half; together with the next, all."""
+    frame = pl.DataFrame({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2], "ill": list("xyzx")})
+    one = earlier(frame, ["a"], dc.Generalization(dc.KAnonymity(2)))
+    data = microdata(frame, ["a", "b"], ["ill"])
+    two = dc.publish(data.without("a"), dc.Generalization(dc.FrequencyDiversity(2)))
+    strict = replace(two, promise=replace(two.promise, principle=dc.FrequencyDiversity(3)))
+    found, notes = compose(strict, data, [("0001", one)])
+    assert [(made.promised_by, made.worst) for made in found] == [("this", 1), ("0001", None)]
+    assert notes == []

@@ -168,18 +168,19 @@ class Cells:
         np.add.at(weights, frame["set"].to_numpy(), frame["w"].to_numpy())
         return weights
 
-    def admits_alone(
+    def judge_alone(
         self, i: int, part: Principle, attribute: str, kind: Kind
-    ) -> NDArray[np.bool_]:
-        """Say of each cell whether one release alone keeps a principle."""
-        frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
-        if frame is None or not frame.height or self.told[i].floor is not None:
-            return np.ones(len(self.people), dtype=bool)
-        rows = frame.group_by("set", attribute).agg(pl.col("w").sum()).sort("set", attribute)
-        bags, sets = _bag(rows, "set", attribute, kind)
+    ) -> tuple[Bools, NDArray[np.float64]]:
+        """Say of each cell whether one release alone keeps a principle, and the surest belief."""
         good = np.ones(len(self.told[i].records), dtype=bool)
-        good[sets] = part.admits(bags)
-        return good[self.sets[:, self.covering.index(i)]]
+        share = np.zeros(len(good))
+        at = self.sets[:, self.covering.index(i)]
+        frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
+        if frame is not None and frame.height and self.told[i].floor is None:
+            rows = frame.group_by("set", attribute).agg(pl.col("w").sum()).sort("set", attribute)
+            bags, sets = _bag(rows, "set", attribute, kind)
+            good[sets], share[sets] = part.admits(bags), bags.largest / bags.sizes
+        return good[at], share[at]
 
 
 def fit_groups(

@@ -29,6 +29,8 @@ from discreet.release import Release
 from discreet.verify import read_classes
 
 Ints = NDArray[np.int64]
+MARGIN = 0.01
+"""A belief that rises by less is not told apart from what was believed before."""
 PLURAL = {"person": "people", "row of the join": "rows of the join"}
 
 
@@ -128,20 +130,25 @@ def _examine(
             if attribute is None:
                 left = cells.count_left(i)
                 bad = ~part.admits(Groups.of_people(np.maximum(left, 1))) & (left > 0)
-                for j in cells.covering:  # or hidden among fewer there to begin with
-                    bad &= part.admits(Groups.of_people(cells.count_records(j))) | (i == j)
+                others = [cells.count_records(j) for j in cells.covering if j != i]
+                fewest = np.min(others, axis=0)
+                # unless people are hidden among as few elsewhere to begin with
+                bad &= part.admits(Groups.of_people(fewest)) | (left < fewest)
                 tally.add(cells.people, bad, None)
                 continue
             bags, owner = cells.believe(attribute, kinds[attribute])
             if bags is None:
                 continue
-            # what one release tells alone, no other one can take back
+            # what one release tells alone, no other one can take back; but it may tell more
             alone = np.zeros(len(cells.people), dtype=bool)
+            surest = np.zeros(len(cells.people))
             for j in cells.covering:
-                if j != i:
-                    alone |= ~cells.admits_alone(j, part, attribute, kinds[attribute])
-            bad = np.zeros(len(cells.people), dtype=bool)
-            bad[owner] = ~part.admits(bags)
+                kept_alone, sure = cells.judge_alone(j, part, attribute, kinds[attribute])
+                alone |= ~kept_alone & (j != i)
+                surest = np.maximum(surest, sure)
+            bad, share = np.zeros(len(cells.people), dtype=bool), np.zeros(len(cells.people))
+            bad[owner], share[owner] = ~part.admits(bags), bags.largest / bags.sizes
+            alone &= share <= surest + MARGIN
             if (bad & alone).any():
                 notes.append(
                     f"{part} on {attribute}, promised by {releases[i][0]}, does not hold for "
