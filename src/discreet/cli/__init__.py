@@ -18,12 +18,28 @@ from discreet.errors import DiscreetError
 INTERRUPTED = 130
 
 
-def main() -> None:
-    """Run the command line; every expected failure is one message and an exit code."""
+def _listen() -> None:
+    """Take being told to stop like Ctrl-C: clean up, say so, leave.
+
+    Native code that is struck by it says so at length; that is kept off the screen.
+    """
+    import os
     import signal
 
-    # being told to stop is no different from Ctrl-C: clean up, say so, leave
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    def stop(*_: object) -> None:
+        if sys.stderr is sys.__stderr__ and sys.stderr is not None:
+            sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, stop)
+
+
+def main() -> None:
+    """Run the command line; every expected failure is one message and an exit code."""
+    _listen()
     try:
         code = app(standalone_mode=False)
         if code == INTERRUPTED:
