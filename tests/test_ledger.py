@@ -18,7 +18,7 @@ from tests.test_cli import COMMAND, discreet
 
 import discreet as dc
 from discreet import store
-from discreet.ledger import Ledger
+from discreet.ledger import Entry, Ledger, State
 
 PLAN = """
 [source]
@@ -282,6 +282,39 @@ def test_a_release_that_cannot_be_put_in_place_does_not_count(
     done = discreet("publish", "first.toml", "--ledger", "book", "--out", "file/r", cwd=office)
     assert done.returncode == 2
     assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize("struck", [KeyboardInterrupt, OSError])
+def test_a_release_that_is_out_counts_even_if_nobody_could_note_it(
+    office: Path, monkeypatch: pytest.MonkeyPatch, struck: type[BaseException]
+) -> None:
+    """Interrupted between the last rename and the note of it: it is public, and must count."""
+    plan = dc.Plan.read(office / "first.toml")
+    data = dc.read(plan.source, plan.schema)
+    ledger = Ledger(office / "book")
+    real, notes = Ledger._settle, []
+
+    def settle(self: Ledger, entry: Entry, state: State) -> None:
+        notes.append(state)
+        if len(notes) == 1:
+            raise struck
+        real(self, entry, state)
+
+    monkeypatch.setattr(Ledger, "_settle", settle)
+    with pytest.raises(struck):
+        ledger.publish(dc.publish(data, plan.method, seed=1), data, office / "out")
+    assert (office / "out" / store.MANIFEST).exists()
+    assert [entry.state for entry in ledger.entries] == ["published"]
+
+
+def test_a_refused_release_leaves_no_folders(office: Path) -> None:
+    discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    plan = write_plan(office, "second")
+    text = plan.read_text(encoding="utf-8").replace('"generalization"', '"anatomy"')
+    plan.write_text(text, encoding="utf-8")
+    done = discreet("publish", "second.toml", "--ledger", "book", "--out", "a/b/c", cwd=office)
+    assert done.returncode == 1
+    assert not (office / "a").exists()
 
 
 def test_columns_that_another_publisher_just_published_count(office: Path) -> None:

@@ -166,11 +166,7 @@ class Ledger:
     def load(self, entry: Entry) -> Release:
         """Read the copy of a release, which must be what was recorded."""
         place = self.copy_of(entry)
-        try:
-            same = fingerprint(place) == entry.files
-        except (OSError, StoreError):  # gone, or no longer files only
-            same = False
-        if not same:
+        if not _holds(place, entry):
             raise StoreError(
                 f"{place}: the ledger's copy of {entry.name} is not what was published.",
                 hint="Restore it from the release itself, or from a backup of the ledger.",
@@ -193,13 +189,7 @@ class Ledger:
 
     def check(self, release: Release, data: Microdata) -> tuple[list[Composed], list[str]]:
         """Say which promises would not survive a release, and what was left out of account."""
-        from discreet.auditing.composition import compose, compose_joins
-
-        earlier = self._load_all()
-        if not earlier:
-            return [], []
-        broken, notes = compose(release, data, earlier, NEW)
-        return [*broken, *compose_joins(release, earlier, NEW)], notes
+        return _check(release, data, self._load_all())
 
     def publish(
         self,
@@ -228,8 +218,8 @@ class Ledger:
             entry = self._record(release, folder, format, overwrite)
             try:
                 self._place(entry)
-            except BaseException:  # nothing of it is out
-                self._settle(entry, "withdrawn")
+            except BaseException:
+                self._settle(entry, "published" if _is_placed(entry) else "withdrawn")
                 raise
         return self.find(entry.number), notes
 
@@ -249,6 +239,7 @@ class Ledger:
         """
         from discreet.methods import publish
 
+        earlier = self._load_all()
         gone: list[str] = []
         failing = most = max(found.people for found in broken)
         while failing and len(data.quasi_identifiers) > 1 and len(gone) < MOST_LEFT_OUT:
@@ -256,7 +247,7 @@ class Ledger:
             for name in data.quasi_identifiers:
                 with suppress(DiscreetError):  # a method may not do without it
                     release = publish(data.without(name), method, seed=seed)
-                    found, _ = self.check(release, known)
+                    found, _ = _check(release, known, earlier)
                     tried[name] = max((b.people for b in found), default=0)
             best = min(tried, key=tried.__getitem__, default=None)
             if best is None or tried[best] >= failing:
@@ -315,7 +306,7 @@ class Ledger:
                 continue
             place = Path(entry.folder)
             try:
-                if place.is_dir() and fingerprint(place) == entry.files:
+                if _is_placed(entry):
                     self._settle(entry, "published")
                 else:
                     self.load(entry)
@@ -372,6 +363,31 @@ class Ledger:
                             hint="Wait until it is over, then try again.",
                         ) from error
             yield
+
+
+def _check(
+    release: Release, data: Microdata, earlier: Sequence[tuple[str, Release]]
+) -> tuple[list[Composed], list[str]]:
+    """Put a release together with earlier ones in every way there is."""
+    from discreet.auditing.composition import compose, compose_joins
+
+    if not earlier:
+        return [], []
+    broken, notes = compose(release, data, earlier, NEW)
+    return [*broken, *compose_joins(release, earlier, NEW)], notes
+
+
+def _is_placed(entry: Entry) -> bool:
+    """Whether a release is out."""
+    return _holds(Path(entry.folder), entry)
+
+
+def _holds(place: Path, entry: Entry) -> bool:
+    """Whether a folder holds a release, byte by byte, and nothing else."""
+    try:
+        return fingerprint(place) == entry.files
+    except (OSError, StoreError):  # not there, or no longer files only
+        return False
 
 
 def refuse(broken: Sequence[Composed]) -> PromiseError:

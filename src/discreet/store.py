@@ -37,8 +37,8 @@ def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
     """Put a release that lies in one folder into another, byte by byte."""
 
     def fill(draft: Path) -> None:
-        for name in fingerprint(source):
-            shutil.copyfile(source / name, draft / name)
+        for path in source.iterdir():
+            shutil.copyfile(path, draft / path.name)
         _settle(draft)
 
     return _fill_folder(folder, overwrite, fill)
@@ -147,10 +147,10 @@ def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
 
 
 def refuse_unwritable(folder: Path) -> None:
-    """Refuse a place for a release in which nothing can be written."""
+    """Refuse a place for a release in which nothing can be written; leave nothing there."""
+    nearest = next(place for place in folder.absolute().parents if place.exists())
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        remove(Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent)))
+        remove(Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=nearest)))
     except OSError as error:
         raise _cannot_write(folder, error) from error
 
