@@ -136,7 +136,7 @@ def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict
         "precision_lost": report.loss.ncp,
         "per_attribute": report.loss.per_attribute,
         "divergence": diverge_in_part(release, data),
-        "questions": sum(len(batch.sql) for batch in questions.batches),
+        "questions": sum(questions.counts.values()),
         "errors": errors,
         "not_answered": unanswered,
     }

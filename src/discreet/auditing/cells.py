@@ -152,15 +152,21 @@ class Cells:
         """
         whole = []
         for c, i in enumerate(self.covering):
-            frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
-            if frame is not None:
-                sizes, at = self._weigh(i, frame), self.sets[:, c]
+            bags = self._list_told(i, attribute)
+            if bags is not None:
+                sizes, at = self._weigh(i, bags), self.sets[:, c]
                 here = np.bincount(at, weights=self.people, minlength=len(sizes))
                 closed = np.where((here == sizes)[at], at, -1)
                 if (closed >= 0).any():
-                    bags = frame.group_by("set", attribute).agg(pl.col("w").sum())
                     whole.append((closed, bags.rename({attribute: "value"})))
         return whole
+
+    def _list_told(self, i: int, attribute: str) -> pl.DataFrame | None:
+        """List what one release tells about an attribute, set by set, if anything."""
+        frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
+        if frame is None or not frame.height:
+            return None
+        return frame.group_by("set", attribute).agg(pl.col("w").sum()).sort("set", attribute)
 
     def _weigh(self, i: int, frame: pl.DataFrame) -> Ints:
         """Give the weight of every candidate set of a release."""
@@ -175,9 +181,8 @@ class Cells:
         good = np.ones(len(self.told[i].records), dtype=bool)
         share = np.zeros(len(good))
         at = self.sets[:, self.covering.index(i)]
-        frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
-        if frame is not None and frame.height and self.told[i].floor is None:
-            rows = frame.group_by("set", attribute).agg(pl.col("w").sum()).sort("set", attribute)
+        rows = self._list_told(i, attribute)
+        if rows is not None and self.told[i].floor is None:
             bags, sets = _bag(rows, "set", attribute, kind)
             good[sets], share[sets] = part.admits(bags), bags.largest / bags.sizes
         return good[at], share[at]

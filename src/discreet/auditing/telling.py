@@ -26,7 +26,7 @@ from discreet.tables import read_table
 from discreet.verify import read_classes
 from discreet.verify.angelized import Boxes
 from discreet.verify.perturbed import Perturbed
-from discreet.verify.sliced import Slices
+from discreet.verify.sliced import Slices, number_shown
 
 Ints = NDArray[np.int64]
 FINE = 2**20
@@ -61,8 +61,6 @@ class Told:
     """Per person the candidate set; -1 if the release shows nobody like that."""
     records: Ints
     """Per set how many records may be a person's."""
-    people: Ints
-    """Per set how many people of the table it is."""
     frames: list[pl.DataFrame]
     """Per ``set`` the values that are shown together, as codes, and their weight ``w``."""
     known: dict[str, Ints]
@@ -154,14 +152,13 @@ def tell(release: Release, data: Microdata, knowledge: Knowledge) -> tuple[Told,
         of, frames, records = _tell_bags(found[0], knowledge, hidden)
     else:
         of, frames, records = _tell_rows(found[0], release, data, knowledge, hidden)
-    unseen = set(hidden) - {c for frame in frames for c in frame.columns}
-    notes += [f"what it tells by {name} was left out of account" for name in sorted(unseen)]
-    people = np.bincount(of[of >= 0], minlength=len(records))
-    shown_there = {c for frame in frames for c in frame.columns}
+    shown = {column for frame in frames for column in frame.columns}
+    unseen = sorted(set(hidden) - shown)
+    notes += [f"what it tells by {name} was left out of account" for name in unseen]
     beside = {name: data.codes[name].astype(np.int64)
-              for name in knowledge.known if name in shown_there}  # fmt: skip
+              for name in knowledge.known if name in shown}  # fmt: skip
     floor = _find_floor(found[0], first) if isinstance(first, Perturbed) else None
-    return Told(of, records, people, frames, beside, floor), notes
+    return Told(of, records, frames, beside, floor), notes
 
 
 def _restrict(release: Release, seen: list[str], data: Microdata) -> Release:
@@ -224,8 +221,7 @@ def _spell(
     release: Release, table: pl.DataFrame, data: Microdata, name: str
 ) -> tuple[Ints, pl.DataFrame]:
     """Number the labels that rows show of an attribute; and list the values that each may be."""
-    shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
-    number = table.select(shown).to_series().to_numpy().astype(np.int64) - 1
+    number = number_shown(release, table, [name], np.zeros(table.height, dtype=np.int64))
     extents = read_extents(release, data, table[pick_each(number)], [name])
     label, value = np.nonzero(extents[name].matrix(data.domains[name]))
     return number, pl.DataFrame({f"label {name}": label, "value": value})
@@ -256,11 +252,15 @@ def _tell_bags(
             if isinstance(classes, Perturbed):
                 frames.append(_tell_perturbed(found, classes, sets, kind.domain, name))
                 continue
-            bags = _pour(found, name, sets)
-            codes = kind.domain.find(bags.domain.texts)[bags.codes]
-            frame = pl.DataFrame({"set": bags.owners, name: codes, "w": bags.weights})
-            frames.append(frame.filter(pl.col(name) >= 0))
+            frames.append(_list_values(_pour(found, name, sets), kind.domain, name))
     return of, [*frames, *beside], records
+
+
+def _list_values(bags: Groups, domain: Domain, name: str) -> pl.DataFrame:
+    """List what bags hold, set by set, as codes of another domain; what it lacks is left out."""
+    codes = domain.find(bags.domain.texts)[bags.codes]
+    frame = pl.DataFrame({"set": bags.owners, name: codes, "w": bags.weights})
+    return frame.filter(pl.col(name) >= 0)
 
 
 def _merge(of: Ints, records: Ints, only: Ints) -> tuple[Ints, Ints, Ints]:
@@ -374,6 +374,4 @@ def _tell_batches(
     owner = np.argsort(sets)[np.searchsorted(sets, owner[chosen], sorter=np.argsort(sets))]
     likely = joined["w"].to_numpy()[chosen] / held.sizes[batch]
     bags = held.pour(batch, owner, _weigh(likely, alone), len(sets))
-    codes = knowledge.kinds[name].domain.find(held.domain.texts)[bags.codes]
-    frame = pl.DataFrame({"set": bags.owners, name: codes, "w": bags.weights})
-    return place, [frame.filter(pl.col(name) >= 0)], records
+    return place, [_list_values(bags, knowledge.kinds[name].domain, name)], records

@@ -129,12 +129,8 @@ def compare(
     except KeyboardInterrupt:
         if folder is None or not trials:
             raise
-    asked = {kind: sum(len(b.sql) for b in workload.batches if b.kind == kind)
-             for kind in workload.kinds}  # fmt: skip
-    if workload.own:
-        asked["own"] = len(workload.own)
     return Comparison(
-        trials, data.n, asked, course.target if course.train else None, original, chance,
+        trials, data.n, workload.counts, course.target if course.train else None, original, chance,
         len(methods) - len(trials), None if belief is None else float(ratio(belief)),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.domain import reduce_column
 from discreet.errors import SchemaError
 from discreet.evaluate.workload import Bools, Floats, Workload, count_rows, take_known
-from discreet.extents import Extent, find_positions, read_extents
+from discreet.extents import find_positions, read_extents
 from discreet.microdata import Microdata, pick_each
 from discreet.release import Release
 from discreet.verify import Classes, read_classes
@@ -41,7 +41,6 @@ class Estimator:
 
     def __init__(self, release: Release, data: Microdata) -> None:
         self.release, self.data = release, data
-        self.sensitive = release.schema.sensitive
 
     @cached_property
     def views(self) -> list[Classes]:
@@ -129,13 +128,13 @@ class _Asked:
 def _estimate_boxes(asked: _Asked) -> Floats:
     view, boxes = asked.view, asked.view.boxes
     assert boxes is not None
-    extents = read_extents(view.release, asked.data, boxes, list(asked.known))
+    covers = {name: _Cover(asked, boxes, name) for name in asked.known}
     found = []
     for first in range(0, asked.count, AT_ONCE):
         part = slice(first, min(first + AT_ONCE, asked.count))
         share = np.repeat(view.sizes[:, None].astype(float), part.stop - part.start, axis=1)
         for name, takes in asked.known.items():
-            share *= _cover(asked, boxes, name, extents[name], takes[part])
+            share *= covers[name].share(takes[part])
         if asked.told is not None:
             share *= asked.hold(part)
         found.append(share.sum(axis=0))
@@ -207,7 +206,7 @@ def _estimate_perturbed(asked: _Asked) -> Floats:
 
 def _estimate_slices(asked: _Asked) -> Floats:
     """Per bucket of a sliced release the product of the columns' shares, times its size."""
-    view, data = asked.view, asked.data
+    view = asked.view
     assert isinstance(view, Slices)
     codes: dict[str, Ints] = {}
     shares: dict[str, Floats] = {}
@@ -215,9 +214,8 @@ def _estimate_slices(asked: _Asked) -> Floats:
         if view.release.recodings[name].is_blurred:
             number = view.table[name].rank("dense").to_numpy().astype(np.int64) - 1
             boxes = view.table[pick_each(number)]
-            (extent,) = read_extents(view.release, data, boxes, [name]).values()
             codes[name] = number
-            shares[name] = _cover(asked, boxes, name, extent, takes)
+            shares[name] = _Cover(asked, boxes, name).share(takes)
         else:
             codes |= asked.read_codes([name])
             shares[name] = take_known(takes).astype(np.float64)
@@ -236,34 +234,46 @@ def _estimate_slices(asked: _Asked) -> Floats:
     return estimates
 
 
-def _cover(asked: _Asked, boxes: pl.DataFrame, name: str, extent: Extent, takes: Bools) -> Floats:
-    """Per box and question the share of the box's values that it takes.
+class _Cover:
+    """Which values of an attribute boxes stand for, read once for many questions.
 
     Of numbers these are all between the ends, whether anybody has them or not: who reads the
     release cannot know.
     """
-    domain = asked.data.domains[name]
-    present = takes[:, : len(domain.values)]
-    if not present.shape[1]:  # nobody has any value
-        every = np.asarray(takes.all(axis=1), dtype=float)
-        return np.repeat(every[None, :], boxes.height, axis=0)
-    many, first = present.sum(axis=1), present.argmax(axis=1)
-    last = present.shape[1] - 1 - present[:, ::-1].argmax(axis=1)
-    whole = bool(((many == 0) | (many == last - first + 1)).all())
-    absent = extent.absent[:, None] * (takes[:, -1] if domain.missing else np.zeros(len(takes)))
-    if extent.covers is None and whole:
-        at = find_positions(domain.series().head(len(domain.values)), domain.attribute)
-        ends = [boxes[f"{name}_{end}"] for end in ("low", "high")]
-        none = (ends[0].is_null() | ends[1].is_null()).to_numpy()
-        low, high = (find_positions(end, domain.attribute) for end in ends)
-        low, high = np.where(none, 1, low)[:, None], np.where(none, 0, high)[:, None]
-        inside = np.minimum(high, at[last]) - np.maximum(low, at[first]) + 1
-        hits = np.maximum(inside, 0) * (many > 0) + absent
-        return np.asarray(hits / np.maximum(high - low + 1 + extent.absent[:, None], 1))
-    if extent.covers is not None and extent.which is not None:
-        inside = extent.covers.astype(float) @ takes.T
-        return np.asarray((inside / np.maximum(extent.covers.sum(1), 1)[:, None])[extent.which])
-    upto = np.concatenate([np.zeros((1, len(takes))), np.cumsum(takes.T, 0)])
-    hits = upto[np.maximum(extent.high, extent.low - 1) + 1] - upto[extent.low]
-    hits += absent
-    return np.asarray(hits / np.maximum(extent.counts, 1)[:, None])
+
+    def __init__(self, asked: _Asked, boxes: pl.DataFrame, name: str) -> None:
+        release, self.domain = asked.view.release, asked.data.domains[name]
+        (self.extent,) = read_extents(release, asked.data, boxes, [name]).values()
+        if self.extent.covers is None:
+            present = self.domain.series().head(len(self.domain.values))
+            self.at = find_positions(present, self.domain.attribute)
+            ends = [boxes[f"{name}_{end}"] for end in ("low", "high")]
+            none = (ends[0].is_null() | ends[1].is_null()).to_numpy()
+            low, high = (find_positions(end, self.domain.attribute) for end in ends)
+            self.low = np.where(none, 1, low)[:, None]
+            self.high = np.where(none, 0, high)[:, None]
+
+    def share(self, takes: Bools) -> Floats:
+        """Per box and question the share of the box's values that it takes."""
+        extent = self.extent
+        present = takes[:, : len(self.domain.values)]
+        if not present.shape[1]:  # nobody has any value
+            every = np.asarray(takes.all(axis=1), dtype=float)
+            return np.repeat(every[None, :], len(extent.low), axis=0)
+        if extent.covers is not None and extent.which is not None:
+            inside = extent.covers.astype(float) @ takes.T
+            shares = inside / np.maximum(extent.covers.sum(1), 1)[:, None]
+            return np.asarray(shares[extent.which])
+        many, first = present.sum(axis=1), present.argmax(axis=1)
+        last = present.shape[1] - 1 - present[:, ::-1].argmax(axis=1)
+        gone = takes[:, -1] if self.domain.missing else np.zeros(len(takes))
+        absent = extent.absent[:, None] * gone
+        if bool(((many == 0) | (many == last - first + 1)).all()):  # each takes one interval
+            met = np.minimum(self.high, self.at[last]) - np.maximum(self.low, self.at[first]) + 1
+            hits = np.maximum(met, 0) * (many > 0) + absent
+            return np.asarray(
+                hits / np.maximum(self.high - self.low + 1 + extent.absent[:, None], 1)
+            )
+        upto = np.concatenate([np.zeros((1, len(takes))), np.cumsum(takes.T, 0)])
+        hits = upto[np.maximum(extent.high, extent.low - 1) + 1] - upto[extent.low]
+        return np.asarray((hits + absent) / np.maximum(extent.counts, 1)[:, None])

@@ -53,10 +53,16 @@ class Questions:
     people: int
 
     @property
+    def counts(self) -> dict[str, int]:
+        """How many questions there are of each kind."""
+        drawn = {kind: sum(len(batch.sql) for batch in self.batches if batch.kind == kind)
+                 for kind in KINDS}  # fmt: skip
+        return {kind: many for kind, many in {**drawn, "own": len(self.own)}.items() if many}
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of questions there are."""
-        drawn = [kind for kind in KINDS if any(batch.kind == kind for batch in self.batches)]
-        return [*drawn, *(["own"] if self.own else [])]
+        return list(self.counts)
 
 
 def draw_questions(
