@@ -13,9 +13,9 @@ import discreet
 
 SOURCE = Path(discreet.__file__).parent
 ROOMS = [
-    {"errors"},
+    {"errors", "files"},
     {"taxonomy", "taxonomy_files"},
-    {"schema", "tables", "labelled"},
+    {"schema", "tables", "labelled", "isolation"},
     {"domain"},
     {"microdata", "inference", "ratings", "projects"},
     {"groups", "partition", "help_table"},

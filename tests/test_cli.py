@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from samples import reseal
 
 COMMAND = [sys.executable, "-c", "from discreet.cli import main; main()"]
 
@@ -83,6 +84,7 @@ def test_a_breach_is_exit_1(published: Path) -> None:
     tampered.write(folder, format="csv", overwrite=True)
     wrong = pl.read_csv(folder / "generalized.csv").with_columns(income=pl.lit("<=50K"))
     wrong.head(table.height - 5).write_csv(folder / "generalized.csv")
+    reseal(folder)
     done = discreet("audit", "tampered", "--microdata", "adult.csv", cwd=published)
     assert done.returncode == 1
     assert "PROBLEM" in done.stdout

@@ -13,6 +13,7 @@ import pytest
 
 import discreet as dc
 from discreet.inspection import inspect_table
+from discreet.labelled import read_labelled
 from discreet.plan import Plan
 from discreet.tables import read_table
 
@@ -129,7 +130,7 @@ def test_without_the_package_the_error_says_what_to_install(
     path = write_spss(tmp_path / "t.sav")
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
     with pytest.raises(dc.errors.MicrodataError, match=r"pip install 'discreet\[stats\]'"):
-        read_table(path)
+        read_labelled(path)
 
 
 def test_an_spss_file_goes_through_inspect_publish_and_audit(tmp_path: Path) -> None:

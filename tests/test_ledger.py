@@ -254,7 +254,7 @@ def test_a_folder_that_was_taken_in_between_is_left_alone(office: Path) -> None:
     data = dc.read(plan.source, plan.schema)
     ledger = Ledger(office / "book")
     release = dc.publish(data, plan.method, seed=1)
-    ledger._record(release, office / "taken", "parquet", False)
+    ledger._record(release, office / "taken", "parquet", False, lambda _: None)
     (office / "taken").mkdir()
     (office / "taken" / "mine.txt").write_text("mine", encoding="utf-8")
     ledger.publish(release, data, office / "next")
@@ -391,3 +391,199 @@ def test_bad_input_is_one_error_and_exit_2(office: Path, arguments: list[str], s
     assert says in done.stderr
     assert done.stderr.startswith("Error: ")
     assert not (office / "first").exists()
+
+
+def test_what_the_ledger_does_not_know_stays(office: Path) -> None:
+    copies = office / "book" / "releases"
+    (copies / "notes.txt").write_text("mine", encoding="utf-8")
+    (copies / "old scans").mkdir()
+    (copies / "old scans" / "page.txt").write_text("mine", encoding="utf-8")
+    (copies / "00000007").mkdir()
+    (copies / ".0001.backup").mkdir()
+    before = sorted(path.name for path in copies.iterdir())
+    for folder in ("one", "two"):
+        done = discreet(
+            "publish", "first.toml", "--ledger", "book", "--out", folder, cwd=office
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in copies.iterdir()) == sorted([*before, "0001", "0002"])
+    assert (copies / "old scans" / "page.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_ledger_whose_copies_are_a_link_is_refused_and_nothing_behind_it_removed(
+    office: Path,
+) -> None:
+    copies, elsewhere = office / "book" / "releases", office / "elsewhere"
+    copies.rename(elsewhere)
+    copies.symlink_to(elsewhere)
+    (elsewhere / "thesis.tex").write_text("years of work", encoding="utf-8")
+    for arguments in (["publish", "first.toml", "--ledger", "book"], ["ledger", "list", "book"]):
+        done = discreet(*arguments, cwd=office)
+        assert done.returncode == 2
+        assert "is a link" in done.stderr and "Hint: " in done.stderr
+    assert (elsewhere / "thesis.tex").is_file()
+    assert not (office / "first").exists()
+
+
+@pytest.fixture
+def restored(office: Path) -> Path:
+    """Two releases are out, and the ledger's book is one from before the second."""
+    frame = pl.read_csv(office / "people.csv")
+    frame.sort("age").with_columns(zip=pl.Series(range(60))).write_csv(office / "people.csv")
+    book = office / "book" / "ledger.sqlite"
+    assert discreet("publish", "first.toml", "--ledger", "book", cwd=office).returncode == 0
+    older = book.read_bytes()
+    done = discreet("publish", "first.toml", "--ledger", "book", "--out", "other", cwd=office)
+    assert done.returncode == 0
+    book.write_bytes(older)
+    return office
+
+
+def test_a_copy_that_an_older_book_does_not_know_counts(restored: Path) -> None:
+    """Forget the first release too: the second alone must stop what does not go with it."""
+    listed = json.loads(discreet("ledger", "list", "book", "--json", cwd=restored).stdout)
+    assert [e["state"] for e in listed["releases"]] == ["published", "recorded"]
+    plan = write_plan(restored, "second")
+    text = plan.read_text(encoding="utf-8").replace('"generalization"', '"anatomy"')
+    plan.write_text(text, encoding="utf-8")
+    checked = discreet("ledger", "check", "second.toml", "--ledger", "book", "--json", cwd=restored)
+    assert {"0002", "0001"} <= {
+        name for breach in json.loads(checked.stdout)["breaches"] for name in breach["releases"]
+    }
+    done = discreet("publish", "second.toml", "--ledger", "book", cwd=restored)
+    assert done.returncode == 1 and "0002" in done.stderr
+    done = discreet("publish", "first.toml", "--ledger", "book", "--out", "third", cwd=restored)
+    assert done.returncode == 0, done.stderr
+    ledger = Ledger(restored / "book")
+    assert [entry.name for entry in ledger.entries] == ["0001", "0002", "0003"]
+    assert [entry.state for entry in ledger.entries] == ["published", "recorded", "published"]
+    assert store.fingerprint(restored / "other") == ledger.find(2).files
+    shown = discreet("ledger", "show", "book", "2", cwd=restored)
+    assert shown.returncode == 0 and "where to is not known" in shown.stdout
+
+
+@pytest.mark.parametrize("harm", ["cut", "link", "file"])
+def test_an_unknown_copy_that_cannot_be_read_stops_everything(restored: Path, harm: str) -> None:
+    """It may be out, and nobody can tell what it shows."""
+    copy = restored / "book" / "releases" / "0002"
+    if harm == "cut":
+        (copy / "generalized.parquet").write_bytes(b"PAR1")
+    else:
+        copy.rename(restored / "aside")
+        if harm == "link":
+            copy.symlink_to(restored / "aside")
+        else:
+            copy.write_text("", encoding="utf-8")
+    done = discreet("publish", "first.toml", "--ledger", "book", "--out", "third", cwd=restored)
+    assert done.returncode == 2
+    assert "it may be out" in done.stderr and "Hint: " in done.stderr
+    assert not (restored / "third").exists() and (copy.exists() or copy.is_symlink())
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_while_the_copy_is_named_loses_nothing(office: Path, when: str) -> None:
+    """The entry is written, and the copy is still a draft or has just its name."""
+    script = f"""
+import os, signal, sys
+from discreet import store
+from discreet.cli import main
+real = store._put_in_place
+def die(*a, **k):
+    if {when!r} == "after":
+        real(*a, **k)
+    os.kill(os.getpid(), signal.SIGKILL)
+store._put_in_place = die
+sys.argv = ["discreet", "publish", "first.toml", "--ledger", "book"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=office, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [entry.state for entry in Ledger(office / "book").entries] == ["pending"]
+    is_whole(office)
+    again = discreet("publish", "first.toml", "--ledger", "book", cwd=office)
+    assert again.returncode == 2 and "it is now complete there" in again.stderr
+    (entry,) = Ledger(office / "book").entries
+    assert entry.state == "published" and store.fingerprint(office / "first") == entry.files
+    assert sorted(path.name for path in (office / "book" / "releases").iterdir()) == ["0001"]
+    is_whole(office)
+
+
+BREACHING = """
+[source]
+file = "census.csv"
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+[columns.income]
+role = "sensitive"
+type = "integer"
+[method]
+name = "perturbation"
+check = "paper"
+[[method.principles]]
+name = "proximity"
+epsilon = 800
+m = 4
+[release]
+folder = "out/there"
+seed = 1
+"""
+
+
+@pytest.fixture
+def breaching(office: Path) -> Path:
+    """Equation 3 of the proximity paper promises less than who reads the number believes."""
+    people = dc.datasets.census_frame(2000).select("age", "income")
+    people.filter(pl.col("income") < 90_000).write_csv(office / "census.csv")
+    (office / "breach.toml").write_text(BREACHING, encoding="utf-8")
+    return office
+
+
+@pytest.mark.parametrize("ledger", [[], ["--ledger", "book"]])
+def test_a_release_that_breaks_its_promise_is_neither_put_out_nor_recorded(
+    breaching: Path, ledger: list[str]
+) -> None:
+    done = discreet("publish", "breach.toml", *ledger, "--report", "why.html", cwd=breaching)
+    assert done.returncode == 1
+    assert "fails for" in done.stdout and "BREACH" in done.stdout
+    assert "Nothing was published" in done.stderr
+    assert "Release: " not in done.stdout
+    assert not (breaching / "out").exists()
+    assert "fails for" in (breaching / "why.html").read_text(encoding="utf-8")
+    assert Ledger(breaching / "book").entries == []
+    assert not list((breaching / "book" / "releases").iterdir())
+    told = discreet("publish", "breach.toml", *ledger, "--json", cwd=breaching)
+    assert told.returncode == 1
+    assert json.loads(told.stdout)["release"] is None
+    assert not (breaching / "out").exists()
+
+
+def test_the_ledger_audits_what_python_gives_it(breaching: Path) -> None:
+    plan = dc.Plan.read(breaching / "breach.toml")
+    data = dc.read(plan.source, plan.schema)
+    ledger = Ledger(breaching / "book")
+    with pytest.raises(dc.errors.PromiseError, match="The audit found a breach"):
+        ledger.publish(dc.publish(data, plan.method, seed=1), data, plan.folder)
+    assert ledger.entries == [] and not (breaching / "out").exists()
+
+
+@pytest.mark.parametrize("ledger", [[], ["--ledger", "book"]])
+@pytest.mark.parametrize("report", ["file/why.html", "/proc/why.html", "people.csv/why.html"])
+def test_a_report_that_cannot_be_written_stops_the_publication(
+    office: Path, ledger: list[str], report: str
+) -> None:
+    (office / "file").write_text("", encoding="utf-8")
+    done = discreet("publish", "first.toml", *ledger, "--report", report, cwd=office)
+    assert done.returncode == 2
+    assert "why.html: cannot be written" in done.stderr
+    assert not (office / "first").exists()
+    assert Ledger(office / "book").entries == []
+
+
+def test_a_report_goes_where_a_link_points(office: Path) -> None:
+    (office / "pages").mkdir()
+    (office / "why.html").symlink_to("pages/first.html")
+    done = discreet("publish", "first.toml", "--report", "why.html", cwd=office)
+    assert done.returncode == 0, done.stderr
+    assert (office / "why.html").is_symlink() and (office / "pages" / "first.html").is_file()
+    assert not [path for path in office.iterdir() if "discreet-draft" in path.name]

@@ -193,7 +193,7 @@ def test_a_project_that_unpacks_too_far_is_refused(
     monkeypatch.setattr(projects, "LARGEST", 1000)
     rows = "a;b\n" + "1;2\n" * 1000
     with pytest.raises(dc.errors.MicrodataError, match="more than 1,000 bytes"):
-        read_project(write_project(tmp_path / "p.deid", {"data/input.csv": rows}))
+        projects.unpack(write_project(tmp_path / "p.deid", {"data/input.csv": rows}))
 
 
 def test_a_project_that_lies_about_its_size_is_not_unpacked_further(tmp_path: Path) -> None:

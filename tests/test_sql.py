@@ -417,21 +417,81 @@ def test_postgresql_gives_the_same_answers(
             assert a == (pytest.approx(b, rel=1e-12) if isinstance(b, float) else b)
 
 
-def test_postgresql_loads_the_tables_once(release: dc.Release, postgres: str) -> None:
+def test_postgresql_loads_the_tables_of_a_prepared_release_once(
+    release: dc.Release, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from discreet.sql.engines.postgres import Session
+
+    honest, loaded = Session._load, []
+
+    def load(self: Session, name: str, table: pl.DataFrame) -> None:
+        loaded.append(name)
+        honest(self, name, table)
+
+    monkeypatch.setattr(Session, "_load", load)
+    questions = ["SELECT AVG(age) FROM release", "SELECT SUM(capital_loss) FROM release"]
+    with release.prepare(engine=postgres) as prepared:
+        for question in questions:
+            assert prepared.query(question).frame.equals(release.query(question).frame)
+        with pytest.raises(dc.errors.QueryError, match="PostgreSQL refuses"):
+            prepared.query("SELECT COUNT(*) FROM release WHERE age > 'x'")
+        assert prepared.query(questions[0]).estimate is not None  # one bad question spoils no other
+    assert sorted(loaded) == sorted(release.tables)
+
+
+def test_postgresql_trusts_nothing_that_lies_there_and_leaves_nothing(
+    release: dc.Release, postgres: str
+) -> None:
+    """Tables of the same names, anywhere on the search path, are not those of the release."""
     import psycopg
 
-    def schemas() -> int:
+    def relations() -> set[tuple[str, str]]:
         with psycopg.connect(postgres) as connection:
-            found = connection.execute(
-                "SELECT COUNT(*) FROM pg_namespace WHERE nspname LIKE 'discreet_%'"
-            ).fetchone()
-        assert found is not None
-        return int(found[0])
+            return set(connection.execute(
+                "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n "
+                "ON n.oid = c.relnamespace WHERE n.nspname !~ '^pg_toast'"
+            ).fetchall())  # fmt: skip
 
-    release.query("SELECT COUNT(*) FROM release", engine=postgres)
-    before = schemas()
-    release.query("SELECT AVG(age) FROM release", engine=postgres)
-    assert schemas() == before >= 1
+    question = "SELECT COUNT(*) AS n, SUM(capital_loss) AS s FROM release WHERE age > 30"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        for place in ("public", "planted"):
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {place}".encode())
+            for name, table in release.tables.items():
+                columns = ", ".join(f'"{column}" INTEGER' for column in table.columns)
+                connection.execute(f'CREATE TABLE {place}."{name}" ({columns})'.encode())
+        connection.execute("ALTER ROLE postgres SET search_path TO planted, public")
+        before = relations()
+        try:
+            assert release.query(question, engine=postgres).frame.equals(
+                release.query(question).frame
+            )
+            assert relations() == before
+        finally:
+            connection.execute("ALTER ROLE postgres RESET search_path")
+            for name in release.tables:
+                connection.execute(f'DROP TABLE public."{name}"'.encode())
+            connection.execute("DROP SCHEMA planted CASCADE")
+
+
+def test_any_role_that_may_make_temporary_tables_can_ask(
+    release: dc.Release, postgres: str
+) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("CREATE ROLE analyst LOGIN")
+        try:
+            second = postgres.replace("postgres:@", "analyst:@", 1)
+            assert second != postgres
+            for engine in (postgres, second):
+                assert release.query("SELECT COUNT(*) FROM release", engine=engine).estimate == (
+                    release.tables["permuted"].height
+                )
+        finally:
+            connection.execute("DROP ROLE analyst")
+
+
+def test_what_postgresql_cannot_do_is_said(release: dc.Release, postgres: str) -> None:
     frame = pl.DataFrame({"n" * 64: [1, 2], "pay": [1, 9]})
     long = dc.publish(microdata(frame, ["n" * 64], ["pay"]), dc.Permutation(dc.KE(2, 1)))
     assert long.query("SELECT COUNT(*) FROM release").estimate == 2

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from discreet.files import digest
 from discreet.manifest import type_of
 from discreet.release import Release
-from discreet.store import MANIFEST, README, digest, explain_recoding, load, read_manifest
+from discreet.store import MANIFEST, README, explain_recoding, load, read_manifest
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 OURS = (

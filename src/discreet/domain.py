@@ -25,6 +25,8 @@ MISSING = "(missing)"
 EPOCH = dt.date(1970, 1, 1)
 LARGEST_UNIT = 2**62 - 1
 LARGEST_DECIMAL = 10**15 - 1
+MOST_DIGITS = 400
+"""Beyond that, as beyond every float, a text is no number."""
 """Fifteen digits survive the way through a float64, in which decimals are published."""
 REACH = {
     Type.INTEGER: (-LARGEST_UNIT, LARGEST_UNIT),
@@ -362,7 +364,7 @@ def read_decimal(cell: object, decimals: int) -> int | None:
         scaled = Decimal(str(cell)).scaleb(decimals)
     except ArithmeticError:
         return None
-    if not scaled.is_finite():
+    if not scaled.is_finite() or scaled.adjusted() > MOST_DIGITS:  # 1e99999999 has no end
         return None
     whole = scaled.to_integral_value()
     return None if decimals == 0 and whole != scaled else int(whole)

@@ -21,11 +21,12 @@ from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import answer_questions, draw_questions
+from discreet.files import digest, read_text, write_file
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.pages import write_page
 from discreet.release import Release
-from discreet.store import digest, explain_recoding, fingerprint, load, write_file
+from discreet.store import explain_recoding, fingerprint, load
 from discreet.tables import read_table
 from discreet.verify import verify
 
@@ -204,7 +205,7 @@ def _read_evidence(evidence: Path) -> tuple[Path, dict[str, Any]]:
     path = evidence / NAME if evidence.is_dir() else evidence
     hint = "Give the folder that `discreet audit --evidence` wrote."
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_text(path))
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror}).", hint=hint) from error
     except (ValueError, RecursionError) as error:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from discreet.domain import FALSE_TEXTS, ISO, TRUE_TEXTS
+from discreet.domain import FALSE_TEXTS, ISO, MOST_DIGITS, TRUE_TEXTS
 from discreet.errors import SchemaError, name_closest
 from discreet.microdata import NEARLY_UNIQUE, SMALLEST_JUDGED
 from discreet.schema import Attribute, Missing, Role, Schema, Type
@@ -185,7 +185,8 @@ def _infer_text(texts: list[str]) -> tuple[Type, int | None, tuple[str, ...], st
 
 def _is_number(text: str) -> bool:
     try:
-        return Decimal(text).is_finite()
+        number = Decimal(text)
+        return number.is_finite() and abs(number.adjusted()) <= MOST_DIGITS
     except InvalidOperation:
         return False
 

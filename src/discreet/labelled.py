@@ -26,8 +26,11 @@ class Described(NamedTuple):
     """The values of columns that the file calls ordinal, from low to high."""
 
 
-def read_labelled(path: Path) -> Described:
-    """Read an SPSS or Stata file; user-defined missing values become empty cells."""
+def read_labelled(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Read an SPSS or Stata file: its table, labels and orders.
+
+    User-defined missing values become empty cells.
+    """
     try:
         import pyreadstat
     except ModuleNotFoundError as error:
@@ -53,7 +56,7 @@ def read_labelled(path: Path) -> Described:
         for name, label in told.column_names_to_labels.items()
         if label and label.strip()
     }
-    return Described(frame.with_columns(changed), labels, orders)
+    return frame.with_columns(changed), {"labels": labels, "orders": orders}
 
 
 def _is_whole(numbers: pl.Series) -> bool:

@@ -6,11 +6,14 @@ Nothing gets into a manifest by being part of an object: every key is written he
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from discreet.errors import DiscreetError, StoreError
+from discreet.files import digest
 from discreet.principles import All, make_principle
 from discreet.principles.base import Principle
 from discreet.release import Promise, Recoding, Release, Transformation
@@ -18,11 +21,25 @@ from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.taxonomy import Taxonomy
 
 VERSION = 1
+HASH = "sha256:"
 DAMAGED = "Give the folder that discreet wrote, unchanged, or get it again from its publisher."
 
 
-def describe(release: Release, format: str) -> dict[str, Any]:
-    """Write the manifest of a release."""
+class Seal(NamedTuple):
+    """By what a table's file is known."""
+
+    size: int
+    """In bytes."""
+    sha256: str
+
+    @staticmethod
+    def of(path: Path) -> Seal:
+        """Take it from a file."""
+        return Seal(path.stat().st_size, digest(path))
+
+
+def describe(release: Release, format: str, seals: Mapping[str, Seal]) -> dict[str, Any]:
+    """Write the manifest of a release, whose tables' files are written already."""
     return {
         "profile": "data-package",
         "name": f"discreet-{release.method}",
@@ -35,6 +52,8 @@ def describe(release: Release, format: str) -> dict[str, Any]:
                 "path": f"{name}.{format}",
                 "format": format,
                 "scheme": "file",
+                "bytes": seals[name].size,
+                "hash": f"{HASH}{seals[name].sha256}",
                 "encoding": "utf-8",
                 "schema": {
                     "fields": [
@@ -113,10 +132,11 @@ def _describe_attribute(attribute: Attribute, recoding: Recoding) -> dict[str, A
 
 
 class Stored(NamedTuple):
-    """Where a table lies in the folder, and the Frictionless types of its columns."""
+    """Where a table lies in the folder, the types of its columns, and by what its file is known."""
 
     path: str
     types: dict[str, str]
+    seal: Seal | None
 
 
 def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
@@ -152,7 +172,9 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
         }
         stored = {
             str(resource["name"]): Stored(
-                str(resource["path"]), {f["name"]: f["type"] for f in resource["schema"]["fields"]}
+                str(resource["path"]),
+                {f["name"]: f["type"] for f in resource["schema"]["fields"]},
+                _understand_seal(resource),
             )
             for resource in manifest["resources"]
         }
@@ -167,11 +189,22 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
         raise
     except DiscreetError as error:
         raise StoreError(f"datapackage.json: {error.message}", hint=DAMAGED) from error
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
+            RecursionError) as error:  # fmt: skip
         raise StoreError(
             f"datapackage.json is not the manifest of a release (near {error}).", hint=DAMAGED
         ) from error
     return release, stored
+
+
+def _understand_seal(resource: dict[str, Any]) -> Seal | None:
+    """Read by what a table is known; releases written before there were seals have none."""
+    if "hash" not in resource and "bytes" not in resource:
+        return None
+    kind, sha256 = resource["hash"][: len(HASH)], resource["hash"][len(HASH) :]
+    if kind != HASH:
+        raise StoreError(f"{resource['path']}: its hash is not SHA-256.", hint=DAMAGED)
+    return Seal(int(resource["bytes"]), sha256)
 
 
 def _understand_attribute(described: dict[str, Any]) -> Attribute:

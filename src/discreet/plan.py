@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from discreet.errors import DiscreetError, PlanError, list_problems
+from discreet.files import read_text
 from discreet.methods import REGISTRY as METHODS
 from discreet.principles import REGISTRY as PRINCIPLES
 from discreet.principles import make_principle
@@ -216,14 +217,13 @@ class Plan:
         """Read a plan; every mistake in it is named with its place."""
         path = Path(path)
         try:
-            with path.open("rb") as file:
-                written = tomllib.load(file)
+            written = tomllib.loads(read_text(path))
         except OSError as error:
             raise PlanError(
                 f"{path}: cannot be read ({error.strerror}).",
                 hint="Write one with: discreet inspect FILE.",
             ) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise PlanError(
                 f"{path.name}: not TOML ({error}).",
                 hint="Quote texts and separate lists by commas.",

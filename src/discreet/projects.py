@@ -12,11 +12,12 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from discreet.errors import MicrodataError
+from discreet.isolation import read_apart
 from discreet.schema import Role
 from discreet.tables import find_separator, refuse_header, refuse_missing
 
@@ -49,6 +50,13 @@ class Project:
 def read_project(path: Path) -> Project:
     """Read the table of a project, the role of every column, and the hierarchies."""
     refuse_missing(path)
+    frame, told = read_apart(unpack, path)
+    roles = {name: Role(role) for name, role in told["roles"].items()}
+    return Project(frame, roles, told["hierarchies"])
+
+
+def unpack(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Read what a project holds: its table, and in plain values roles and hierarchies."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _understand(archive, path.name)
@@ -59,7 +67,7 @@ def read_project(path: Path) -> Project:
         ) from error
 
 
-def _understand(archive: zipfile.ZipFile, source: str) -> Project:
+def _understand(archive: zipfile.ZipFile, source: str) -> tuple[pl.DataFrame, dict[str, Any]]:
     parts = _Parts(archive, source)
     if not parts.has("metadata.xml") or not parts.has("input/definition.xml"):
         raise MicrodataError(
@@ -78,7 +86,8 @@ def _understand(archive: zipfile.ZipFile, source: str) -> Project:
         if rows and len(rows[0]) > 1:  # ARX writes down values alone where nobody made any levels
             hierarchies[name] = rows
     # a column without a type is identifying, as in ARX
-    return Project(frame, {n: roles.get(n, Role.IDENTIFIER) for n in frame.columns}, hierarchies)
+    every = {name: str(roles.get(name, Role.IDENTIFIER)) for name in frame.columns}
+    return frame, {"roles": every, "hierarchies": hierarchies}
 
 
 @dataclass
@@ -104,6 +113,10 @@ class _Parts:
         if not self.has(part):
             raise MicrodataError(f"{self.source}: {part} is missing.", hint=SAVE_AGAIN)
         info = self.archive.getinfo(part)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise MicrodataError(
+                f"{self.source}: {part} is packed as ARX does not pack.", hint=SAVE_AGAIN
+            )
         self.opened += info.file_size
         if self.opened > LARGEST:
             raise MicrodataError(

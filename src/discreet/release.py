@@ -142,11 +142,14 @@ class Release:
 
         return sample(self, n, seed)
 
-    def prepare(self) -> Prepared:
-        """Hold the release in memory for many questions, which are then answered much faster."""
+    def prepare(self, *, engine: str | None = None) -> Prepared:
+        """Hold the release ready for many questions, which are then answered much faster.
+
+        In memory, or in a session of the database at ``engine``, which is loaded once.
+        """
         from discreet.sql.prepared import Prepared
 
-        return Prepared(self)
+        return Prepared(self, engine)
 
     def write(
         self, folder: str | Path, *, format: Format = "parquet", overwrite: bool = False

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +15,45 @@ import polars as pl
 from pydantic_core import to_json
 
 from discreet.errors import StoreError
-from discreet.manifest import Stored, describe, type_of, understand
+from discreet.files import (
+    digest,
+    digest_open,
+    drafting,
+    open_plain,
+    place_folder,
+    read_text,
+    settle,
+)
+from discreet.manifest import DAMAGED, Seal, Stored, describe, type_of, understand
 from discreet.release import Format, Release, Transformation
 from discreet.schema import UNUSABLE_NAME, Role, Schema
 from discreet.verify import verify
 
 MANIFEST = "datapackage.json"
 README = "README.md"
+Approve = Callable[[Path, Release], None]
+"""Takes a draft on disk, and what was read back from it."""
 
 
-def write(release: Release, folder: Path, *, format: Format, overwrite: bool) -> Path:
-    """Write to a temporary folder beside the target, verify it from disk, then rename it."""
+def write(
+    release: Release,
+    folder: Path,
+    *,
+    format: Format,
+    overwrite: bool,
+    approve: Approve | None = None,
+) -> Path:
+    """Write to a temporary folder beside the target, verify it from disk, then rename it.
+
+    ``approve`` is shown the draft before that, and may still raise.
+    """
     if format not in ("parquet", "csv"):
         raise StoreError(f"format = {format!r}: give 'parquet' or 'csv'.")
-    return _fill_folder(folder, overwrite, lambda draft: _write_files(release, draft, format))
+
+    def fill(draft: Path) -> None:
+        _write_files(release, draft, format)
+
+    return _fill_folder(folder, overwrite, fill, approve)
 
 
 def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
@@ -39,9 +62,9 @@ def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
     def fill(draft: Path) -> None:
         for path in source.iterdir():
             shutil.copyfile(path, draft / path.name)
-        _settle(draft)
+        settle(draft)
 
-    return _fill_folder(folder, overwrite, fill)
+    return _fill_folder(folder, overwrite, fill, None)
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
@@ -55,73 +78,30 @@ def fingerprint(folder: Path) -> dict[str, str]:
     return {path.name: digest(path) for path in sorted(folder.iterdir())}
 
 
-def digest(path: Path) -> str:
-    """Give the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _fill_folder(
+    folder: Path, overwrite: bool, fill: Callable[[Path], None], approve: Approve | None
+) -> Path:
+    place = folder.resolve()  # where a link lies, what it points to is meant
+    refuse_to_replace(place, overwrite=overwrite)
+    with drafting(place, folder=True) as draft:
+        fill(draft)
+        written = load(draft)
+        verify(written)
+        if approve is not None:
+            approve(draft, written)
+        draft.chmod(0o755)
+        _put_in_place(draft, place, overwrite)
+    return folder.absolute()
 
 
-def _fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> Path:
-    folder = folder.absolute()
-    refuse_to_replace(folder, overwrite=overwrite)
+def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
-    try:
-        try:
-            fill(draft)
-            verify(load(draft))
-            draft.chmod(0o755)
-            _put_in_place(draft, folder)
-        except OSError as error:
-            raise _cannot_write(folder, error) from error
-        finally:
-            remove(draft)
-    finally:  # a second interrupt may strike just as the first clean-up begins
-        remove(draft)
-    return folder
-
-
-def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
-    """Write one file whole or not at all: ``fill`` writes a draft, which is then renamed."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fill(draft)
-            draft.replace(path)
-        except OSError as error:
-            raise _cannot_write(path, error) from error
-        finally:
-            remove(draft)
-    finally:
-        remove(draft)
-    return path
-
-
-def _cannot_write(path: Path, error: OSError) -> StoreError:
-    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-    hint = "Free some space" if full else "Check that its folder exists and is yours to write to"
-    return StoreError(
-        f"{path}: cannot be written ({error.strerror or error}).",
-        hint=f"{hint}, or choose another place; nothing was left behind.",
-    )
-
-
-def remove(path: Path) -> None:
-    """Remove a draft, whatever interrupts."""
-    while path.exists():
-        try:
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        except KeyboardInterrupt:
-            continue
-        except OSError:
-            return
+        # once more: much may have come into the folder since the first look
+        refuse_to_replace(folder, overwrite=overwrite)
+        place_folder(draft, folder, replace=overwrite)
+    except FileExistsError:
+        refuse_to_replace(folder, overwrite=overwrite)
+        raise
 
 
 def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
@@ -148,28 +128,12 @@ def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
 
 def refuse_unwritable(folder: Path) -> None:
     """Refuse a place for a release in which nothing can be written; leave nothing there."""
-    nearest = next(place for place in folder.absolute().parents if place.exists())
-    try:
-        remove(Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=nearest)))
-    except OSError as error:
-        raise _cannot_write(folder, error) from error
-
-
-def _put_in_place(draft: Path, folder: Path) -> None:
-    if not folder.exists():
-        draft.rename(folder)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-    try:
-        folder.rename(old / "release")
-        draft.rename(folder)
-    finally:  # whatever happened between the two renames, one release stands
-        if not folder.exists() and (old / "release").exists():
-            (old / "release").rename(folder)
-        remove(old)
+    with drafting(folder.resolve(), folder=True):
+        pass
 
 
 def _write_files(release: Release, draft: Path, format: Format) -> None:
+    seals = {}
     for name, table in release.tables.items():
         path = draft / f"{name}.{format}"
         try:
@@ -179,16 +143,10 @@ def _write_files(release: Release, draft: Path, format: Format) -> None:
                 table.write_csv(path)
         except pl.exceptions.PolarsError as error:
             raise StoreError(f"{path.name}: cannot be written ({error}).") from error
-    (draft / MANIFEST).write_bytes(to_json(describe(release, format), indent=1) + b"\n")
+        seals[name] = Seal.of(path)
+    (draft / MANIFEST).write_bytes(to_json(describe(release, format, seals), indent=1) + b"\n")
     (draft / README).write_text(_explain(release, format), encoding="utf-8")
-    _settle(draft)
-
-
-def _settle(draft: Path) -> None:
-    """Wait until the disk has it all."""
-    for path in draft.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
+    settle(draft)
 
 
 def load(folder: str | Path) -> Release:
@@ -207,16 +165,19 @@ def load_schema(folder: str | Path) -> Schema:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read what a release says about itself, as it is written there."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except OSError as error:
+        manifest = json.loads(read_text(folder / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise StoreError(
             f"{folder}: not a release: it has no {MANIFEST}.",
             hint="Give the folder that discreet wrote.",
         ) from error
+    except OSError as error:
+        raise StoreError(
+            f"{folder}: its {MANIFEST} cannot be read ({error.strerror or error}).", hint=DAMAGED
+        ) from error
     except (ValueError, RecursionError) as error:
         raise StoreError(
-            f"{folder}: not a release: its {MANIFEST} is not JSON.",
-            hint="The release is damaged; get it again from its publisher.",
+            f"{folder}: not a release: its {MANIFEST} is not JSON.", hint=DAMAGED
         ) from error
     if not isinstance(manifest, dict):
         raise StoreError(f"{folder}: its {MANIFEST} holds no object.")
@@ -235,15 +196,16 @@ def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
     if path.parent != folder or path.suffix not in (".parquet", ".csv"):
         raise StoreError(f"{stored.path}: not a table of this release.")
     try:
-        if path.suffix == ".parquet":
-            table = pl.read_parquet(path)
-        else:
-            table = pl.read_csv(path, infer_schema=False)
-            table = table.with_columns(_cast(name, kind) for name, kind in stored.types.items())
+        with open_plain(path) as file:  # a path could be a pattern, or a folder, to polars
+            _refuse_changed(file, stored)
+            if path.suffix == ".parquet":
+                table = pl.read_parquet(file)
+            else:
+                table = pl.read_csv(file, infer_schema=False)
+                table = table.with_columns(_cast(name, kind) for name, kind in stored.types.items())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(
-            f"{path.name}: cannot be read ({str(error).splitlines()[0]}).",
-            hint="The release is damaged; get it again from its publisher.",
+            f"{path.name}: cannot be read ({str(error).splitlines()[0]}).", hint=DAMAGED
         ) from error
     if not table.height:
         raise StoreError(f"{path.name}: the table has no rows.")
@@ -255,6 +217,23 @@ def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
         if name in types and type_of(types[name]) != kind:
             raise StoreError(f"{path.name}: column {name!r} is not of type {kind}.")
     return table
+
+
+def _refuse_changed(file: BufferedReader, stored: Stored) -> None:
+    """Refuse a table that is not the one its manifest speaks of; older ones do not say."""
+    if stored.seal is None:
+        return
+    size = os.fstat(file.fileno()).st_size
+    if size != stored.seal.size:
+        raise StoreError(
+            f"{stored.path}: is not what was published: it has {size:,} bytes, not "
+            f"{stored.seal.size:,}.",
+            hint=DAMAGED,
+        )
+    if digest_open(file) != stored.seal.sha256:
+        raise StoreError(
+            f"{stored.path}: is not what was published: its SHA-256 is another.", hint=DAMAGED
+        )
 
 
 def _cast(name: str, kind: str) -> Any:

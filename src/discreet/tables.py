@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from discreet.errors import MicrodataError
+from discreet.files import open_plain, split_lines
+from discreet.isolation import read_apart, unreadable
 from discreet.labelled import LABELLED, Described, read_labelled
 
 if TYPE_CHECKING:
@@ -70,18 +72,18 @@ def _read_file(path: Path) -> Described:
         if suffix in (".csv", ".tsv", ".txt"):
             return Described(_read_csv(path))
         if suffix in (".parquet", ".pq"):
-            return Described(pl.read_parquet(path))
+            with open_plain(path) as file:  # to polars, a path could be a pattern
+                return Described(pl.read_parquet(file))
         if suffix in (".xlsx", ".xls", ".ods"):
-            return Described(_read_sheet(path))
+            return Described(read_apart(read_sheet, path)[0])
         if suffix in LABELLED:
-            return read_labelled(path)
+            frame, told = read_apart(read_labelled, path)
+            orders = {name: tuple(order) for name, order in told["orders"].items()}
+            return Described(frame, told["labels"], orders)
     except MicrodataError:
         raise
-    except Exception as error:  # every reader has its own exceptions; all mean the same here
-        raise MicrodataError(
-            f"{path.name}: cannot be read as {suffix[1:]} ({_first_line(error)}).",
-            hint="Check that the file is complete and of the kind its name says.",
-        ) from error
+    except Exception as error:
+        raise unreadable(path, error) from error
     raise MicrodataError(
         f"{path.name}: {suffix or 'a file without an ending'} is not a kind discreet reads.",
         hint="Give one of " + ", ".join(READABLE) + ".",
@@ -93,32 +95,25 @@ def _read_csv(path: Path) -> pl.DataFrame:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
+    header, separator = _read_header(path)
+    longest = sum(len(name.encode()) + 3 for name in header)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            start = file.read(1 << 16)
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path) from error
-    if not start.strip():
-        raise MicrodataError(
-            f"{path.name}: the file is empty.", hint="Give a table with a header and rows."
-        )
-    separator = find_separator(start)
-    header = next(csv.reader(start.splitlines(), delimiter=separator))
-    refuse_header(header, path.name)
-    try:
-        table = pa_csv.read_csv(
-            path,
-            parse_options=pa_csv.ParseOptions(
-                delimiter=separator,
-                newlines_in_values=True,
-                ignore_empty_lines=len(header) > 1,  # in a single column a blank line is a cell
-            ),
-            convert_options=pa_csv.ConvertOptions(
-                column_types={name: pa.string() for name in header},
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        )
+        with open_plain(path) as file:
+            table = pa_csv.read_csv(
+                file,
+                read_options=pa_csv.ReadOptions(block_size=max(1 << 20, 2 * longest)),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=separator,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(header) > 1,  # in a single column a blank line is a cell
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    # whatever its columns are called: 01234 is no number
+                    default_column_type=pa.string(),
+                    strings_can_be_null=True,
+                    null_values=[""],
+                ),
+            )
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error):
             return pl.DataFrame({name: [] for name in header})
@@ -133,9 +128,28 @@ def _read_csv(path: Path) -> pl.DataFrame:
             f"{path.name}: line {line} has {cells} cells, the header has {len(header)}.",
             hint=f"Quote cells that contain {separator!r}, or fill in the missing cells.",
         ) from error
+    refuse_header(table.column_names, path.name)
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame.rename({name: name.strip() for name in frame.columns})
+
+
+def _read_header(path: Path) -> tuple[list[str], str]:
+    """Read the names of the columns and what separates them; a name may hold anything."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            start = file.read(1 << 16)
+            if not start.strip():
+                raise MicrodataError(
+                    f"{path.name}: the file is empty.", hint="Give a table with a header and rows."
+                )
+            separator = find_separator(start)
+            file.seek(0)
+            header = next(row for row in csv.reader(file, delimiter=separator) if row)
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path) from error
+    refuse_header(header, path.name)
+    return header, separator
 
 
 def _not_utf8(path: Path) -> MicrodataError:
@@ -156,7 +170,7 @@ def _find_ragged_line(path: Path, separator: str, width: int) -> tuple[int, int]
 
 def find_separator(start: str) -> str:
     """Find what separates the cells of a text from its header."""
-    first = start.splitlines()[0]
+    first = split_lines(start)[0]
     return max((",", ";", "\t", "|"), key=first.count)
 
 
@@ -171,12 +185,12 @@ def refuse_header(header: list[str], source: str) -> None:
         )
 
 
-def _read_sheet(path: Path) -> pl.DataFrame:
+def read_sheet(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Read the first sheet as text; its first row is the header, repaired by nobody."""
-    cells = pl.read_excel(path, has_header=False, infer_schema_length=0)
+    cells = pl.read_excel(path.read_bytes(), has_header=False, infer_schema_length=0)
     header = ["" if cell is None else str(cell).strip() for cell in cells.row(0)]
     refuse_header(header, f"{path.name}, first sheet")
-    return cells.slice(1).rename(dict(zip(cells.columns, header, strict=True)))
+    return cells.slice(1).rename(dict(zip(cells.columns, header, strict=True))), {}
 
 
 def _from_foreign(source: Any) -> pl.DataFrame:
@@ -207,7 +221,3 @@ def _is_nothing(cell: object) -> bool:
         return bool(cell != cell)  # noqa: PLR0124 -- NaN and NaT differ from themselves
     except TypeError:  # pandas.NA refuses to be compared
         return True
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0][:200]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import TaxonomyError
+from discreet.files import read_text, split_lines
 
 NAMES = ("parent", "name", "cat")
 BELOW = ("leaves", "children", "subcats")
@@ -28,7 +29,7 @@ MOST_VALUES = 100_000
 def read_paths(path: Path, attribute: str | None) -> list[list[str]]:
     """Read the paths of a taxonomy from a file of any of these kinds."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TaxonomyError(
             f"{path.name}: the taxonomy cannot be read ({error}).",
@@ -36,7 +37,7 @@ def read_paths(path: Path, attribute: str | None) -> list[list[str]]:
         ) from error
     if path.suffix.lower() == ".json":
         return _read_json(text, path.name, attribute)
-    lines = text.splitlines()
+    lines = split_lines(text)
     if amnesia := re.match(r"\s*(distinct|range)\s*\n\s*(name|type|height)\b", text):
         return _read_amnesia(lines, amnesia[1], path.name)
     separator = ";" if lines and ";" in lines[0] else ","

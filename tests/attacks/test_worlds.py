@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from samples import microdata
+from samples import microdata, reseal
 from worlds import posteriors
 
 ROW = st.tuples(st.integers(1, 5), st.sampled_from("FM"), st.sampled_from(["flu", "gout", "flu2"]))
@@ -95,7 +95,7 @@ def test_overlapping_boxes_are_believed_as_one_bag(tmp_path: Path) -> None:
         pl.Series("age_high", [3, 3, 5, 5]),
     )
     table.write_csv(folder / "generalized.csv")
-    report = dc.audit(folder, data)
+    report = dc.audit(reseal(folder), data)
     assert report.candidates.tolist() == [2, 4, 4, 2]
     assert report.beliefs["disease"].tolist() == [1.0, 0.5, 0.5, 1.0]
     assert report.breaches == 4
@@ -207,6 +207,7 @@ class TestMetadata:
         for resource in manifest["resources"]:
             assert set(resource) == {
                 "name", "description", "type", "path", "format", "scheme", "encoding", "schema",
+                "bytes", "hash",
             }  # fmt: skip
 
     def test_the_folder_holds_nothing_else(self, written: tuple[Path, str]) -> None:

@@ -27,7 +27,8 @@ from discreet.auditing.joins import JoinedCells, join_views
 from discreet.auditing.links import list_x_groups
 from discreet.auditing.membership import Membership, measure_membership
 from discreet.auditing.nearness import Nearness, measure_nearness
-from discreet.errors import SchemaError, name_closest
+from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
+from discreet.files import write_file
 from discreet.groups import Groups
 from discreet.microdata import Microdata
 from discreet.principles.base import Principle, demands, part_joins
@@ -131,6 +132,13 @@ class AuditReport:
         """Whether the release keeps its promise for everybody in the microdata."""
         return not self.problems
 
+    def require_kept(self) -> None:
+        """Raise unless the release keeps its promise for everybody in the microdata."""
+        if self.problems:
+            raise PromiseError(
+                f"The audit found a breach:\n{list_problems(self.problems)}", subject=self
+            )
+
     @cached_property
     def per_person(self) -> pl.DataFrame:
         """One row per person: number of the row in the source, candidates, beliefs, breach."""
@@ -150,9 +158,10 @@ class AuditReport:
 
     def to_html(self, path: str | Path, how: Explanation | None = None) -> Path:
         """Write a page that needs nothing but a browser; with how the release came about."""
-        from discreet.auditing.report import write_html
+        from discreet.auditing.report import render_html
 
-        return write_html(self, Path(path), how)
+        page = render_html(self, how)
+        return write_file(Path(path), lambda draft: draft.write_text(page, encoding="utf-8"))
 
 
 def audit(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.auditing.identity import PRESETS
-from discreet.pages import write_page
+from discreet.pages import render_page
 from discreet.release import Explanation
 
 if TYPE_CHECKING:
@@ -68,10 +67,9 @@ def summarize(report: AuditReport) -> dict[str, Any]:
     }
 
 
-def write_html(report: AuditReport, path: Path, how: Explanation | None) -> Path:
-    """Write the page; it loads nothing from anywhere."""
-    return write_page(
-        path,
+def render_html(report: AuditReport, how: Explanation | None) -> str:
+    """Make the page; it loads nothing from anywhere."""
+    return render_page(
         "report.html",
         report=report,
         how=how,

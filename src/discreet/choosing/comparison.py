@@ -16,10 +16,11 @@ from discreet.choosing.advice import advise
 from discreet.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
 from discreet.errors import SchemaError, StoreError
 from discreet.evaluate.questions import Questions, draw_questions
+from discreet.files import write_file
 from discreet.microdata import Microdata
 from discreet.principles.base import Number, ratio, require_ratio
 from discreet.release import Method, Release
-from discreet.store import MANIFEST, fingerprint, write_file
+from discreet.store import MANIFEST, fingerprint
 
 TRIALS = "trials.jsonl"
 

@@ -12,10 +12,11 @@ import typer
 
 from discreet.cli import analyst, chooser, ledger, researcher, reviewer, steward
 from discreet.cli.app import app
-from discreet.cli.screen import Stopped, say_error
+from discreet.cli.screen import Stopped, say_error, visible
 from discreet.errors import DiscreetError
 
-INTERRUPTED = 130
+INTERRUPTED, FAULT = 130, 70
+"""Exit codes beside those of errors; a fault is ours, and is no finding about a release."""
 
 
 def _listen() -> None:
@@ -63,12 +64,22 @@ def main() -> None:
         if "KeyboardInterrupt" in str(error):  # caught inside polars, which panics about it
             say_error("Interrupted. Nothing half-written was left behind.")
             sys.exit(INTERRUPTED)
-        if not hasattr(error, "exit_code"):  # a bug: show where
-            raise
+        if not hasattr(error, "exit_code"):
+            _confess()
+            sys.exit(FAULT)
         show: Callable[[], None] = getattr(error, "show", lambda: None)
         show()
         code = int(error.exit_code)
     sys.exit(code or 0)
+
+
+def _confess() -> None:
+    """Say of a fault where it is, and that it is ours."""
+    import traceback
+
+    print(visible(traceback.format_exc()), file=sys.stderr)
+    say_error("This is a fault in discreet. Nothing was found out about your data; please report "
+              "it, with the lines above.")  # fmt: skip
 
 
 __all__ = ["analyst", "app", "chooser", "ledger", "main", "researcher", "reviewer", "steward"]

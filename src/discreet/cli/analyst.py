@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.app import Json, app
-from discreet.cli.screen import make_table, print_json, say_error, show, working
+from discreet.cli.screen import make_table, print_json, say_error, show, visible, working
 from discreet.errors import QueryError
 
 
@@ -38,11 +38,11 @@ def query(
     from discreet.sql import show_sql as write_sql
     from discreet.store import load
 
-    if sql is None and (engine or show_sql):
+    if sql is None and show_sql:
         raise QueryError("There is no question.", hint="Give it after the release's folder.")
     published = load(release)
     if sql is None:
-        with published.prepare() as prepared:
+        with published.prepare(engine=engine) as prepared:
             for line, question in enumerate(_read_questions(), start=1):
                 try:
                     _print_answer(prepared.query(question), json)
@@ -53,7 +53,8 @@ def query(
                     say_error(str(error))
         return
     if show_sql is not None:
-        print(write_sql(published, sql, show_sql))
+        text = write_sql(published, sql, show_sql)
+        print(visible(text) if sys.stdout.isatty() else text)
         return
     with working("Asking"):
         answer = published.query(sql, engine=engine)

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.app import Json, app
-from discreet.cli.screen import Stopped, make_table, print_json, refuse_outputs, say, show, working
+from discreet.cli.screen import (
+    Stopped,
+    make_table,
+    open_console,
+    print_json,
+    refuse_outputs,
+    say,
+    show,
+    visible,
+    working,
+)
 from discreet.errors import StoreError
 
 if TYPE_CHECKING:
@@ -82,14 +92,15 @@ def _counting() -> Iterator[Callable[[str, int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-               TextColumn("{task.description}"))  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+               TextColumn("{task.description}", markup=False))  # fmt: skip
+    with Progress(*columns, console=open_console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
-        yield lambda name, i, n: progress.update(task, description=name, completed=i, total=n)
+        yield lambda name, i, n: progress.update(
+            task, description=visible(name), completed=i, total=n
+        )
 
 
 def _print(found: Comparison) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +34,13 @@ def open_ledger(folder: Path) -> Ledger:
 
 
 def record(
-    book: Ledger, wanted: Plan, release: Release, data: Microdata, *, overwrite: bool
+    book: Ledger,
+    wanted: Plan,
+    release: Release,
+    data: Microdata,
+    examine: Callable[[Release], None],
+    *,
+    overwrite: bool,
 ) -> tuple[Entry, list[str]]:
     """Publish under a ledger; of a breach, say what to generalize."""
     from discreet.errors import PromiseError
@@ -44,7 +51,12 @@ def record(
     try:
         with working(f"Checking against {_count(book)}"):
             return book.publish(
-                release, know, wanted.folder, format=wanted.format, overwrite=overwrite
+                release,
+                know,
+                wanted.folder,
+                format=wanted.format,
+                overwrite=overwrite,
+                examine=examine,
             )
     except PromiseError as error:
         broken = error.subject
@@ -111,7 +123,8 @@ def show_entry(
         print_json({"source": book.source, "intact": intact, **entry.to_dict()})
     else:
         show(f"{book.source}, release {entry.name}, {entry.made}: {entry.method}.")
-        show(f"Promise: {entry.promise}. {entry.people:,} records. {entry.state}: {entry.folder}")
+        where = entry.folder or "where to is not known"
+        show(f"Promise: {entry.promise}. {entry.people:,} records. {entry.state}: {where}")
         table = make_table("attribute", "role", "type", "published")
         for column in entry.columns:
             table.add_row(*column.values())

@@ -59,7 +59,8 @@ def audit(
     """Check a release independently, from the bytes on disk; exit 1 on a breach."""
     from discreet.auditing import audit as examine
     from discreet.auditing.telling import read_known
-    from discreet.store import load, load_schema, write_file
+    from discreet.files import write_file
+    from discreet.store import load, load_schema
 
     inputs = [microdata, *([plan] if plan else [])]
     packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,10 +11,22 @@ from typing import Any
 
 from discreet.errors import StoreError
 
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that a terminal obeys instead of showing them."""
+
+
+def visible(text: str) -> str:
+    r"""Spell out characters by which a name or a value could command a terminal.
+
+    >>> print(visible("red: \x1b[31m"))
+    red: \x1b[31m
+    """
+    return UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
+
 
 def say_error(message: str) -> None:
     """Say what went wrong, apart from what was asked for."""
-    print(f"Error: {message}", file=sys.stderr)
+    print(f"Error: {visible(message)}", file=sys.stderr)
 
 
 @contextmanager
@@ -22,21 +35,28 @@ def working(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(what)
+    said = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), said, TimeElapsedColumn())
+    with Progress(*columns, console=open_console(stderr=True), transient=True) as progress:
+        progress.add_task(visible(what))
         yield
+
+
+def open_console(**settings: Any) -> Any:
+    """Give a terminal that shows texts as they are: no markup, no pictures for words in colons."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, **settings)
 
 
 def print_json(value: Any) -> None:
     """Print plain values for other programs; dates as text."""
     import json
 
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    print(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def make_table(*columns: str) -> Any:
@@ -44,17 +64,20 @@ def make_table(*columns: str) -> Any:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    class Visible(Table):
+        def add_row(self, *cells: Any, **settings: Any) -> None:
+            super().add_row(*map(visible, cells), **settings)
+
+    table = Visible(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(visible(column), overflow="fold")
     return table
 
 
 def show(thing: Any = "") -> None:
     """Print a text or a table as it is."""
-    from rich.console import Console
-
-    Console(highlight=False, soft_wrap=isinstance(thing, str)).print(thing, markup=False)
+    text = isinstance(thing, str)
+    open_console(soft_wrap=text).print(visible(thing) if text else thing)
 
 
 class Stopped(Exception):

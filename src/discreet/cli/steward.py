@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,13 +21,17 @@ from discreet.cli.screen import (
     show,
     working,
 )
-from discreet.errors import SchemaError, StoreError, name_closest
+from discreet.errors import PromiseError, SchemaError, StoreError, name_closest
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from discreet.auditing import AuditReport
     from discreet.evaluate.correlations import Correlations
-    from discreet.ledger import Entry
+    from discreet.ledger import Entry, Ledger
+    from discreet.microdata import Microdata
+    from discreet.plan import Plan
+    from discreet.release import Release
     from discreet.schema import Schema
 
 WIDEST, MOST_SHOWN = 9, 20
@@ -44,8 +50,8 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Propose a role and a type for every column, with reasons, and draft a plan to edit."""
+    from discreet.files import write_file
     from discreet.inspection import inspect_table
-    from discreet.store import write_file
 
     target = plan or Path(f"{file.stem}.plan.toml")
     refuse_outputs([target], inputs=[file], overwrite=overwrite)
@@ -222,8 +228,8 @@ def ratings(
     json: Json = False,
 ) -> None:
     """Spread ratings into a table with a row per user and a column per item, to be sliced."""
+    from discreet.files import write_file
     from discreet.ratings import spread_ratings
-    from discreet.store import write_file
 
     if to.suffix not in (".parquet", ".csv"):
         raise SchemaError(f"{to}: give a file that ends in .parquet or .csv.")
@@ -253,53 +259,101 @@ def publish(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Make the release a plan describes, verify it from disk, and say what was lost."""
-    from discreet.auditing import audit as examine
+    """Make the release a plan describes, verify and audit it from disk, and say what was lost.
+
+    It is put in place only if the audit finds that the promise is kept for everybody.
+    """
     from discreet.methods import publish as make
     from discreet.microdata import read
     from discreet.plan import Plan, with_overrides
+    from discreet.store import refuse_to_replace
 
     if format not in (None, "parquet", "csv"):
         raise StoreError(f"--format {format}: give parquet or csv.")
     wanted = with_overrides(Plan.read(plan), out, format, seed)  # type: ignore[arg-type]
     refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
     book = None if ledger is None else open_ledger(ledger)
+    if book is None:  # a ledger first finishes what was interrupted
+        refuse_to_replace(wanted.folder, overwrite=overwrite)
     with working(f"Reading {wanted.source.name}"):
         data = read(wanted.source, wanted.schema)
     with working("Publishing"):
         release = make(data, wanted.method, seed=wanted.seed)
-    entry: Entry | None = None
-    notes: list[str] = []
-    if book is None:
-        release.write(wanted.folder, format=wanted.format, overwrite=overwrite)
-    else:
-        entry, notes = record(book, wanted, release, data, overwrite=overwrite)
-    try:
-        with working("Auditing"):
-            found = examine(wanted.folder, data, earlier=getattr(wanted.method, "earlier", ()))
-            if report is not None:
-                found.to_html(report, wanted.method.explain(data))
-    except KeyboardInterrupt as error:
-        say_error(f"Interrupted while auditing. The release in {wanted.folder} is complete.")
-        raise typer.Exit(1) from error
+    found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
     if json:
         intake = {"read": data.intake.read, "dropped": data.intake.dropped,
                   "missing": data.intake.missing}  # fmt: skip
         made = {} if entry is None else {"ledger": {"entry": entry.name, "notes": notes}}
-        print_json({"release": str(wanted.folder), "intake": intake, **made, **found.to_dict()})
+        place = str(wanted.folder) if found.kept else None
+        print_json({"release": place, "intake": intake, **made, **found.to_dict()})
     else:
         if data.intake.dropped:
             show(f"{data.intake.dropped:,} of {data.intake.read:,} rows were left out: missing.")
         print_findings(found)
         for note in [*_remark(wanted.schema), *notes]:
             show(f"Note: {note}.")
-        show(f"Release: {wanted.folder}, verified from disk.")
+        if found.kept:
+            show(f"Release: {wanted.folder}, verified from disk.")
         if entry is not None:
             show(f"Ledger: {ledger}, release {entry.name}; goes together with all before it.")
         if report is not None:
             show(f"Report: {report} (yours; do not publish it).")
     if not found.kept:
+        say_error("The audit found a breach. Nothing was published.")
         raise typer.Exit(1)
+
+
+def _put_out(
+    release: Release,
+    wanted: Plan,
+    data: Microdata,
+    book: Ledger | None,
+    report: Path | None,
+    overwrite: bool,
+) -> tuple[AuditReport, Entry | None, list[str]]:
+    """Audit a draft, and put it in place if the promise is kept; say what was found."""
+    from discreet.auditing import audit
+    from discreet.auditing.report import render_html
+    from discreet.store import write
+
+    audits: list[AuditReport] = []
+    entry: Entry | None = None
+    notes: list[str] = []
+
+    def examine(written: Release) -> None:
+        found = audit(written, data, earlier=getattr(wanted.method, "earlier", ()))
+        audits.append(found)
+        if page is not None:
+            text = render_html(found, wanted.method.explain(data))
+            page.write_text(text, encoding="utf-8")
+        found.require_kept()
+
+    with _staging(report) as page:
+        try:
+            if book is not None:
+                entry, notes = record(book, wanted, release, data, examine, overwrite=overwrite)
+            else:
+                with working("Auditing"):
+                    write(release, wanted.folder, format=wanted.format, overwrite=overwrite,
+                          approve=lambda _, written: examine(written))  # fmt: skip
+        except PromiseError as error:  # of a breach the page is what is left
+            if not audits or error.subject is not audits[0]:
+                raise
+    return audits[0], entry, notes
+
+
+@contextmanager
+def _staging(report: Path | None) -> Iterator[Path | None]:
+    """Give a draft of a page, named once all else is done: if it cannot be written, nothing is."""
+    from discreet.files import drafting
+
+    if report is None:
+        yield None
+        return
+    place = report.resolve()
+    with drafting(place) as draft:
+        yield draft
+        draft.replace(place)
 
 
 def _remark(schema: Schema) -> list[str]:
@@ -321,7 +375,7 @@ def croissant(
     from pydantic_core import to_json
 
     from discreet.croissant import describe
-    from discreet.store import write_file
+    from discreet.files import write_file
 
     refuse_outputs([to], inputs=[release], overwrite=overwrite)
     with working(f"Reading {release.name}"):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.evaluate.charts import require_charts
+from discreet.files import write_file
 from discreet.partitioners.columns import Correlations, choose_columns, correlate
-from discreet.store import write_file
 
 __all__ = ["Correlations", "choose_columns", "correlate", "draw_correlations"]
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import DiscreetError, QueryError, SchemaError
 from discreet.evaluate.estimates import Estimator
 from discreet.evaluate.workload import Bools, Floats, Workload, draw_workload
+from discreet.files import read_text
 from discreet.microdata import Microdata
 from discreet.release import Release
 from discreet.schema import Type
@@ -176,7 +177,7 @@ def read_own(path: Path, data: Microdata) -> list[tuple[str, float, float]]:
     from discreet.sql.parse import parse
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         parts = [text] if ";" in text else text.splitlines()  # or one question per line
         asked = [tree.sql("duckdb") for part in parts for tree in sqlglot.parse(part, read="duckdb")
                  if tree]  # fmt: skip

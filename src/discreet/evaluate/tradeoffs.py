@@ -136,7 +136,7 @@ class Tradeoff:
     def draw(self, target: Path) -> Path:
         """Draw the largest m over ε, one panel per kind of neighbourhood, as an SVG file."""
         alt = require_charts()
-        from discreet.store import write_file
+        from discreet.files import write_file
 
         shown = self.by_epsilon.filter(pl.col("epsilon") > 0)
         chart = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from discreet.store import write_file
+from discreet.files import write_file
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,22 @@ def compiled(function: Callable[..., Any]) -> Any:
     import numba
     from numba import njit
 
+    made = njit(nogil=True)(function)
     config: Any = numba.config
     given = config.CACHE_DIR
     folder = find_cache(given)
+    if not folder:
+        return made
+    from discreet.kernels.machine_code import keep
+
     config.CACHE_DIR = folder
     try:
-        return njit(cache=bool(folder), nogil=True)(function)
-    except RuntimeError:
-        return njit(nogil=True)(function)
+        keep(made)
+    except RuntimeError:  # numba finds no place for it
+        return made
     finally:
         config.CACHE_DIR = given
+    return made
 
 
 @cache

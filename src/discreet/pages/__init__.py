@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from discreet.store import write_file
+from discreet.files import write_file
 
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
     """Fill a template and write the page, whole or not at all."""
+    page = render_page(template, **values)
+    return write_file(path, lambda draft: draft.write_text(page, encoding="utf-8"))
+
+
+def render_page(template: str, **values: Any) -> str:
+    """Fill a template."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -17,5 +23,4 @@ def write_page(path: Path, template: str, **values: Any) -> Path:
         autoescape=True,
         undefined=StrictUndefined,
     )
-    page = environment.get_template(template).render(**values)
-    return write_file(path, lambda draft: draft.write_text(page, encoding="utf-8"))
+    return environment.get_template(template).render(**values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -17,6 +18,9 @@ from discreet.groups import Groups
 
 Bools = NDArray[np.bool_]
 Number = int | float | str | Fraction
+EXPONENT = re.compile(r"[eE]([+-]?[\d_]+)")
+MOST_DIGITS = 1000
+"""Digits, or zeros by an exponent, that a parameter may be written with."""
 
 
 class Feasibility(NamedTuple):
@@ -305,10 +309,18 @@ def require_ratio(name: str, value: Number, low: int, high: int = 10**15) -> Non
 def ratio(value: Number) -> Fraction:
     """Read a parameter as the exact number it is written as.
 
+    Texts come from plans and manifests: one that would fill the memory with digits is no number.
+
     >>> ratio(0.1), ratio("1/3"), ratio(2)
     (Fraction(1, 10), Fraction(1, 3), Fraction(2, 1))
     """
-    return value if isinstance(value, Fraction) else Fraction(str(value))
+    if isinstance(value, Fraction):
+        return value
+    text = str(value)
+    power = EXPONENT.search(text)
+    if len(text) > MOST_DIGITS or (power and abs(int(power[1])) > MOST_DIGITS):
+        raise ValueError(f"{text[:40]}… has more than {MOST_DIGITS} digits")
+    return Fraction(text)
 
 
 def at_most(left: np.ndarray, a: int, right: np.ndarray, b: int) -> Bools:

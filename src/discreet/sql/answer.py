@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.sql.angelized import rewrite_angelized
+from discreet.sql.engines import connect
 from discreet.sql.generalized import rewrite_generalized
 from discreet.sql.parse import Query, parse
 from discreet.sql.permuted import rewrite_permuted
@@ -121,19 +123,9 @@ def _write_out(name: str, table: pl.DataFrame) -> exp.Select:
 def ask(release: Release, text: str, engine: str | None = None) -> Answer:
     """Put a question to a release, on DuckDB or on the database at ``engine``."""
     query, tree, needed = rewrite(release, text)
-    if engine is None:
-        from discreet.sql.engines.duckdb import run
-    elif engine.startswith(("postgresql://", "postgres://")):
-        from functools import partial
-
-        from discreet.sql.engines.postgres import run_at
-
-        run = partial(run_at, engine)
-    else:
-        raise QueryError(
-            f"There is no engine for {engine!r}.", hint="Give postgresql://user@host/database."
-        )
-    sql, frame = run(tree, release.tables, needed)
+    with closing(connect(release.tables, engine)) as session:
+        sql = session.write(tree)
+        frame = session.run(sql, needed)
     return Answer(query, name_columns(query, frame), sql, list_tables(tree, release))
 
 

@@ -1,8 +1,9 @@
-"""Prepared: a release held in memory for many questions.
+"""Prepared: a release held in memory, or in a session of a database, for many questions.
 
 Its tables are loaded once. A permuted release is besides laid out in group order with prefix
 sums: a question that selects people by one condition per column is then a walk over codes, and
-the help table is not joined at all. Every other question goes to DuckDB; the answers are the same.
+the help table is not joined at all. Every other question goes to the engine, as all do where that
+is not the embedded one; the answers are the same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from sqlglot import exp, select
 from discreet.domain import reduce_column
 from discreet.schema import Attribute, Type
 from discreet.sql.answer import Answer, list_tables, name_columns, rewrite
-from discreet.sql.engines.duckdb import Session
+from discreet.sql.engines import connect
+from discreet.sql.engines.duckdb import Session as Embedded
 from discreet.sql.parse import Query
 from discreet.sql.trees import case, column
 
@@ -52,10 +54,12 @@ class Prepared:
     True
     """
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, release: Release, engine: str | None = None) -> None:
         self.release = release
-        self._session = Session(release.tables)
-        self._index = PermutedIndex(release, self._session) if "help" in release.tables else None
+        self._session = session = connect(release.tables, engine)
+        self._index = None
+        if "help" in release.tables and isinstance(session, Embedded):
+            self._index = PermutedIndex(release, session)
 
     def query(self, sql: str) -> Answer:
         """Answer a question, as :meth:`Release.query` does."""
@@ -80,7 +84,7 @@ class Prepared:
 class PermutedIndex:
     """A permuted table in group order: codes of its columns, prefix sums of its numbers."""
 
-    def __init__(self, release: Release, session: Session) -> None:
+    def __init__(self, release: Release, session: Embedded) -> None:
         self._release, self._session = release, session
         self._codes: dict[str, NDArray[np.unsignedinteger]] = {}
         self._passing: dict[str, NDArray[np.bool_]] = {}

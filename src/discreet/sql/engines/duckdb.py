@@ -56,18 +56,6 @@ class Session:
         self._connection.close()
 
 
-def run(
-    tree: exp.Expr, tables: dict[str, pl.DataFrame], needed: dict[str, pl.DataFrame]
-) -> tuple[str, pl.DataFrame]:
-    """Run one tree over a release's tables and those the question needs besides."""
-    session = Session(tables)
-    try:
-        sql = session.write(tree)
-        return sql, session.run(sql, needed)
-    finally:
-        session.close()
-
-
 def plain_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Give sums, which databases widen, as 64-bit numbers."""
     narrow = []

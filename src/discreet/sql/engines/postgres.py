@@ -1,11 +1,14 @@
-"""PostgreSQL: the release's tables are loaded once, into a schema named after their content."""
+"""PostgreSQL: the release's tables are temporary, seen by one session and gone with it.
+
+Nothing that lies in the database is trusted, and nothing stays there.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
 
 import polars as pl
 from sqlglot import exp
@@ -16,81 +19,94 @@ LONGEST_NAME = 63
 TYPES = {pl.Boolean: "BOOLEAN", pl.Date: "DATE", pl.Int32: "INTEGER", pl.Int64: "BIGINT"}
 
 
-def run_at(
-    url: str,
-    tree: exp.Expr,
-    tables: dict[str, pl.DataFrame],
-    needed: dict[str, pl.DataFrame],
-) -> tuple[str, pl.DataFrame]:
-    """Load the tables unless they are there already, and run the tree.
+class Session:
+    """A connection of its own, with a release's tables loaded.
 
-    Tables that only this question needs are temporary.
+    All of it is one transaction, which is never committed: poolers that give every transaction
+    another connection do no harm, and nothing is left behind.
     """
-    try:
-        import psycopg
-    except ImportError as error:
-        raise QueryError(
-            "PostgreSQL needs the package psycopg.", hint="Install discreet[postgres]."
-        ) from error
-    sql = tree.sql(dialect="postgres", identify=True)
-    try:
-        with psycopg.connect(url) as connection, connection.cursor() as cursor:
-            schema = _load(cursor, tables)
-            for name, table in needed.items():
-                _copy(cursor, "TEMPORARY TABLE", f'"{name}"', table, table.write_csv().encode())
-            cursor.execute(f'SET LOCAL search_path TO "{schema}"'.encode())
-            cursor.execute(sql.encode())
+
+    def __init__(self, url: str, tables: dict[str, pl.DataFrame]) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise QueryError(
+                "PostgreSQL needs the package psycopg.", hint="Install discreet[postgres]."
+            ) from error
+        with _refusing():
+            self._connection = psycopg.connect(url)
+        try:
+            with _refusing():
+                # a table of the release before any other of its name, whatever the server holds
+                self._connection.execute("SET search_path TO pg_temp, pg_catalog")
+                for name, table in tables.items():
+                    self._load(name, table)
+                    self._connection.execute(f'ANALYZE "{name}"'.encode())
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, tree: exp.Expr) -> str:
+        """Write a tree in PostgreSQL's dialect."""
+        return tree.sql(dialect="postgres", identify=True)
+
+    def run(self, sql: str, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those the question needs besides."""
+        with _refusing(), self._connection.transaction(force_rollback=True):
+            for name, table in (needed or {}).items():
+                self._load(name, table)
+            cursor = self._connection.execute(sql.encode())
             width = len(cursor.description or [])
             rows = cursor.fetchall()
+        # by position: PostgreSQL cuts long names, so that several columns may share one
+        columns = list(zip(*rows, strict=True)) if rows else [()] * width
+        series = [pl.Series(str(i), [_plain(c) for c in cells]) for i, cells in enumerate(columns)]
+        return pl.DataFrame(series)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._connection.close()
+
+    def _load(self, name: str, table: pl.DataFrame) -> None:
+        long = [column for column in table.columns if len(column.encode()) > LONGEST_NAME]
+        if long:
+            raise QueryError(
+                f"PostgreSQL cuts names after {LONGEST_NAME} bytes: {long[0]!r}.",
+                hint="Ask the embedded engine: leave out --engine.",
+            )
+        columns = ", ".join(
+            f'"{column}" {TYPES.get(dtype.base_type(), _other(dtype))}'
+            for column, dtype in table.schema.items()
+        )
+        with self._connection.cursor() as cursor:
+            cursor.execute(f'CREATE TEMPORARY TABLE "{name}" ({columns})'.encode())
+            into = f'COPY "{name}" FROM STDIN (FORMAT csv, HEADER)'.encode()
+            content = io.BytesIO()
+            table.write_csv(content)
+            content.seek(0)
+            with cursor.copy(into) as copy:
+                while chunk := content.read(1 << 16):
+                    copy.write(chunk)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    import psycopg
+
+    try:
+        yield
     except psycopg.Error as error:
         raise QueryError(
             f"PostgreSQL refuses: {str(error).splitlines()[0]}",
-            hint="Check the address, your rights, and that numbers are compared with numbers.",
+            hint="Check the address, your rights (CONNECT and TEMPORARY are enough), and that "
+            "numbers are compared with numbers.",
         ) from error
-    # by position: PostgreSQL cuts long names, so that several columns may share one
-    columns = list(zip(*rows, strict=True)) if rows else [()] * width
-    series = [pl.Series(str(i), [_plain(c) for c in cells]) for i, cells in enumerate(columns)]
-    return sql, pl.DataFrame(series)
 
 
 def _plain(cell: object) -> object:
     if isinstance(cell, Decimal):
         return int(cell) if cell == cell.to_integral_value() else float(cell)
     return cell
-
-
-def _load(cursor: Any, tables: dict[str, pl.DataFrame]) -> str:
-    """Create the schema and copy the tables into it, in the caller's transaction."""
-    digest = hashlib.sha256()
-    contents = {name: table.write_csv().encode() for name, table in tables.items()}
-    for name, content in sorted(contents.items()):
-        digest.update(f"{name}\0{tables[name].schema}\0".encode() + content)
-    schema = f"discreet_{digest.hexdigest()[:16]}"
-    cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (schema,))
-    cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,))
-    if not cursor.fetchone():
-        cursor.execute(f'CREATE SCHEMA "{schema}"'.encode())
-        for name, table in tables.items():
-            _copy(cursor, "TABLE", f'"{schema}"."{name}"', table, contents[name])
-    return schema
-
-
-def _copy(cursor: Any, kind: str, name: str, table: pl.DataFrame, content: bytes) -> None:
-    long = [column for column in table.columns if len(column.encode()) > LONGEST_NAME]
-    if long:
-        raise QueryError(
-            f"PostgreSQL cuts names after {LONGEST_NAME} bytes: {long[0]!r}.",
-            hint="Ask the embedded engine: leave out --engine.",
-        )
-    columns = ", ".join(
-        f'"{column}" {TYPES.get(dtype.base_type(), _other(dtype))}'
-        for column, dtype in table.schema.items()
-    )
-    cursor.execute(f"CREATE {kind} {name} ({columns})".encode())
-    with cursor.copy(f"COPY {name} FROM STDIN (FORMAT csv, HEADER)".encode()) as copy:
-        stream = io.BytesIO(content)
-        while chunk := stream.read(1 << 16):
-            copy.write(chunk)
 
 
 def _other(dtype: pl.DataType) -> str:

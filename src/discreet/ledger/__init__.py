@@ -6,24 +6,23 @@ place: whatever stops a publication, nothing is out that the ledger does not kno
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from discreet.errors import DiscreetError, PromiseError, StoreError, list_problems
+from discreet.files import find_drafts, sweep
+from discreet.ledger.book import RESTORE, Book, Entry, State, now
 from discreet.store import (
+    MANIFEST,
     copy,
     fingerprint,
     load,
     refuse_to_replace,
     refuse_unwritable,
-    remove,
     write,
 )
 
@@ -33,69 +32,11 @@ if TYPE_CHECKING:
     from discreet.release import Format, Method, Release
     from discreet.schema import Schema
 
-DATABASE, LOCK, RELEASES = "ledger.sqlite", "lock.sqlite", "releases"
-VERSION, NEW = 1, "the new release"
+RELEASES, NEW = "releases", "the new release"
+NUMBERED = re.compile(r"(?!0000)\d{4}|[1-9]\d{4,}")
+"""The name of a copy."""
 MOST_LEFT_OUT = 3
 """A proposal leaves out no more attributes."""
-RESTORE = "Restore the ledger from a backup."
-PATIENCE = 600.0
-"""Seconds to wait for another publication to end."""
-TABLES = """
-CREATE TABLE source (name TEXT NOT NULL, made TEXT NOT NULL, version INTEGER NOT NULL);
-CREATE TABLE release (
-    number INTEGER PRIMARY KEY CHECK (number > 0),
-    made TEXT NOT NULL,
-    method TEXT NOT NULL,
-    promise TEXT NOT NULL,
-    people INTEGER NOT NULL,
-    columns TEXT NOT NULL,
-    files TEXT NOT NULL,
-    folder TEXT NOT NULL,
-    replaces INTEGER NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'published', 'recorded', 'withdrawn'))
-);
-CREATE TRIGGER keep BEFORE DELETE ON release
-BEGIN SELECT RAISE(ABORT, 'what was published stays published'); END;
-CREATE TRIGGER settle BEFORE UPDATE ON release
-WHEN OLD.state <> 'pending' OR NEW.number <> OLD.number OR NEW.made <> OLD.made
-  OR NEW.method <> OLD.method OR NEW.promise <> OLD.promise OR NEW.people <> OLD.people
-  OR NEW.columns <> OLD.columns OR NEW.files <> OLD.files OR NEW.folder <> OLD.folder
-BEGIN SELECT RAISE(ABORT, 'what was published stays as it was'); END;
-"""
-State = Literal["pending", "published", "recorded", "withdrawn"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One release in a ledger."""
-
-    number: int
-    made: str
-    """When, in universal time."""
-    method: str
-    promise: str
-    people: int
-    """Records of its largest table."""
-    columns: list[dict[str, str]]
-    """Of every attribute its role, type and how it is published."""
-    files: dict[str, str]
-    """The SHA-256 of each file."""
-    folder: str
-    """Where it was put."""
-    replaces: bool
-    """Whether it was to replace a release that lay there."""
-    state: State
-    """``pending`` until it is in place; ``recorded`` if, after a kill, that is not known, which
-    counts as published; ``withdrawn`` if it could not be put there, which does not."""
-
-    @property
-    def name(self) -> str:
-        """Its number as it is written: that of its copy, too."""
-        return f"{self.number:04}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the entry as plain values, for ``--json``."""
-        return {"name": self.name, **asdict(self)}
 
 
 class Ledger:
@@ -109,20 +50,14 @@ class Ledger:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        if not (self.folder / DATABASE).is_file():
+        self._book = Book(self.folder)
+        self.source: str = self._book.source
+        copies = self.folder / RELEASES
+        if copies.is_symlink() or not copies.is_dir():
+            what = "is a link" if copies.is_symlink() else "is not there"
             raise StoreError(
-                f"{folder}: there is no ledger.",
-                hint=f"Begin one: discreet ledger init {folder} --source NAME.",
-            )
-        with self._connect() as database:
-            row = database.execute("SELECT name, version FROM source").fetchone()
-        if row is None:
-            raise StoreError(f"{folder}: the ledger has no source.", hint=RESTORE)
-        self.source, version = row
-        if version != VERSION:
-            raise StoreError(
-                f"{folder}: a ledger of version {version}; this discreet reads {VERSION}.",
-                hint="Install the version of discreet that wrote it.",
+                f"{copies}: {what}; the copies of the ledger lie in a folder of its own.",
+                hint="Move the folder back, or restore the ledger from a backup.",
             )
 
     @staticmethod
@@ -137,21 +72,24 @@ class Ledger:
             )
         try:
             (folder / RELEASES).mkdir(parents=True, exist_ok=True)
-            draft = folder / f".{DATABASE}"
-            with closing(sqlite3.connect(draft)) as database, database:
-                database.executescript(TABLES)
-                database.execute("INSERT INTO source VALUES (?, ?, ?)", (source, _now(), VERSION))
-            draft.rename(folder / DATABASE)
+            Book.init(folder, source)
         except OSError as error:
             raise StoreError(f"{folder}: cannot be written ({error.strerror or error}).") from error
         return Ledger(folder)
 
     @property
     def entries(self) -> list[Entry]:
-        """Everything published so far, the oldest first."""
-        with self._connect() as database:
-            rows = database.execute("SELECT * FROM release ORDER BY number").fetchall()
-        return [_read_entry(row) for row in rows]
+        """Everything published so far, the oldest first.
+
+        A copy that the database does not know of, because an older one was restored, counts too.
+        """
+        # copies before rows: a copy is named only after its row is written
+        copies = {path.name: path for path in (self.folder / RELEASES).iterdir()
+                  if NUMBERED.fullmatch(path.name)}  # fmt: skip
+        known = self._book.entries
+        for entry in known:
+            copies.pop(entry.name, None)
+        return sorted([*known, *map(_adopt, copies.values())], key=lambda entry: entry.number)
 
     def find(self, number: int) -> Entry:
         """Give one entry."""
@@ -175,7 +113,10 @@ class Ledger:
 
     def copy_of(self, entry: Entry) -> Path:
         """Give the folder of the ledger's own copy."""
-        return self.folder / RELEASES / entry.name
+        place = self.folder / RELEASES / entry.name
+        if entry.state == "pending" and not place.exists():  # noted, and struck before it was named
+            return next((made for made in find_drafts(place) if _holds(made, entry)), place)
+        return place
 
     def read(self, source: TableLike, schema: Schema) -> Microdata:
         """Read a table with everything that earlier releases show of it, to check against them."""
@@ -199,23 +140,27 @@ class Ledger:
         *,
         format: Format = "parquet",
         overwrite: bool = False,
+        examine: Callable[[Release], None] | None = None,
     ) -> tuple[Entry, list[str]]:
-        """Check a release against all before it, record it, and put it into a folder.
+        """Check a release against all before it, audit it, record it, and put it into a folder.
 
         On a breach nothing is written. Gives the entry, and notes on what was not examined. What
         columns the check needs depends on the releases so far: ``data`` may be a function that
-        reads them, called when no other publication can come in between.
+        reads them, called when no other publication can come in between. ``examine`` is shown what
+        was read back from disk, in place of the audit here, and raises if it must not go out.
         """
-        folder = Path(folder).absolute()
+        folder = Path(folder).resolve()
         self._refuse_inside(folder)
-        with self._lock():
+        with self._book.lock():
             self._clean(folder)
             refuse_to_replace(folder, overwrite=overwrite)
             refuse_unwritable(folder)
-            broken, notes = self.check(release, data() if callable(data) else data)
+            known = data() if callable(data) else data
+            broken, notes = self.check(release, known)
             if broken:
                 raise refuse(broken)
-            entry = self._record(release, folder, format, overwrite)
+            check = examine or (lambda written: _examine(written, known))
+            entry = self._record(release, folder, format, overwrite, check)
             try:
                 self._place(entry)
             except BaseException:
@@ -264,46 +209,61 @@ class Ledger:
             "once more as it is."
         )
 
-    def _record(self, release: Release, folder: Path, format: Format, replaces: bool) -> Entry:
-        """Write the copy, then the entry; only both together count."""
+    def _record(
+        self,
+        release: Release,
+        folder: Path,
+        format: Format,
+        replaces: bool,
+        examine: Callable[[Release], None],
+    ) -> Entry:
+        """Write the copy, then the entry, then name the copy; whoever is struck can be told so."""
         number = max((entry.number for entry in self.entries), default=0) + 1
-        place = write(
-            release, self.folder / RELEASES / f"{number:04}", format=format, overwrite=False
-        )
-        entry = Entry(
-            number, _now(), release.method, str(release.promise.principle),
-            max(table.height for table in release.tables.values()),
-            [{"name": a.name, "role": str(a.role), "type": str(a.type),
-              "published": str(release.recodings[a.name].transformation)} for a in release.schema],
-            fingerprint(place), str(folder), replaces, "pending",
-        )  # fmt: skip
-        with self._connect() as database:
-            database.execute(
-                "INSERT INTO release VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (entry.number, entry.made, entry.method, entry.promise, entry.people,
-                 json.dumps(entry.columns), json.dumps(entry.files), entry.folder,
-                 entry.replaces, entry.state),
-            )  # fmt: skip
-        return entry
+        noted: list[Entry] = []
+
+        def note(draft: Path, written: Release) -> None:
+            examine(written)
+            entry = _describe(number, now(), written, draft, str(folder), replaces, "pending")
+            self._book.insert(entry)
+            noted.append(entry)
+
+        try:
+            write(
+                release,
+                self.folder / RELEASES / f"{number:04}",
+                format=format,
+                overwrite=False,
+                approve=note,
+            )
+        except BaseException:
+            for entry in noted:  # it could not be named, and is nowhere
+                self._settle(entry, "withdrawn")
+            raise
+        return noted[0]
 
     def _place(self, entry: Entry) -> None:
         copy(self.copy_of(entry), Path(entry.folder), overwrite=entry.replaces)
         self._settle(entry, "published")
 
     def _settle(self, entry: Entry, state: State) -> None:
-        with self._connect() as database:
-            database.execute("UPDATE release SET state = ? WHERE number = ?", (state, entry.number))
+        self._book.settle(entry, state)
 
     def _clean(self, wanted: Path) -> None:
-        """Finish what was interrupted: put in place what is recorded, remove what is not."""
+        """Finish what was interrupted: put in place what is noted, remove drafts of what is not.
+
+        What did not come from here stays where it is.
+        """
         entries = self.entries
-        known = {entry.name for entry in entries}
-        for path in (self.folder / RELEASES).iterdir():
-            if path.name not in known:
-                remove(path)
+        noted = {entry.number for entry in self._book.entries}
+        for entry in entries:
+            if entry.number not in noted:
+                self._book.insert(entry)
         for entry in entries:
             if entry.state != "pending":
                 continue
+            named = self.folder / RELEASES / entry.name
+            if (copied := self.copy_of(entry)) != named:
+                copied.rename(named)
             place = Path(entry.folder)
             try:
                 if _is_placed(entry):
@@ -320,6 +280,7 @@ class Ledger:
                     "complete there, and nothing else was published.",
                     hint="If this is not the release you want, publish to another folder.",
                 )
+        sweep(self.folder / RELEASES)
 
     def _refuse_inside(self, folder: Path) -> None:
         ours = self.folder.resolve()
@@ -329,40 +290,6 @@ class Ledger:
                 f"{folder}: a release and its ledger cannot lie in one another.",
                 hint="The ledger is yours; keep it away from what is published.",
             )
-
-    @contextmanager
-    def _connect(self) -> Iterator[sqlite3.Connection]:
-        """Open the database for one transaction, which is on the disk when it ends."""
-        try:
-            with closing(sqlite3.connect(self.folder / DATABASE, timeout=30)) as database:
-                database.execute("PRAGMA synchronous = EXTRA")
-                with database:
-                    yield database
-        except sqlite3.DatabaseError as error:
-            raise _cannot_use(self.folder / DATABASE, error) from error
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """Keep other publishers out until a publication is over, however it ends."""
-        until = monotonic() + PATIENCE
-        try:
-            lock = sqlite3.connect(self.folder / LOCK, timeout=1, isolation_level=None)
-        except sqlite3.DatabaseError as error:
-            raise _cannot_use(self.folder / LOCK, error) from error
-        with closing(lock):
-            while True:
-                try:
-                    lock.execute("BEGIN EXCLUSIVE")
-                    break
-                except sqlite3.DatabaseError as error:
-                    if "locked" not in str(error):
-                        raise _cannot_use(self.folder / LOCK, error) from error
-                    if monotonic() > until:
-                        raise StoreError(
-                            f"{self.folder}: another publication is under way.",
-                            hint="Wait until it is over, then try again.",
-                        ) from error
-            yield
 
 
 def _check(
@@ -375,6 +302,19 @@ def _check(
         return [], []
     broken, notes = compose(release, data, earlier, NEW)
     return [*broken, *compose_joins(release, earlier, NEW)], notes
+
+
+def _examine(release: Release, data: Microdata) -> None:
+    """Refuse a release of which the audit finds that it breaks its promise.
+
+    Promises about joins are left out: the check against earlier releases has just asked them.
+    """
+    from discreet.auditing import audit
+    from discreet.principles.base import part_joins
+
+    alone, _ = part_joins(release.promise.principle)
+    if alone is not None:
+        audit(release, data, principle=alone).require_kept()
 
 
 def _is_placed(entry: Entry) -> bool:
@@ -399,17 +339,33 @@ def refuse(broken: Sequence[Composed]) -> PromiseError:
     )
 
 
-def _cannot_use(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    refused = "readonly" in str(error) or "unable to open" in str(error)
-    hint = "Check that the ledger's folder is yours to write to." if refused else RESTORE
-    return StoreError(f"{path}: cannot be used ({error}).", hint=hint)
+def _describe(
+    number: int, made: str, release: Release, place: Path, folder: str, replaces: bool, state: State
+) -> Entry:
+    """Write the entry of a release of which a copy lies at a place."""
+    return Entry(
+        number, made, release.method, str(release.promise.principle),
+        max(table.height for table in release.tables.values()),
+        [{"name": a.name, "role": str(a.role), "type": str(a.type),
+          "published": str(release.recodings[a.name].transformation)} for a in release.schema],
+        fingerprint(place), folder, replaces, state,
+    )  # fmt: skip
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _adopt(place: Path) -> Entry:
+    """Write the entry of a copy that nothing else speaks of; what it is must be known."""
+    try:
+        if place.is_symlink():
+            raise StoreError("a link")
+        made = datetime.fromtimestamp((place / MANIFEST).stat().st_mtime, UTC)
+        when = made.isoformat(timespec="seconds")
+        return _describe(int(place.name), when, load(place), place, "", False, "recorded")
+    except (StoreError, OSError) as error:
+        reason = error.message if isinstance(error, StoreError) else error.strerror
+        raise StoreError(
+            f"{place}: is not in the ledger's book and cannot be read ({reason}); it may be out.",
+            hint=RESTORE + " If it was never published, move it elsewhere.",
+        ) from error
 
 
-def _read_entry(row: Sequence[Any]) -> Entry:
-    number, made, method, promise, people, columns, files, folder, replaces, state = row
-    return Entry(number, made, method, promise, people, json.loads(columns), json.loads(files),
-                 folder, bool(replaces), state)  # fmt: skip
+__all__ = ["Entry", "Ledger", "State", "refuse"]

@@ -1,0 +1,290 @@
+"""Files: opened only if they are plain, and replaced whole or not at all.
+
+What is written is a draft first, beside its place and locked while somebody fills it. Whoever is
+killed leaves an unlocked draft behind, which the next one who writes there removes. Nothing else
+is ever removed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import io
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+
+from discreet.errors import StoreError
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system: drafts of the killed stay
+    fcntl = None  # type: ignore[assignment]
+
+LARGEST_TEXT = 2**27
+"""Bytes of the largest text that is read whole."""
+DRAFT, ASIDE = ".discreet-draft", ".discreet-aside"
+OURS = re.compile(r"\.(.+)\.[0-9a-f]{8}(\.discreet-draft|\.discreet-aside)")
+EXCHANGE, HERE = 2, -100
+"""What Linux (``RENAME_EXCHANGE``, ``AT_FDCWD``) and macOS (``RENAME_SWAP``) call it."""
+UNLOCKED = -1
+
+
+def open_plain(path: Path) -> BufferedReader:
+    """Open a file to read; a folder, a pipe or a device is an ``OSError``, and never waited for."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_text(path: Path, *, encoding: str = "utf-8", most: int = LARGEST_TEXT) -> str:
+    """Read a plain file of text; one of more than ``most`` bytes is an ``OSError``."""
+    with open_plain(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return content.decode(encoding)
+
+
+def split_lines(text: str) -> list[str]:
+    """Split a text where lines end, and not at other characters that Python takes for that.
+
+    >>> split_lines("a\\u2028b\\n\\fc")
+    ['a\\u2028b', '\\x0cc']
+    """
+    return io.StringIO(text, newline=None).read().split("\n")
+
+
+def digest(path: Path) -> str:
+    """Give the SHA-256 of a file."""
+    with open_plain(path) as file:
+        return digest_open(file)
+
+
+def digest_open(file: BufferedReader) -> str:
+    """Give the SHA-256 of an open file, and go back to its start."""
+    found = hashlib.file_digest(file, "sha256").hexdigest()
+    file.seek(0)
+    return found
+
+
+def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
+    """Write one file whole or not at all: ``fill`` writes a draft, which is then renamed.
+
+    Where a link lies, what it points to is written.
+    """
+    place = path.resolve()
+    with drafting(place) as draft:
+        fill(draft)
+        draft.replace(place)
+    return path
+
+
+@contextmanager
+def drafting(target: Path, *, folder: bool = False) -> Iterator[Path]:
+    """Give a draft, a file or a folder, to be filled and renamed to a target.
+
+    A draft that was not renamed is gone afterwards, and so are folders made for it alone. What
+    cannot be written is one error that names the target.
+    """
+    missing = [place for place in target.parents if not place.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        sweep(target.parent)
+        draft, lock = _make_draft(target, folder)
+    except OSError as error:
+        _remove_empty(missing)
+        raise cannot_write(target, error) from error
+    try:
+        try:
+            yield draft
+        except OSError as error:
+            raise cannot_write(target, error) from error
+        finally:
+            remove(draft)
+    finally:  # a second interrupt may strike just as the first clean-up begins
+        remove(draft)
+        _unlock(lock)
+        _remove_empty(missing)
+
+
+def _make_draft(target: Path, folder: bool) -> tuple[Path, int]:
+    while True:
+        draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}{DRAFT}")
+        if folder:
+            draft.mkdir(mode=0o700)
+        else:
+            draft.touch(exist_ok=False)
+        lock = _lock(draft)
+        if lock is not None:  # else somebody swept it before it was locked
+            return draft, lock
+
+
+def _lock(path: Path) -> int | None:
+    """Lock a file or folder: ``None`` if somebody else has it, or it is gone."""
+    if fcntl is None:
+        return UNLOCKED
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return UNLOCKED
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.stat(path), os.fstat(descriptor)):  # noqa: PTH116
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except OSError:  # this file system has no locks
+        os.close(descriptor)
+        return UNLOCKED
+    os.close(descriptor)
+    return None
+
+
+def _unlock(lock: int) -> None:
+    if lock != UNLOCKED:
+        os.close(lock)
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    with suppress(OSError):
+        for place in folders:  # the innermost first; one that holds something stops it
+            place.rmdir()
+
+
+def find_drafts(target: Path) -> list[Path]:
+    """List the drafts of a target, finished or not."""
+    found = ((path, OURS.fullmatch(path.name)) for path in target.parent.iterdir())
+    return sorted(path for path, ours in found if ours and ours[1] == target.name)
+
+
+def sweep(folder: Path) -> None:
+    """Remove drafts that nobody fills any more; put back what was only moved aside."""
+    try:
+        there = list(folder.iterdir())
+    except OSError:  # what cannot be listed may still be written to
+        return
+    for path in there:
+        ours = OURS.fullmatch(path.name)
+        if ours is None or path.is_symlink():
+            continue
+        lock = _lock(path)
+        if lock is None or lock == UNLOCKED:
+            continue
+        try:
+            target = folder / ours[1]
+            if ours[2] == ASIDE and not target.exists():
+                path.rename(target)
+            else:
+                remove(path)
+        except OSError:
+            continue  # it stays, as it harms nobody
+        finally:
+            _unlock(lock)
+
+
+def place_folder(draft: Path, target: Path, *, replace: bool) -> None:
+    """Put a folder in place, at once: where nothing or an empty folder lies, or with ``replace``.
+
+    Of several that come at the same time to a new place, one gets there; to the others it is a
+    ``FileExistsError``. What is replaced is gone only when its successor stands.
+    """
+    try:
+        draft.rename(target)  # never over a folder that holds something
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        if not replace:
+            raise FileExistsError(errno.EEXIST, "it is taken", str(target)) from error
+        if not exchange(draft, target):
+            _replace_in_steps(draft, target)
+    with suppress(OSError):  # not every system can sync a folder
+        _sync(target.parent)
+
+
+def _replace_in_steps(draft: Path, target: Path) -> None:
+    """Replace a folder where the system cannot exchange two; ``sweep`` undoes half of it."""
+    aside = draft.with_name(draft.name.removesuffix(DRAFT) + ASIDE)
+    lock = _lock(target)
+    try:
+        target.rename(aside)
+        try:
+            draft.rename(target)
+        finally:
+            if not target.exists():
+                aside.rename(target)
+        remove(aside)
+    finally:
+        if lock is not None:
+            _unlock(lock)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Put each of two where the other is, at once; say whether this system can."""
+    names = os.fsencode(one), os.fsencode(other)
+    try:
+        system = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            failed = system.renamex_np(*names, EXCHANGE)
+        else:
+            failed = system.renameat2(HERE, names[0], HERE, names[1], EXCHANGE)
+    except (AttributeError, TypeError):
+        return False
+    code = ctypes.get_errno()
+    if failed and code not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        raise OSError(code, os.strerror(code), str(other))
+    return not failed
+
+
+def settle(folder: Path) -> None:
+    """Wait until the disk has all files of a folder."""
+    for path in folder.iterdir():
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Remove a draft, whatever interrupts."""
+    while path.exists():
+        try:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        except KeyboardInterrupt:
+            continue
+        except OSError:
+            return
+
+
+def cannot_write(path: Path, error: OSError) -> StoreError:
+    """Say that something cannot be written, and what to do."""
+    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    hint = "Free some space" if full else "Check that its folder exists and is yours to write to"
+    return StoreError(
+        f"{path}: cannot be written ({error.strerror or error}).",
+        hint=f"{hint}, or choose another place; nothing was left behind.",
+    )

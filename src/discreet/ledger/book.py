@@ -1,0 +1,182 @@
+"""The book of a ledger: one row per release, in a database that forgets nothing."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal
+
+from discreet.errors import StoreError
+
+DATABASE, LOCK = "ledger.sqlite", "lock.sqlite"
+VERSION = 1
+RESTORE = "Restore the ledger from a backup."
+PATIENCE = 600.0
+"""Seconds to wait for another publication to end."""
+TABLES = """
+CREATE TABLE source (name TEXT NOT NULL, made TEXT NOT NULL, version INTEGER NOT NULL);
+CREATE TABLE release (
+    number INTEGER PRIMARY KEY CHECK (number > 0),
+    made TEXT NOT NULL,
+    method TEXT NOT NULL,
+    promise TEXT NOT NULL,
+    people INTEGER NOT NULL,
+    columns TEXT NOT NULL,
+    files TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    replaces INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'published', 'recorded', 'withdrawn'))
+);
+CREATE TRIGGER keep BEFORE DELETE ON release
+BEGIN SELECT RAISE(ABORT, 'what was published stays published'); END;
+CREATE TRIGGER settle BEFORE UPDATE ON release
+WHEN OLD.state <> 'pending' OR NEW.number <> OLD.number OR NEW.made <> OLD.made
+  OR NEW.method <> OLD.method OR NEW.promise <> OLD.promise OR NEW.people <> OLD.people
+  OR NEW.columns <> OLD.columns OR NEW.files <> OLD.files OR NEW.folder <> OLD.folder
+BEGIN SELECT RAISE(ABORT, 'what was published stays as it was'); END;
+"""
+State = Literal["pending", "published", "recorded", "withdrawn"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release in a ledger."""
+
+    number: int
+    made: str
+    """When, in universal time."""
+    method: str
+    promise: str
+    people: int
+    """Records of its largest table."""
+    columns: list[dict[str, str]]
+    """Of every attribute its role, type and how it is published."""
+    files: dict[str, str]
+    """The SHA-256 of each file."""
+    folder: str
+    """Where it was put; empty if that is not known."""
+    replaces: bool
+    """Whether it was to replace a release that lay there."""
+    state: State
+    """``pending`` until it is in place; ``recorded`` if, after a kill or where only a copy speaks
+    of it, that is not known, which counts as published; ``withdrawn`` if it could not be put there,
+    which does not."""
+
+    @property
+    def name(self) -> str:
+        """Its number as it is written: that of its copy, too."""
+        return f"{self.number:04}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the entry as plain values, for ``--json``."""
+        return {"name": self.name, **asdict(self)}
+
+
+class Book:
+    """The database of a ledger."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not (folder / DATABASE).is_file():
+            raise StoreError(
+                f"{folder}: there is no ledger.",
+                hint=f"Begin one: discreet ledger init {folder} --source NAME.",
+            )
+        with self._connect() as database:
+            row = database.execute("SELECT name, version FROM source").fetchone()
+        if row is None:
+            raise StoreError(f"{folder}: the ledger has no source.", hint=RESTORE)
+        self.source, version = row
+        if version != VERSION:
+            raise StoreError(
+                f"{folder}: a ledger of version {version}; this discreet reads {VERSION}.",
+                hint="Install the version of discreet that wrote it.",
+            )
+
+    @staticmethod
+    def init(folder: Path, source: str) -> None:
+        """Begin a book, whole or not at all."""
+        draft = folder / f".{DATABASE}"
+        with closing(sqlite3.connect(draft)) as database, database:
+            database.executescript(TABLES)
+            database.execute("INSERT INTO source VALUES (?, ?, ?)", (source, now(), VERSION))
+        draft.rename(folder / DATABASE)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Everything that is written down, the oldest first."""
+        with self._connect() as database:
+            rows = database.execute("SELECT * FROM release ORDER BY number").fetchall()
+        return [_read_entry(row) for row in rows]
+
+    def insert(self, entry: Entry) -> None:
+        """Write an entry down."""
+        with self._connect() as database:
+            database.execute(
+                "INSERT INTO release VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (entry.number, entry.made, entry.method, entry.promise, entry.people,
+                 json.dumps(entry.columns), json.dumps(entry.files), entry.folder,
+                 entry.replaces, entry.state),
+            )  # fmt: skip
+
+    def settle(self, entry: Entry, state: State) -> None:
+        """Say what became of a pending entry."""
+        with self._connect() as database:
+            database.execute("UPDATE release SET state = ? WHERE number = ?", (state, entry.number))
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        """Open the database for one transaction, which is on the disk when it ends."""
+        try:
+            with closing(sqlite3.connect(self.folder / DATABASE, timeout=30)) as database:
+                database.execute("PRAGMA synchronous = EXTRA")
+                with database:
+                    yield database
+        except sqlite3.DatabaseError as error:
+            raise _cannot_use(self.folder / DATABASE, error) from error
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other publishers out until a publication is over, however it ends."""
+        until = monotonic() + PATIENCE
+        try:
+            lock = sqlite3.connect(self.folder / LOCK, timeout=1, isolation_level=None)
+        except sqlite3.DatabaseError as error:
+            raise _cannot_use(self.folder / LOCK, error) from error
+        with closing(lock):
+            while True:
+                try:
+                    lock.execute("BEGIN EXCLUSIVE")
+                    break
+                except sqlite3.DatabaseError as error:
+                    if "locked" not in str(error):
+                        raise _cannot_use(self.folder / LOCK, error) from error
+                    if monotonic() > until:
+                        raise StoreError(
+                            f"{self.folder}: another publication is under way.",
+                            hint="Wait until it is over, then try again.",
+                        ) from error
+            yield
+
+
+def _cannot_use(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    refused = "readonly" in str(error) or "unable to open" in str(error)
+    hint = "Check that the ledger's folder is yours to write to." if refused else RESTORE
+    return StoreError(f"{path}: cannot be used ({error}).", hint=hint)
+
+
+def now() -> str:
+    """Give the time as it is written down."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _read_entry(row: Sequence[Any]) -> Entry:
+    number, made, method, promise, people, columns, files, folder, replaces, state = row
+    return Entry(number, made, method, promise, people, json.loads(columns), json.loads(files),
+                 folder, bool(replaces), state)  # fmt: skip
