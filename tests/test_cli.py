@@ -200,3 +200,103 @@ def test_version_help_and_schema(tmp_path: Path) -> None:
     assert "inspect" in discreet("--help", cwd=tmp_path).stdout
     schema = json.loads(discreet("plan-schema", cwd=tmp_path).stdout)
     assert schema["title"] == "Plan"
+
+
+COMMANDING = "\x1b[31mred\x1b]0;owned\x07\x9b2J\u202e"
+
+
+def test_names_and_values_cannot_command_a_terminal(tmp_path: Path) -> None:
+    """Escapes are spelled out, and what looks like markup is shown as it is."""
+    name, value = f"col{COMMANDING}", f"[bold]x[/oops] :smile: {COMMANDING}"
+    frame = pl.DataFrame(
+        {name: [1, 2] * 30, "sex": [value, "F"] * 30, "ill": [value, "flu", "gout"] * 20}
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    shown = discreet("inspect", "t.csv", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert r"col\x1b[31mred\x1b]0;owned\x07\x9b2J\u202e" in shown.stdout
+    schema = dc.Schema.infer(frame, quasi_identifiers=[name, "sex"], sensitive=["ill"])
+    release = dc.publish(dc.read(frame, schema), dc.Anatomy(dc.FrequencyDiversity(2)))
+    release.write(tmp_path / "r")
+    asked = "SELECT sex, COUNT(*) FROM release GROUP BY sex"
+    outputs = [
+        shown,
+        discreet("query", "r", asked, cwd=tmp_path),
+        discreet("query", "r", asked, "--json", cwd=tmp_path),
+        discreet("query", "r", f'SELECT AVG("{COMMANDING}") FROM release', cwd=tmp_path),
+        discreet("audit", f"no{COMMANDING}", "--microdata", "t.csv", cwd=tmp_path),
+        discreet("columns", "t.csv", "--sensitive", "ill", cwd=tmp_path),
+        discreet("audit", "r", "--microdata", "t.csv", "--json", cwd=tmp_path),
+    ]
+    assert [done.returncode for done in outputs] == [0, 0, 0, 2, 2, 0, 0]
+    for done in outputs:
+        assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e"), done
+    assert r"[bold]x[/oops] :smile: \x1b[31mred" in outputs[1].stdout
+    assert {row["sex"] for row in json.loads(outputs[2].stdout)["rows"]} == {value, "F"}
+
+
+def test_words_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
+    for word in ("[bold]x[/oops]", ":smile:", "[link=file:///etc]y[/link]"):
+        frame = pl.DataFrame({word: [1, 2] * 5, "ill": ["flu", "gout"] * 5})
+        frame.write_csv(tmp_path / "t.csv")
+        done = discreet("inspect", "t.csv", "--overwrite", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize(
+    "fault", ["RuntimeError('oops')", "MemoryError()", "BaseException('panic')"]
+)
+def test_a_fault_of_ours_is_no_breach(tmp_path: Path, fault: str) -> None:
+    """Exit code 1 is a finding about a release; a traceback is none."""
+    script = f"""
+import sys
+from discreet import store
+from discreet.cli import main
+def fail(*_):
+    raise {fault}
+store.load = fail
+sys.argv = ["discreet", "query", "r", "SELECT COUNT(*) FROM release"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 70
+    assert "Traceback" in done.stderr and "This is a fault in discreet" in done.stderr
+
+
+@pytest.mark.parametrize("number", ["1e99999999", "1e9_9999999", "1/1e99999999", "9" * 5000])
+def test_a_number_without_end_in_a_plan_is_refused_at_once(
+    published: Path, tmp_path: Path, number: str
+) -> None:
+    plan = (published / "adult.plan.toml").read_text()
+    promise = f'name = "frequency-diversity"\nl = "{number}"'
+    plan = plan.replace('name = "k-anonymity"\nk = 10', promise)
+    plan = plan.replace('"adult.csv"', f'"{published / "adult.csv"}"')
+    (tmp_path / "p.toml").write_text(plan)
+    done = discreet("publish", "p.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "give a number from 1" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["plan.toml", "evidence/evidence.json", "tree.csv"])
+def test_devices_and_pipes_are_not_read(published: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "evidence").mkdir()
+    plan = (published / "adult.plan.toml").read_text()
+    plan = plan.replace('"adult.csv"', f'"{published / "adult.csv"}"')
+    plan = plan.replace(
+        "[method]", '[columns.x]\nrole = "other"\ntaxonomy = { file = "tree.csv" }\n[method]'
+    )
+    (tmp_path / "good.toml").write_text(plan)
+    command = {
+        "plan.toml": ["publish", "plan.toml"],
+        "evidence/evidence.json": ["verify", "evidence", str(published / "release")],
+        "tree.csv": ["publish", "good.toml"],
+    }[name]
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        make(tmp_path / name)
+        done = discreet(*command, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "cannot be read" in done.stderr and "not a plain file" in done.stderr
+        (tmp_path / name).unlink()

@@ -55,3 +55,48 @@ def test_a_callee_that_changed_is_compiled_again(tmp_path: Path) -> None:
         )  # fmt: skip
         answers.append(int(done.stdout))
     assert answers == [3, -3]
+
+
+@pytest.mark.parametrize("how", ["cut", "flipped", "emptied", "exchanged", "a folder"])
+def test_damaged_machine_code_is_compiled_again(tmp_path: Path, how: str) -> None:
+    """Flipped bits in machine code would be run; code of another signature would read past ends."""
+    package = tmp_path / "loops"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "a.py").write_text(
+        "from discreet.kernels import compiled\n\n@compiled\ndef add(x, y):\n    return x + y\n"
+    )
+
+    def run() -> str:
+        script = "from loops.a import add; print(add(2, 3), add(2.5, 3.0), add(2, 0.5))"
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True,
+            env=environment, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run() == "5 5.5 2.5\n"
+    kept = sorted(path for path in (tmp_path / "cache").rglob("*.nb?"))
+    code = [path for path in kept if path.suffix == ".nbc"]
+    assert len(code) == 3 and len(kept) == 4
+    contents = [path.read_bytes() for path in kept]
+    for path, content in zip(kept, contents, strict=True):
+        if how == "cut":
+            path.write_bytes(content[: len(content) // 2])
+        elif how == "flipped":
+            middle = len(content) // 2
+            path.write_bytes(
+                content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+            )
+        elif how == "emptied":
+            path.write_bytes(b"")
+        elif how == "a folder":
+            path.unlink()
+            path.mkdir()
+    if how == "exchanged":
+        for path, other in zip(code, [*code[1:], code[0]], strict=True):
+            path.write_bytes(contents[kept.index(other)])
+    assert run() == "5 5.5 2.5\n"
+    assert run() == "5 5.5 2.5\n"

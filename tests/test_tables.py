@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from discreet.projects import read_project
 from discreet.tables import read_table
 
 FRAME = pl.DataFrame({"zip": ["01234", "99999"], "age": ["30", "41"]})
@@ -126,3 +128,61 @@ def test_a_sheet_with_a_title_or_repeated_names_is_refused(tmp_path: Path) -> No
         book.close()
         with pytest.raises(dc.DiscreetError, match="first sheet: its header"):
             read_table(tmp_path / f"{name}.xlsx")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"a column with a rather long name, number {i}" for i in range(3000)],
+        ["x" * 40_000, "y" * 40_000],
+        [f"{'x' * 60}{i}" for i in range(25_000)],
+        ["zip\u2028code", "age"],
+        ["zip\fcode", "age"],
+        ["zip\x1cco\x85d\ve", "a\u2029ge"],
+        ["zip\ncode", "age"],
+    ],
+    ids=["over 64 KiB", "two long names", "over 1 MiB", "U+2028", "form feed", "others", "line"],
+)
+def test_leading_zeros_stay_whatever_the_header_holds(tmp_path: Path, names: list[str]) -> None:
+    path = tmp_path / "t.csv"
+    header = ",".join(f'"{name}"' for name in names)
+    row = ",".join(f"{i % 10:05}" for i in range(len(names)))
+    path.write_text(f"{header}\n{row}\n", encoding="utf-8", newline="")
+    read = read_table(path)
+    assert read.columns == names
+    assert read.row(0) == tuple(f"{i % 10:05}" for i in range(len(names)))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "sav"])
+def test_a_file_is_read_by_its_name_and_not_by_a_pattern(tmp_path: Path, kind: str) -> None:
+    import pyreadstat
+
+    for name in ("people[1]", "people1", "all*", "all2"):
+        frame, path = pl.DataFrame({"name": [name]}), tmp_path / f"{name}.{kind}"
+        if kind == "sav":
+            pyreadstat.write_sav(frame, path)
+        else:
+            with path.open("wb") as file:
+                getattr(frame, f"write_{'excel' if kind == 'xlsx' else kind}")(file)
+    for name in ("people[1]", "all*"):
+        assert read_table(tmp_path / f"{name}.{kind}")["name"].to_list() == [name]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "dta", "deid"])
+def test_only_plain_files_are_read(tmp_path: Path, kind: str) -> None:
+    folder, pipe = tmp_path / f"folder.{kind}", tmp_path / f"pipe.{kind}"
+    folder.mkdir()
+    FRAME.write_parquet(folder / f"t.{kind}")
+    os.mkfifo(pipe)
+    for path in (folder, pipe):
+        with pytest.raises(dc.DiscreetError, match=r"is a folder|no such file"):
+            read_project(path) if kind == "deid" else read_table(path)
+
+
+def test_a_number_without_end_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("age,pay\n30,1e99999999\n41,1e-999999999\n")
+    assert [a.type for a in dc.Schema.infer(read_table(path))] == ["integer", "category"]
+    schema = dc.Schema((dc.Attribute("pay", dc.Role.SENSITIVE, dc.Type.INTEGER),))
+    with pytest.raises(dc.errors.MicrodataError, match="1e99999999"):
+        dc.read(path, schema)
