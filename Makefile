@@ -28,6 +28,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/slicing.py
 	$(BIN)/python benchmarks/sequential.py
 	$(BIN)/python benchmarks/choosing.py
+	$(BIN)/python benchmarks/storing.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -88,37 +88,47 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
     Where a link lies, what it points to is written.
     """
     place = path.resolve()
-    with drafting(place) as draft:
+    with writing(path), drafting(place) as draft:
         fill(draft)
         draft.replace(place)
     return path
 
 
 @contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Take what keeps a file or folder from being written as one error that names it."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+        check = "Check that its folder exists and is yours to write to"
+        raise StoreError(
+            f"{path}: cannot be written ({error.strerror or error}).",
+            hint=f"{'Free some space' if full else check}, or choose another place; nothing was "
+            "left behind.",
+        ) from error
+
+
+@contextmanager
 def drafting(target: Path, *, folder: bool = False) -> Iterator[Path]:
     """Give a draft, a file or a folder, to be filled and renamed to a target.
 
-    A draft that was not renamed is gone afterwards, and so are folders made for it alone. What
-    cannot be written is one error that names the target.
+    A draft that was not renamed is gone afterwards, and so are folders made for it alone.
     """
     missing = [place for place in target.parents if not place.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent)
         draft, lock = _make_draft(target, folder)
-    except OSError as error:
-        _remove_empty(missing)
-        raise cannot_write(target, error) from error
-    try:
         try:
-            yield draft
-        except OSError as error:
-            raise cannot_write(target, error) from error
-        finally:
+            try:
+                yield draft
+            finally:
+                remove(draft)
+        finally:  # a second interrupt may strike just as the first clean-up begins
             remove(draft)
-    finally:  # a second interrupt may strike just as the first clean-up begins
-        remove(draft)
-        _unlock(lock)
+            _unlock(lock)
+    finally:
         _remove_empty(missing)
 
 
@@ -146,7 +156,7 @@ def _lock(path: Path) -> int | None:
         return UNLOCKED
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.stat(path), os.fstat(descriptor)):  # noqa: PTH116
+        if os.path.samestat(path.stat(), os.fstat(descriptor)):
             return descriptor
     except (BlockingIOError, FileNotFoundError):
         pass
@@ -278,13 +288,3 @@ def remove(path: Path) -> None:
             continue
         except OSError:
             return
-
-
-def cannot_write(path: Path, error: OSError) -> StoreError:
-    """Say that something cannot be written, and what to do."""
-    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-    hint = "Free some space" if full else "Check that its folder exists and is yours to write to"
-    return StoreError(
-        f"{path}: cannot be written ({error.strerror or error}).",
-        hint=f"{hint}, or choose another place; nothing was left behind.",
-    )

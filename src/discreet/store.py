@@ -23,6 +23,7 @@ from discreet.files import (
     place_folder,
     read_text,
     settle,
+    writing,
 )
 from discreet.manifest import DAMAGED, Seal, Stored, describe, type_of, understand
 from discreet.release import Format, Release, Transformation
@@ -83,7 +84,7 @@ def _fill_folder(
 ) -> Path:
     place = folder.resolve()  # where a link lies, what it points to is meant
     refuse_to_replace(place, overwrite=overwrite)
-    with drafting(place, folder=True) as draft:
+    with writing(folder), drafting(place, folder=True) as draft:
         fill(draft)
         written = load(draft)
         verify(written)
@@ -128,7 +129,7 @@ def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
 
 def refuse_unwritable(folder: Path) -> None:
     """Refuse a place for a release in which nothing can be written; leave nothing there."""
-    with drafting(folder.resolve(), folder=True):
+    with writing(folder), drafting(folder.resolve(), folder=True):
         pass
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -314,6 +314,7 @@ def _put_out(
     """Audit a draft, and put it in place if the promise is kept; say what was found."""
     from discreet.auditing import audit
     from discreet.auditing.report import render_html
+    from discreet.files import writing
     from discreet.store import write
 
     audits: list[AuditReport] = []
@@ -323,9 +324,10 @@ def _put_out(
     def examine(written: Release) -> None:
         found = audit(written, data, earlier=getattr(wanted.method, "earlier", ()))
         audits.append(found)
-        if page is not None:
+        if report is not None and page is not None:
             text = render_html(found, wanted.method.explain(data))
-            page.write_text(text, encoding="utf-8")
+            with writing(report):
+                page.write_text(text, encoding="utf-8")
         found.require_kept()
 
     with _staging(report) as page:
@@ -345,15 +347,17 @@ def _put_out(
 @contextmanager
 def _staging(report: Path | None) -> Iterator[Path | None]:
     """Give a draft of a page, named once all else is done: if it cannot be written, nothing is."""
-    from discreet.files import drafting
+    from discreet.files import drafting, writing
 
-    if report is None:
-        yield None
-        return
-    place = report.resolve()
-    with drafting(place) as draft:
+    with ExitStack() as stack:
+        if report is None:
+            yield None
+            return
+        with writing(report):
+            draft = stack.enter_context(drafting(report.resolve()))
         yield draft
-        draft.replace(place)
+        with writing(report):
+            draft.replace(report.resolve())
 
 
 def _remark(schema: Schema) -> list[str]:
