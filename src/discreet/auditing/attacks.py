@@ -166,14 +166,13 @@ def _number_shown(table: pl.DataFrame, names: list[str]) -> Ints:
 def _list_people(found: Candidates, data: Microdata, name: str) -> Possibilities | None:
     """Rows are nobody's: each person has a value of one of the bags that may be theirs."""
     seen = np.flatnonzero(found.of >= 0)
-    person, group = found.list_options(found.of[seen])
-    times = found.list_times(found.of[seen])
     bags = found.classes.bags(name)
+    person, group, times, among = found.weigh_options(bags, found.of[seen])
     if not len(seen) or int(bags.distinct[group].sum()) > MOST_ENTRIES:
         return None
-    likely = times / np.bincount(person, weights=times)[person]
     option, entry = bags.entries_of(group)
-    prior = likely[option] * bags.weights[entry] / bags.sizes[group][option]
+    prior = (times / among)[option] * bags.weights[entry]
+    prior /= np.bincount(person[option], weights=prior)[person[option]]
     shown = [data.codes[n][seen].astype(np.int64) for n in found.release.schema.quasi_identifiers]
     everyone = np.arange(len(seen))
     return Possibilities(bags, person[option], entry, prior, shown, everyone, everyone)

@@ -65,15 +65,13 @@ class Candidates:
         return self.classes.boxes is not None or self.times is not None
 
     def _believe(self, name: str) -> Groups:
-        bags, sets = self.classes.bags(name), self.sets
-        if not self.pools:
-            shares = bags.largest / bags.sizes
-            sets = [(max(groups, key=shares.__getitem__),) for groups in self.sets]
-        owner, group = np.arange(len(sets)), np.array([groups[0] for groups in sets])
+        bags, every = self.classes.bags(name), np.arange(len(self.sets))
         if self.pools:
-            owner, group = self.list_options(owner)
-        times = np.ones_like(group) if self.times is None else self.times
-        return bags.pour(group, owner, times, len(sets))
+            owner, group, times, _ = self.weigh_options(bags, every)
+            return bags.pour(group, owner, times, len(every))
+        shares = bags.largest / bags.sizes
+        worst = np.array([max(groups, key=shares.__getitem__) for groups in self.sets])
+        return bags.pour(worst, every, np.ones_like(worst), len(every))
 
     @cached_property
     def _listed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -101,10 +99,22 @@ class Candidates:
         assert self.per_group is not None
         return self._list(of, self.per_group)[1]
 
-    def list_times(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Say how likely each group of some candidate sets is, as these are listed."""
-        assert self.times is not None
-        return self._list(of, self.times)[1]
+    def weigh_options(self, bags: Groups, of: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """List some candidate sets, group by group, and by how much every entry of its bag counts.
+
+        The only place that weighs groups. An entry of a bag counts by how likely it is a person's:
+        records that boxes cover, each as likely; of exact records, by how many of those that show
+        the person's values refer to the bag, whoever of it they are; of slices, by how often the
+        other columns have the person's values beside it, which each of its rows has for itself.
+        Gives place in the list, group, and the weight exactly, as numerator and denominator.
+        """
+        place, group = self.list_options(of)
+        ones = np.ones_like(group)
+        if self.times is not None:
+            return place, group, self._list(of, self.times)[1], ones
+        if self.per_group is not None:
+            return place, group, self.list_records(of), bags.sizes[group]
+        return place, group, ones, ones
 
     def admits_each(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Per candidate set whether every one of its groups is good."""

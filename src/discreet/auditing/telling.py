@@ -281,15 +281,9 @@ def _pour(found: Candidates, name: str, sets: Ints) -> Groups:
     bags = found.classes.bags(name)
     if not len(sets):
         return bags.pour(sets, sets, sets, 0)
-    owner, group = found.list_options(sets)
+    owner, group, times, among = found.weigh_options(bags, sets)
     alone = np.bincount(owner, minlength=len(sets))[owner] == 1
-    if found.times is not None:
-        likely = found.list_times(sets) / bags.sizes[group]
-    elif found.per_group is not None:
-        likely = found.list_records(sets) / bags.sizes[group]
-    else:
-        likely = np.ones(len(group))
-    return bags.pour(group, owner, _weigh(likely, alone), len(sets))
+    return bags.pour(group, owner, _weigh(times / among, alone), len(sets))
 
 
 def _weigh(likely: NDArray[np.float64], alone: NDArray[np.bool_]) -> Ints:

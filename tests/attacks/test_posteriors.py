@@ -1,0 +1,105 @@
+"""What slices leave possible about a person: audit, ledger and attacks say what all worlds say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from discreet.auditing.attacks import _list_people
+from discreet.auditing.candidates import find_candidates
+from discreet.auditing.telling import learn, tell
+from discreet.verify import read_classes
+from samples import microdata
+from worlds import shuffles
+
+Belief = dict[str, float]
+
+
+def slice_up(frame: pl.DataFrame) -> tuple[dc.Microdata, dc.Release]:
+    """Publish {c}, {q, s} in buckets that were chosen without looking at anybody."""
+    data = microdata(frame, ["c", "q"], ["s"])
+    method = dc.Slicing(dc.KAnonymity(1), columns=[["c"], ["q", "s"]], buckets=frame.height // 2)
+    made = dc.publish(data, method, seed=1)
+    table = frame.with_columns(
+        bucket=pl.Series(np.repeat([0, 1], frame.height // 2), dtype=pl.Int32)
+    )
+    shown = table.select(made.tables["sliced"].columns)
+    return data, replace(made, tables={"sliced": shown})
+
+
+def by_audit(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
+    found = find_candidates(read_classes(release)[0], data)
+    bags, place = found.believed["s"], found.of[person]
+    part = slice(bags.offsets[place], bags.offsets[place + 1])
+    return _normalize([bags.domain.texts[c] for c in bags.codes[part]], bags.weights[part])
+
+
+def by_ledger(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
+    told, _ = tell(release, data, learn([("r", release)], data))
+    lines = told.frames[0].filter(pl.col("set") == told.of[person])
+    texts = [data.domains["s"].texts[c] for c in lines["s"]]
+    return _normalize(texts, lines["w"].to_numpy())
+
+
+def by_attack(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
+    listed = _list_people(find_candidates(read_classes(release)[0], data), data, "s")
+    assert listed is not None
+    mine = listed.record == person
+    codes = listed.bags.codes[listed.entry[mine]]
+    return _normalize([listed.bags.domain.texts[c] for c in codes], listed.prior[mine])
+
+
+def by_worlds(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
+    own = data.to_polars().row(person, named=True)
+    counted: Counter[str] = Counter()
+    for world in shuffles(release):
+        counted.update(str(r["s"]) for r in world if r["c"] == own["c"] and r["q"] == own["q"])
+    return {s: float(Fraction(n, counted.total())) for s, n in counted.items()}
+
+
+def _normalize(texts: list[str], weights: np.ndarray) -> Belief:
+    total: Counter[str] = Counter()
+    for text, weight in zip(texts, weights, strict=True):
+        total[text] += float(weight)  # type: ignore[assignment]
+    return {text: weight / total.total() for text, weight in total.items()}
+
+
+READERS = [by_audit, by_ledger, by_attack]
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_the_size_of_a_part_counts(read: object) -> None:
+    """All four of a bucket are x, and one of the other: being x there is four times as likely."""
+    frame = pl.DataFrame({
+        "c": ["a", "b", "b", "b"] * 2, "q": [*"xxxx", *"xyyy"],
+        "s": ["s1", "s2", "s3", "s4", "s9", "s5", "s6", "s7"],
+    })  # fmt: skip
+    data, release = slice_up(frame)
+    fifth = pytest.approx(dict.fromkeys(["s1", "s2", "s3", "s4", "s9"], 0.2), abs=1e-5)
+    assert by_worlds(data, release, 0) == fifth
+    assert read(data, release, 0) == fifth  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("read", READERS)
+@settings(max_examples=40, deadline=None)
+@given(
+    c=st.lists(st.sampled_from("ab"), min_size=6, max_size=6),
+    q=st.lists(st.sampled_from("xy"), min_size=6, max_size=6),
+    s=st.lists(st.sampled_from("uvw"), min_size=6, max_size=6),
+)
+def test_beliefs_about_slices_are_those_of_all_worlds(
+    read: object, c: list[str], q: list[str], s: list[str]
+) -> None:
+    data, release = slice_up(pl.DataFrame({"c": c, "q": q, "s": s}))
+    for person in range(6):
+        assert read(data, release, person) == pytest.approx(  # type: ignore[operator]
+            by_worlds(data, release, person), abs=1e-5
+        )
