@@ -21,7 +21,7 @@ ROOMS = [
     {"groups", "partition", "help_table"},
     {"principles", "kernels"},
     {"release", "partitioners", "windows", "replacement"},
-    {"methods", "verify", "extents", "manifest"},
+    {"methods", "verify", "extents", "labels", "manifest"},
     {"store", "sql", "croissant"},
     {"pages"},
     {"reconstruction"},

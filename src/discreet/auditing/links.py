@@ -7,7 +7,6 @@ every common attribute has a value in common.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -15,65 +14,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.domain import MISSING, Domain, reduce_column
+from discreet.domain import Domain
 from discreet.errors import SchemaError
-from discreet.extents import find_positions
 from discreet.groups import Groups
+from discreet.labels import Labels, read_labels
 from discreet.principles.linking import PAIRS, PEOPLE, Linking
-from discreet.release import Release, Transformation
+from discreet.release import Release
 from discreet.schema import Attribute, Role, Type, refuse_other_kind
 
 MOST = 20_000_000
 """More pairs of distinct rows are not joined."""
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """What one release shows of an attribute: label by label the values it may be."""
-
-    texts: list[str]
-    sets: list[frozenset[str]] | None
-    """``None`` for intervals."""
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    """For ordered attributes; below ``low`` where it is nothing."""
-    absent: NDArray[np.bool_]
-
-    def meets(self, other: Labels) -> NDArray[np.bool_]:
-        """Which labels of two releases have a value in common."""
-        if self.sets is not None and other.sets is not None:
-            return np.array([[bool(a & b) for b in other.sets] for a in self.sets])
-        low, high = self.low[:, None], self.high[:, None]
-        met = (low <= other.high) & (other.low <= high) & (low <= high)
-        return np.asarray((met & (other.low <= other.high)) | (self.absent[:, None] & other.absent))
-
-
-def _read(release: Release, table: pl.DataFrame, name: str) -> tuple[Labels, NDArray[np.int64]]:
-    """Read an attribute: its labels, and which one every row shows."""
-    recoding, attribute = release.recodings[name], release.schema[name]
-    shown = pl.struct(recoding.columns(name)).rank("dense")
-    number = table.select(shown).to_series().to_numpy().astype(np.int64) - 1
-    rows = table[np.unique(number, return_index=True)[1]]
-    texts = [MISSING if t is None else t for t in rows[name].cast(pl.String)]
-    nothing = np.zeros(rows.height, dtype=np.int64)
-    if recoding.transformation is Transformation.SET:
-        sets = [frozenset(recoding.labels[text]) for text in texts]
-        return Labels(texts, sets, nothing + 1, nothing, nothing > 0), number
-    if recoding.transformation is Transformation.INTERVAL:
-        ends = [rows[f"{name}_{end}"] for end in ("low", "high")]
-        none = (ends[0].is_null() | ends[1].is_null()).to_numpy()
-        low = np.where(none, 1, find_positions(ends[0], attribute))
-        high = np.where(none, 0, find_positions(ends[1], attribute))
-        absent = rows[f"{name}_missing"].to_numpy() if recoding.missing else nothing > 0
-        return Labels(texts, None, low, high, absent), number
-    none = rows[name].is_null().to_numpy()
-    codes, domain = reduce_column(rows[name], attribute).encode(None)
-    written = [domain.texts[code] for code in codes]
-    at = nothing
-    if attribute.type.ordered:
-        at = np.where(none, 0, find_positions(rows[name], attribute))
-    return Labels(written, [frozenset([t]) for t in written], np.where(none, 1, at),
-                  np.where(none, 0, at), none), number  # fmt: skip
 
 
 def list_x_groups(
@@ -106,7 +56,7 @@ def list_x_groups(
     frames, labels = [], []
     for i, (held, frame) in enumerate(tables):
         names = [n for n in held.schema.names if n in named | shared]
-        read = {name: _read(held, frame, name) for name in names}
+        read = {name: read_labels(held, frame, name) for name in names}
         labels.append({name: found for name, (found, _) in read.items()})
         columns = {f"{i}:{name}": number for name, (_, number) in read.items()}
         if i == 0:

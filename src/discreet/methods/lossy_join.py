@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from discreet.domain import MISSING, reduce_column
+from discreet.domain import Domain
 from discreet.errors import SchemaError
-from discreet.extents import Extent, find_positions, read_extents
+from discreet.extents import Extent, read_extents
+from discreet.labels import Labels, read_labels
 from discreet.microdata import Microdata, number_rows, pick_each
-from discreet.release import Release, Transformation
+from discreet.release import Release
 from discreet.schema import refuse_other_kind
 
 Ints = NDArray[np.int64]
@@ -46,13 +46,7 @@ class Shown:
     """One attribute as an earlier release shows it, label by label."""
 
     name: str
-    labels: list[str]
-    sets: list[frozenset[str]] | None
-    """The values that each stands for; ``None`` for intervals."""
-    ends: Ints | None
-    """For ordered attributes, first and last value of each; the last below the first for none."""
-    absent: Bools
-    """Whether it may be missing."""
+    labels: Labels
     extent: Extent | None
     """The same as codes of the new table, if that has the attribute."""
 
@@ -151,8 +145,9 @@ class History:
         here = upto[high[:, a] + 1] - upto[low[:, a]] == high[:, a] - low[:, a] + 1
         there = np.zeros(len(self.weights), dtype=bool)
         for column, codes in zip(self.columns, self.codes, strict=True):
-            if column.name == rule.there and column.sets is not None:
-                inside = np.array([bool(s) and s <= set(rule.others) for s in column.sets])
+            sets = column.labels.sets
+            if column.name == rule.there and sets is not None:
+                inside = np.array([bool(s) and s <= set(rule.others) for s in sets])
                 there |= inside[codes]
         return np.asarray(here[:, None] & there)
 
@@ -183,10 +178,13 @@ def _read(release: Release, data: Microdata, names: list[str]) -> History:
     table = release.tables[TABLE]
     columns, codes = [], []
     for name in names:
-        column, number = (_read_boxes if release.recodings[name].is_blurred else _read_exact)(
-            release, data, name
-        )
-        columns.append(column)
+        labels, number = read_labels(release, table, name)
+        extent = None
+        if name in data.domains and release.recodings[name].is_blurred:
+            (extent,) = read_extents(release, data, table[pick_each(number)], [name]).values()
+        elif name in data.domains:
+            extent = _cover_exactly(labels, data.domains[name])
+        columns.append(Shown(name, labels, extent))
         codes.append(number)
     key = number_rows(codes, table.height)
     weights, first = np.bincount(key), pick_each(key)
@@ -194,45 +192,12 @@ def _read(release: Release, data: Microdata, names: list[str]) -> History:
     return History(columns, kept, weights, np.arange(len(weights))[None], [weights])
 
 
-def _read_boxes(release: Release, data: Microdata, name: str) -> tuple[Shown, Ints]:
-    table, recoding = release.tables[TABLE], release.recodings[name]
-    number = table[name].rank("dense").to_numpy().astype(np.int64) - 1
-    boxes = table[pick_each(number)]
-    labels = boxes[name].cast(pl.String).to_list()
-    extent = None
-    if name in data.domains:
-        (extent,) = read_extents(release, data, boxes, [name]).values()
-    if recoding.transformation is Transformation.SET:
-        sets = [frozenset(recoding.labels[label]) for label in labels]
-        absent = np.array([MISSING in s for s in sets])
-        return Shown(name, labels, sets, None, absent, extent), number
-    low, high = boxes[f"{name}_low"], boxes[f"{name}_high"]
-    none = (low.is_null() | high.is_null()).to_numpy()
-    attribute = release.schema[name]
-    ends = np.stack([find_positions(low, attribute), find_positions(high, attribute)], axis=1)
-    ends[none] = (1, 0)
-    absent = boxes[f"{name}_missing"].to_numpy() if recoding.missing else np.zeros(len(ends), bool)
-    return Shown(name, labels, None, ends, absent, extent), number
-
-
-def _read_exact(release: Release, data: Microdata, name: str) -> tuple[Shown, Ints]:
-    attribute = release.schema[name]
-    number, domain = reduce_column(release.tables[TABLE][name], attribute).encode(None)
-    absent = np.array([text == MISSING for text in domain.texts])
-    ends = None
-    if attribute.type.ordered:
-        at = np.full(domain.size, 0, dtype=np.int64)
-        at[: len(domain.values)] = find_positions(domain.series()[: len(domain.values)], attribute)
-        ends = np.stack([np.where(absent, 1, at), np.where(absent, 0, at)], axis=1)
-    extent = None
-    if name in data.domains:
-        place = data.domains[name].find(domain.texts)
-        covers = np.zeros((domain.size, data.domains[name].size), dtype=bool)
-        covers[np.flatnonzero(place >= 0), place[place >= 0]] = True
-        extent = Extent(place, place, absent, covers, np.arange(domain.size))
-    sets = [frozenset([text]) for text in domain.texts]
-    shown = Shown(name, list(domain.texts), sets, ends, absent, extent)
-    return shown, number.astype(np.int64)
+def _cover_exactly(labels: Labels, domain: Domain) -> Extent:
+    """Give single values as codes of a new table; a value that it lacks covers none."""
+    place = domain.find(labels.texts)
+    covers = np.zeros((len(place), domain.size), dtype=bool)
+    covers[np.flatnonzero(place >= 0), place[place >= 0]] = True
+    return Extent(place, place, labels.absent, covers, np.arange(len(place)))
 
 
 def _combine(one: History, other: History) -> History:
@@ -247,25 +212,10 @@ def _combine(one: History, other: History) -> History:
     for column, codes in zip(one.columns, one.codes, strict=True):
         for shown, numbers in zip(other.columns, other.codes, strict=True):
             if shown.name == column.name:
-                met &= _compare(column, shown)[codes][:, numbers]
+                met &= column.labels.meets(shown.labels)[codes][:, numbers]
     left, right = np.nonzero(met)
     codes = np.concatenate([one.codes[:, left], other.codes[:, right]])
     weights = one.weights[left] * other.weights[right]
     members = np.concatenate([one.members[:, left], other.members[:, right]])
     columns = [*one.columns, *other.columns]
     return History(columns, codes, weights, members, [*one.counts, *other.counts])
-
-
-def _compare(one: Shown, other: Shown) -> Bools:
-    """Which labels of two releases may be the same value."""
-    if one.sets is not None and other.sets is not None:
-        return np.array([[bool(a & b) for b in other.sets] for a in one.sets])
-    if one.ends is None or other.ends is None:
-        raise SchemaError(
-            f"Two earlier releases show {one.name!r} by sets and by intervals.",
-            hint="Declare it with one type in both.",
-        )
-    low, high = one.ends[:, 0, None], one.ends[:, 1, None]
-    met = (low <= other.ends[:, 1]) & (other.ends[:, 0] <= high)
-    met &= (low <= high) & (other.ends[:, 0] <= other.ends[:, 1])
-    return np.asarray(met | (one.absent[:, None] & other.absent))

@@ -241,12 +241,13 @@ class Sequential(Method):
                 texts = list(data.domains[name].texts)
             else:
                 column = history.columns[history.find_first([name])[0]]
-                if column.sets is None or any(len(found) > 1 for found in column.sets):
+                sets = column.labels.sets
+                if sets is None or any(len(found) > 1 for found in sets):
                     raise SchemaError(
                         f"values: an earlier release shows {name!r} by sets or intervals.",
                         hint="Leave values out: k then holds for every label.",
                     )
-                texts = list(column.labels)
+                texts = list(column.labels.texts)
             for value in part.values:
                 if value not in texts:
                     raise SchemaError(
@@ -257,7 +258,7 @@ class Sequential(Method):
         """Refuse rules about values that nobody has: they would silently rule nothing out."""
         for here, values, there, others in self.inconsistent:
             shown = {text for column in history.columns if column.name == there
-                     for found in column.sets or [] for text in found}  # fmt: skip
+                     for found in column.labels.sets or [] for text in found}  # fmt: skip
             known = data.domains[here].texts if here in data.quasi_identifiers else []
             for name, there_is in ((here, known), (there, shown)):
                 if not there_is:

@@ -233,9 +233,12 @@ class Link:
             return (self._word_told() if self.told else []), []
         number = self.history.number_once(self.told_before)
         first = pick_each(number)
-        places = self.history.find_first(self.told_before)
+        history = self.history
+        places = history.find_first(self.told_before)
         there = [
-            ", ".join(self.history.columns[i].labels[self.history.codes[i][row]] for i in places)
+            ", ".join(
+                self.history.columns[i].labels.texts[self.history.codes[i][row]] for i in places
+            )
             for row in first
         ]
         return (self._word_told() if self.told else []), there
