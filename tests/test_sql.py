@@ -637,3 +637,28 @@ def test_what_ordinals_cannot_be_asked_is_said(sql: str, says: str) -> None:
     release = dc.publish(data, dc.Generalization(dc.KAnonymity(1)))
     with pytest.raises(dc.errors.QueryError, match=says):
         release.query(sql)
+
+
+FORMS: list[tuple[str, dc.release.Method]] = [
+    ("occupation", dc.Generalization(dc.FrequencyDiversity(2))),
+    ("occupation", dc.Angelization(dc.FrequencyDiversity(2), k=3)),
+    ("occupation", dc.Anatomy(dc.FrequencyDiversity(2))),
+    ("occupation", dc.Slicing(dc.FrequencyDiversity(2))),
+    ("capital-loss", dc.Permutation(dc.KE(2, 1))),
+    ("capital-loss", dc.RankSwapping(dc.KE(2, 1))),
+    ("capital-loss", dc.Perturbation(dc.Proximity(0, 2), check="paper")),
+]
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
+@pytest.mark.parametrize(("sensitive", "method"), FORMS, ids=[m.title for _, m in FORMS])
+def test_every_form_shows_its_statement(
+    sensitive: str, method: dc.release.Method, dialect: str
+) -> None:
+    import sqlglot
+
+    frame = dc.datasets.adult_frame().filter(pl.col("capital-loss") > 0).head(200).drop_nulls()
+    data = microdata(frame.select("age", "sex", sensitive), ["age", "sex"], [sensitive])
+    release = dc.publish(data, method, seed=1)
+    sql = show_sql(release, "SELECT COUNT(*) FROM release WHERE age > 30", dialect)
+    assert len(sqlglot.parse(sql, read=dialect)) == 1

@@ -201,3 +201,14 @@ def test_hierarchical_distance_is_the_cheapest_transport(bags: list[list[str]]) 
             below = restricted.leaves[node.low : node.high]
             expected += abs(sum(surplus[v] for v in below)) * Fraction(1, 3) / 2
         assert Fraction(int(cost[g]), scale * len(bag) * len(whole)) == expected
+
+
+def test_the_same_promise_twice_is_one_promise() -> None:
+    data = dc.datasets.adult(sensitive="occupation").head(300)
+    twice = dc.KAnonymity(5) & dc.FrequencyDiversity(2) & dc.KAnonymity(5)
+    assert twice == dc.KAnonymity(5) & dc.FrequencyDiversity(2)
+    release = dc.publish(data, dc.Angelization(twice, k=5), seed=1)
+    told = [str(part) for part in release.promise.principle.parts]
+    assert told == list(dict.fromkeys(told))
+    report = dc.audit(release, data, principle=dc.KAnonymity(400) & dc.KAnonymity(400))
+    assert len([p for p in report.problems if "k = 400" in p]) == 1

@@ -178,6 +178,13 @@ class All(Principle):
 
     members: tuple[Principle, ...] = ()
 
+    def __post_init__(self) -> None:
+        once: list[Principle] = []  # a promise that is given twice is one promise
+        for member in self.members:
+            if member not in once:
+                once.append(member)
+        object.__setattr__(self, "members", tuple(once))
+
     @property
     def monotone(self) -> bool:  # type: ignore[override]
         """Closed under union if every part is."""

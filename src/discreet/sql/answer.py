@@ -103,9 +103,8 @@ def show_sql(release: Release, text: str, dialect: str) -> str:
     _, tree, needed = rewrite(release, text)
     for name, table in needed.items():
         tree = tree.with_(exp.to_identifier(name, quoted=True), as_=_write_out(name, table))
-    # what others build on comes first
-    clauses = tree.args["with_"].expressions
-    clauses.sort(key=lambda clause: clause.alias not in needed)
+    if with_ := tree.args.get("with_"):  # what others build on comes first
+        with_.expressions.sort(key=lambda clause: clause.alias not in needed)
     return tree.sql(dialect=dialect, identify=True, pretty=True)
 
 
