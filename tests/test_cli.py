@@ -214,7 +214,7 @@ def test_names_and_values_cannot_command_a_terminal(tmp_path: Path) -> None:
     frame.write_csv(tmp_path / "t.csv")
     shown = discreet("inspect", "t.csv", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
-    assert r"col\x1b[31mred\x1b]0;owned\x07\x9b2J\u202e" in shown.stdout
+    assert r"col\u001b[31mred\u001b]0;owned\u0007\u009b2J\u202e" in shown.stdout
     schema = dc.Schema.infer(frame, quasi_identifiers=[name, "sex"], sensitive=["ill"])
     release = dc.publish(dc.read(frame, schema), dc.Anatomy(dc.FrequencyDiversity(2)))
     release.write(tmp_path / "r")
@@ -231,7 +231,7 @@ def test_names_and_values_cannot_command_a_terminal(tmp_path: Path) -> None:
     assert [done.returncode for done in outputs] == [0, 0, 0, 2, 2, 0, 0]
     for done in outputs:
         assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e"), done
-    assert r"[bold]x[/oops] :smile: \x1b[31mred" in outputs[1].stdout
+    assert r"[bold]x[/oops] :smile: \u001b[31mred" in outputs[1].stdout
     assert {row["sex"] for row in json.loads(outputs[2].stdout)["rows"]} == {value, "F"}
 
 
@@ -300,3 +300,79 @@ def test_devices_and_pipes_are_not_read(published: Path, tmp_path: Path, name: s
         assert done.returncode == 2
         assert "cannot be read" in done.stderr and "not a plain file" in done.stderr
         (tmp_path / name).unlink()
+
+
+def shell(line: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of bash in which $discreet is the command."""
+    program = 'import sys; sys.argv[0] = "discreet"; from discreet.cli import main; main()'
+    command = f"discreet() {{ {sys.executable} -c '{program}' \"$@\"; }}"
+    return subprocess.run(
+        ["bash", "-c", f"{command}; {line}"], cwd=cwd, capture_output=True, text=True, check=False,
+        env={**os.environ, **environment}, errors="replace",
+    )  # fmt: skip
+
+
+def test_completion_answers(tmp_path: Path) -> None:
+    asked = {"COMP_WORDS": "discreet ins", "COMP_CWORD": "1", "_DISCREET_COMPLETE": "complete_bash"}
+    done = shell("discreet", tmp_path, **asked)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "inspect", "")
+    done = shell("discreet", tmp_path, _DISCREET_COMPLETE="source_bash")
+    assert done.returncode == 0 and "complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("discreet audit release --microdata adult.csv --preset cell-11 | true", 141),
+        ("discreet --help | true", 141),
+        ("discreet inspect none.csv 2>/dev/full", 2),
+        ("discreet --bogus 2>/dev/full", 2),
+        ("discreet inspect none.csv 2>&-", 2),
+        ("discreet verify release release >&-", 2),
+        ("discreet audit release --microdata adult.csv >&- 2>&-", 0),
+        ("discreet audit release --microdata adult.csv --preset cell-11 >&- 2>&-", 1),
+        ("discreet audit release --microdata adult.csv --preset cell-11 >/dev/full", 2),
+    ],
+)
+def test_nobody_who_listens_is_no_finding(published: Path, line: str, code: int) -> None:
+    """Exit code 1 means a breach and 0 that there is none, also where nothing can be said."""
+    done = shell(f"set -o pipefail; {line}", published)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin1", "utf-8"])
+def test_every_encoding_of_the_screen_is_served(tmp_path: Path, encoding: str) -> None:
+    pl.DataFrame({"äge": [1, 2, 3], "pay ε": [1, 5, 9]}).write_csv(tmp_path / "t.csv")
+    for command in ("inspect t.csv --overwrite", "tradeoff t.csv --sensitive 'pay ε'"):
+        done = shell(f"discreet {command}", tmp_path, PYTHONIOENCODING=encoding)
+        assert done.returncode == 0, done.stderr
+    line = "discreet inspect t.csv --overwrite --json"
+    raw = subprocess.run(
+        [*COMMAND, *line.split()[1:]], cwd=tmp_path, capture_output=True, check=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    ).stdout  # fmt: skip
+    assert json.loads(raw.decode(encoding))["columns"][0]["name"] == "äge"
+
+
+def test_a_file_whose_name_is_not_utf8_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"bad\xff.csv")).write_text("a,b\n1,2\n")
+    done = shell("discreet inspect $'bad\\xff.csv'", tmp_path)
+    assert done.returncode == 2 and "its name is not UTF-8" in done.stderr
+
+
+def test_a_plan_drafted_for_odd_names_is_a_plan(tmp_path: Path) -> None:
+    """What commands a terminal commands nothing in the plan either."""
+    odd = f"salary{COMMANDING}\x7f\u061c"
+    frame = pl.DataFrame({"age": [*range(30)] * 2, odd: [*"abcdef"] * 10})
+    frame.write_csv(tmp_path / "t.csv")
+    assert discreet("inspect", "t.csv", cwd=tmp_path).returncode == 0
+    text = (tmp_path / "t.plan.toml").read_text(encoding="utf-8")
+    assert not set(text) & set("\x1b\x07\x9b\u202e\x7f\u061c")
+    assert odd in dc.Plan.read(tmp_path / "t.plan.toml").schema.names
+    done = discreet("publish", "t.plan.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for typed in (f"--x{COMMANDING}", f"a{COMMANDING}"):
+        done = discreet("inspect", "t.csv", typed, cwd=tmp_path)
+        assert done.returncode == 2
+        assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -19,6 +21,7 @@ from tests.test_cli import COMMAND, discreet
 import discreet as dc
 from discreet import store
 from discreet.ledger import Entry, Ledger, State
+from discreet.ledger.book import Book
 
 PLAN = """
 [source]
@@ -587,3 +590,201 @@ def test_a_report_goes_where_a_link_points(office: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (office / "why.html").is_symlink() and (office / "pages" / "first.html").is_file()
     assert not [path for path in office.iterdir() if "discreet-draft" in path.name]
+
+
+@pytest.fixture
+def made(office: Path) -> tuple[Ledger, dc.Release, dc.Microdata]:
+    plan = dc.Plan.read(office / "first.toml")
+    data = dc.read(plan.source, plan.schema)
+    return Ledger(office / "book"), dc.publish(data, plan.method, seed=1), data
+
+
+Made = tuple[Ledger, dc.Release, dc.Microdata]
+
+
+@pytest.mark.parametrize("step", ["insert", "settle"])
+def test_an_interrupt_just_when_the_book_is_written_blocks_nothing(
+    office: Path, made: Made, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """What is written is written; nobody had the time to take note of it."""
+    ledger, release, data = made
+    real, struck = getattr(Book, step), []
+
+    def strike(*arguments: object) -> None:
+        real(*arguments)
+        if not struck:
+            struck.append(True)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Book, step, strike)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.publish(release, data, office / "out")
+    out = step == "settle"
+    assert [e.state for e in ledger.entries] == (["published"] if out else ["withdrawn"])
+    assert (office / "out").exists() is out
+    ledger.publish(release, data, office / "next")
+    assert [e.state for e in ledger.entries][1:] == ["published"]
+
+
+def test_an_entry_whose_copy_never_got_its_number_does_not_count(office: Path, made: Made) -> None:
+    ledger, release, data = made
+    ledger._record(release, office / "out", "parquet", False, lambda _: None)
+    shutil.rmtree(office / "book" / "releases" / "0001")
+    ledger.publish(release, data, office / "next")
+    assert [e.state for e in ledger.entries] == ["withdrawn", "published"]
+
+
+@pytest.mark.parametrize("newer", ["another ledger's", "this ledger's"])
+def test_an_interrupted_replacement_replaces_nothing_newer(
+    office: Path, made: Made, newer: str
+) -> None:
+    ledger, release, data = made
+    ledger.publish(release, data, office / "r")
+    ledger._record(release, office / "r", "csv", True, lambda _: None)  # and is struck here
+    older = (office / "book" / "ledger.sqlite").read_bytes()
+    other = dc.publish(data, dc.Generalization(dc.FrequencyDiversity(3)), seed=1)
+    if newer == "another ledger's":
+        Ledger.init(office / "second", "x").publish(other, data, office / "r", overwrite=True)
+    else:
+        ledger.publish(release, data, office / "elsewhere")
+        ledger.publish(release, data, office / "r", overwrite=True, format="parquet")
+        (office / "book" / "ledger.sqlite").write_bytes(older)
+    before = store.fingerprint(office / "r")
+    ledger.publish(release, data, office / "next")
+    assert store.fingerprint(office / "r") == before
+    states = [e.state for e in ledger.entries]
+    assert states[:2] == ["published", "recorded"] and "pending" not in states
+
+
+def test_an_interrupted_replacement_is_finished(office: Path, made: Made) -> None:
+    ledger, release, data = made
+    ledger.publish(release, data, office / "r")
+    ledger._record(release, office / "r", "csv", True, lambda _: None)
+    ledger.publish(release, data, office / "next")
+    assert [e.state for e in ledger.entries] == ["published"] * 3
+    assert store.fingerprint(office / "r") == ledger.find(2).files
+
+
+def test_promises_about_joins_are_not_taken_on_trust(office: Path, made: Made) -> None:
+    ledger, _, data = made
+    early = dc.publish(data.without("zip"), dc.Generalization(dc.KAnonymity(30)))
+    schema = data.schema.only(["age", "zip"])
+    people = dc.read(office / "people.csv", schema)
+    promise = dc.XYAnonymity(x=["age", "zip"], y="people", k=2)
+    release = dc.publish(people, dc.Sequential(principles=[promise], earlier=[early]))
+    with pytest.raises(dc.DiscreetError, match="has no earlier release"):
+        ledger.publish(release, data, office / "out")
+    ledger.publish(early, data, office / "early")
+    others = pl.DataFrame({"age": [70] * 60, "zip": [5] * 60, "ill": ["x"] * 60})
+    with pytest.raises(dc.DiscreetError, match=r"covers anybody|find no record|not of the same"):
+        ledger.publish(release, dc.read(others, data.schema), office / "out")
+    assert not (office / "out").exists()
+    ledger.publish(release, data, office / "out")
+
+
+@pytest.mark.parametrize("ledger", [[], ["--ledger", "book"]])
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+def test_a_report_that_cannot_be_named_stops_the_publication(
+    office: Path, ledger: list[str], overwrite: list[str]
+) -> None:
+    """As of a file that is mounted or may not be changed: a draft can be written beside it."""
+    if overwrite:
+        (office / "why.html").write_text("before", encoding="utf-8")
+    script = f"""
+import sys
+from pathlib import Path
+from discreet.cli import main
+real = Path.replace
+def refuse(self, target):
+    if Path(target).name == "why.html":
+        raise OSError(16, "Device or resource busy", str(target))
+    return real(self, target)
+Path.replace = refuse
+sys.argv = ["discreet", "publish", "first.toml", "--report", "why.html", *{[*ledger, *overwrite]!r}]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=office, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert "why.html: cannot be written (Device or resource busy)" in done.stderr
+    assert not (office / "first").exists()
+    assert {e.state for e in Ledger(office / "book").entries} <= {"withdrawn"}
+    assert (office / "why.html").exists() is bool(overwrite)
+
+
+def test_a_report_is_taken_back_if_the_release_cannot_be_put_out(office: Path) -> None:
+    (office / "why.html").write_text("before", encoding="utf-8")
+    (office / "why.html").chmod(0o600)
+    script = """
+import sys
+from discreet import store
+from discreet.cli import main
+def fail(*_, **__):
+    raise OSError(28, "No space left on device")
+store.place_folder = fail
+sys.argv = ["discreet", "publish", "first.toml", "--report", sys.argv[1], "--overwrite"]
+main()
+"""
+    for report in ("why.html", "new.html"):
+        command = [sys.executable, "-c", script, report]
+        done = subprocess.run(command, cwd=office, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done.stderr
+        assert "first: cannot be written" in done.stderr
+    assert (office / "why.html").read_text(encoding="utf-8") == "before"
+    assert not (office / "new.html").exists() and not (office / "first").exists()
+    done = discreet(
+        "publish", "first.toml", "--report", "why.html", "--overwrite", cwd=office
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert (office / "why.html").stat().st_mode & 0o777 == 0o600  # it is about people
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["publish", "first.toml", "--out", "a/b", "--report", "a"], "is a folder"),
+        (["publish", "first.toml", "--report", "null", "--overwrite"], "a device or a pipe"),
+        (["publish", "first.toml", "--out", "."], "the folder you stand in"),
+        (["publish", "first.toml", "--out", ".", "--ledger", "book"], "in one another"),
+        (["publish", "first.toml", "--out", "loop"], "lead nowhere"),
+        (["publish", "first.toml", "--out", "loop/x", "--ledger", "book"], "lead nowhere"),
+        (["publish", "first.toml", "--report", "loop"], "lead nowhere"),
+        (["publish", "nul.toml"], "holds a NUL"),
+        (["publish", "first.toml", "--out", os.fsdecode(b"r\xff")], "not UTF-8"),
+        (
+            ["ledger", "init", "new", "--source", os.fsdecode(b"\xff")],
+            "name for its source",
+        ),
+        (["ledger", "init", "/".join(["x" * 200] * 3), "--source", "x"], "cannot be written"),
+    ],
+)
+def test_odd_places_are_one_error(office: Path, arguments: list[str], says: str) -> None:
+    (office / "loop").symlink_to("loop")
+    (office / "null").symlink_to("/dev/null")
+    text = (office / "first.toml").read_text(encoding="utf-8")
+    nul = text.replace('folder = "first"', 'folder = "a\\u0000b"')
+    (office / "nul.toml").write_text(nul, encoding="utf-8")
+    before = sorted(path.name for path in office.rglob("*"))
+    done = discreet(*arguments, cwd=office)
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr and "Traceback" not in done.stderr
+    assert [n for n in sorted(p.name for p in office.rglob("*")) if n != "lock.sqlite"] == before
+
+
+@pytest.mark.parametrize("field", ["columns", "files"])
+@pytest.mark.parametrize("value", ["not json", "[1]", "{}", "3", '{"a": 1}', "[[]]"])
+def test_a_row_that_was_changed_by_hand_is_one_error(
+    office: Path, made: Made, field: str, value: str
+) -> None:
+    ledger, release, data = made
+    ledger.publish(release, data, office / "r")
+    with sqlite3.connect(office / "book" / "ledger.sqlite") as database:
+        database.execute("DROP TRIGGER settle")
+        database.execute(f"UPDATE release SET {field} = ?", (value,))
+    for command in (["list", "book"], ["show", "book", "1"]):
+        done = discreet("ledger", *command, cwd=office)
+        assert done.returncode in (0, 1, 2)
+        assert "Traceback" not in done.stderr
+    done = discreet("publish", "first.toml", "--ledger", "book", "--out", "x", cwd=office)
+    assert done.returncode in ((2,) if field == "files" or value != "{}" else (0, 2))

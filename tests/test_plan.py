@@ -225,3 +225,22 @@ k = 2
     plan.write_text(text.replace('["a"], "ill", ["z"]', '"ill"'))
     with pytest.raises(dc.DiscreetError, match="give lists of four"):
         dc.Plan.read(plan)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("m = 3", f"m = 0x{'f' * 5000}", "a whole number has 20,000 bits"),
+        ("m = 3", f"m = {'9' * 5000}", "not TOML"),
+        ('role = "sensitive"', 'role = "sensitive"\ntaxonomy = { prefixes = [99999999999999] }',
+         "prefixes"),
+        ("[method]", '[[compare]]\na = "1..100"\nb = "1..100"\nc = "1..100"\n[method]',
+         "stands for 1,000,000 methods"),
+    ],
+)  # fmt: skip
+def test_numbers_that_nothing_can_count_are_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    (tmp_path / "plan.toml").write_text(PERTURBED.replace(old, new, 1))
+    with pytest.raises(dc.errors.PlanError, match=message):
+        dc.Plan.read(tmp_path / "plan.toml")

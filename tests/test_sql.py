@@ -473,6 +473,35 @@ def test_postgresql_trusts_nothing_that_lies_there_and_leaves_nothing(
             connection.execute("DROP SCHEMA planted CASCADE")
 
 
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "URL"])
+def test_texts_mean_the_same_whatever_a_database_is_set_to(postgres: str, encoding: str) -> None:
+    import psycopg
+
+    frame = pl.DataFrame({"sex": ["Ä", "ö", "xy"] * 4, "ill": ["flu", "gout"] * 6})
+    release = dc.publish(microdata(frame, ["sex"], ["ill"]), dc.Anatomy(dc.FrequencyDiversity(2)))
+    url = f"{postgres}&client_encoding=LATIN1"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        if encoding != "URL":
+            made = f"CREATE DATABASE other ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+            connection.execute(made.encode())
+            connection.execute("ALTER DATABASE other SET standard_conforming_strings TO off")
+            connection.execute("ALTER DATABASE other SET extra_float_digits TO '-15'")
+            url = postgres.replace("/postgres?", "/other?", 1)
+        try:
+            question = "SELECT sex, COUNT(*) FROM release WHERE LENGTH(sex) = 1 GROUP BY sex"
+            if encoding == "SQL_ASCII":
+                with pytest.raises(dc.errors.QueryError, match="no encoding"):
+                    release.query(question, engine=url)
+                return
+            here, there = release.query(question), release.query(question, engine=url)
+            assert sorted(here.frame.rows()) == sorted(there.frame.rows())
+            assert release.query(
+                "SELECT COUNT(*) FROM release WHERE sex = '\\'", engine=url
+            ).estimate == 0  # fmt: skip
+        finally:
+            connection.execute("DROP DATABASE IF EXISTS other")
+
+
 def test_any_role_that_may_make_temporary_tables_can_ask(
     release: dc.Release, postgres: str
 ) -> None:

@@ -461,3 +461,32 @@ def test_a_refused_release_leaves_no_folders(release: Release, tmp_path: Path) -
     with pytest.raises(dc.errors.PromiseError):
         store.write(release, tmp_path / "a" / "b", format="csv", overwrite=False, approve=refuse)
     assert names(tmp_path) == set()
+
+
+def test_what_comes_in_at_the_last_moment_is_not_removed(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = release.write(tmp_path / "r")
+    before = (folder / "datapackage.json").read_bytes()
+    honest = store.place_folder
+
+    def place(draft: Path, target: Path, *, replace: bool) -> None:
+        if not (draft / "thesis.tex").exists() and not (target / "thesis.tex").exists():
+            (target / "thesis.tex").write_text("years of work")
+        honest(draft, target, replace=replace)
+
+    monkeypatch.setattr(store, "place_folder", place)
+    other = dc.publish(angel_table_1a(), dc.Generalization(dc.KAnonymity(2)))
+    with pytest.raises(dc.errors.StoreError, match=r"holds thesis\.tex"):
+        other.write(folder, overwrite=True)
+    assert (folder / "thesis.tex").read_text() == "years of work"
+    assert (folder / "datapackage.json").read_bytes() == before
+    assert names(tmp_path) == {"r"}
+
+
+def test_a_pipe_that_is_called_like_a_draft_is_not_waited_for(
+    release: Release, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / ".a.00000000.discreet-draft")
+    release.write(tmp_path / "r")
+    assert names(tmp_path) == {"r", ".a.00000000.discreet-draft"}

@@ -153,6 +153,25 @@ def test_leading_zeros_stay_whatever_the_header_holds(tmp_path: Path, names: lis
     assert read.row(0) == tuple(f"{i % 10:05}" for i in range(len(names)))
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("\n\na;b\n01;02\n", [{"a": "01", "b": "02"}]),
+        ("\na\n01\n\n02\n", [{"a": "01"}, {"a": None}, {"a": "02"}]),
+        ("\r\n\r\na\tb\r\n01\t02\r\n", [{"a": "01", "b": "02"}]),
+        (f'"{"n" * 200_000}",b\n01,02\n', [{"n" * 200_000: "01", "b": "02"}]),
+        (f'a,b\n01,"{"x" * 200_000}"\n', [{"a": "01", "b": "x" * 200_000}]),
+    ],
+    ids=["blank lines", "blank, one column", "tabs", "a long name", "a long cell"],
+)
+def test_blank_lines_and_long_cells_are_read(
+    tmp_path: Path, text: str, rows: list[dict[str, str]]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text, newline="")
+    assert read_table(path).to_dicts() == rows
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx", "sav"])
 def test_a_file_is_read_by_its_name_and_not_by_a_pattern(tmp_path: Path, kind: str) -> None:
     import pyreadstat

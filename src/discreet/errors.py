@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Characters that a terminal obeys instead of showing them."""
+
+
+def visible(text: str) -> str:
+    r"""Spell out characters by which a name or a value could command a terminal.
+
+    >>> print(visible("red: \x1b[31m"))
+    red: \u001b[31m
+    """
+    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
 
 class DiscreetError(Exception):
     """Root of all errors discreet raises on purpose.

@@ -32,7 +32,7 @@ except ImportError:  # no such locks on this system: drafts of the killed stay
 LARGEST_TEXT = 2**27
 """Bytes of the largest text that is read whole."""
 DRAFT, ASIDE = ".discreet-draft", ".discreet-aside"
-OURS = re.compile(r"\.(.+)\.[0-9a-f]{8}(\.discreet-draft|\.discreet-aside)")
+OURS = re.compile(r"\.(.+)\.[0-9a-f]{8}(\.discreet-draft|\.discreet-aside)", re.DOTALL)
 EXCHANGE, HERE = 2, -100
 """What Linux (``RENAME_EXCHANGE``, ``AT_FDCWD``) and macOS (``RENAME_SWAP``) call it."""
 UNLOCKED = -1
@@ -82,16 +82,37 @@ def digest_open(file: BufferedReader) -> str:
     return found
 
 
+def resolve(path: Path) -> Path:
+    """Follow links to where something lies or is to be written; what cannot be is an error."""
+    try:
+        place = path.resolve()
+        str(place).encode()
+    except (OSError, RuntimeError, ValueError) as error:
+        why = "its links lead nowhere"
+        if isinstance(error, ValueError):
+            why = "its name is not UTF-8" if isinstance(error, UnicodeError) else "it holds a NUL"
+        raise StoreError(f"{path}: {why}.", hint="Rename it, or choose another place.") from error
+    return place
+
+
 def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
     """Write one file whole or not at all: ``fill`` writes a draft, which is then renamed.
 
-    Where a link lies, what it points to is written.
+    Where a link lies, what it points to is written; what was there leaves its permissions.
     """
-    place = path.resolve()
+    place = resolve(path)
     with writing(path), drafting(place) as draft:
         fill(draft)
+        if place.exists():
+            draft.chmod(stat.S_IMODE(place.stat().st_mode))
         draft.replace(place)
     return path
+
+
+def refuse_unwritable(path: Path, *, folder: bool = False) -> None:
+    """Refuse a place in which nothing can be written; leave nothing there."""
+    with writing(path), drafting(resolve(path), folder=folder):
+        pass
 
 
 @contextmanager
@@ -117,7 +138,6 @@ def drafting(target: Path, *, folder: bool = False) -> Iterator[Path]:
     """
     missing = [place for place in target.parents if not place.exists()]
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent)
         draft, lock = _make_draft(target, folder)
         try:
@@ -133,15 +153,20 @@ def drafting(target: Path, *, folder: bool = False) -> Iterator[Path]:
 
 
 def _make_draft(target: Path, folder: bool) -> tuple[Path, int]:
-    while True:
+    for _ in range(100):
         draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}{DRAFT}")
-        if folder:
-            draft.mkdir(mode=0o700)
-        else:
-            draft.touch(exist_ok=False)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if folder:
+                draft.mkdir(mode=0o700)
+            else:
+                draft.touch(exist_ok=False)
+        except FileNotFoundError:  # somebody who failed has just removed the folder
+            continue
         lock = _lock(draft)
         if lock is not None:  # else somebody swept it before it was locked
             return draft, lock
+    raise FileNotFoundError(errno.ENOENT, "its folder does not stay", str(target.parent))
 
 
 def _lock(path: Path) -> int | None:
@@ -149,7 +174,7 @@ def _lock(path: Path) -> int | None:
     if fcntl is None:
         return UNLOCKED
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     except OSError:
@@ -192,7 +217,7 @@ def sweep(folder: Path) -> None:
         return
     for path in there:
         ours = OURS.fullmatch(path.name)
-        if ours is None or path.is_symlink():
+        if ours is None or path.is_symlink() or not (path.is_file() or path.is_dir()):
             continue
         lock = _lock(path)
         if lock is None or lock == UNLOCKED:
@@ -213,7 +238,7 @@ def place_folder(draft: Path, target: Path, *, replace: bool) -> None:
     """Put a folder in place, at once: where nothing or an empty folder lies, or with ``replace``.
 
     Of several that come at the same time to a new place, one gets there; to the others it is a
-    ``FileExistsError``. What is replaced is gone only when its successor stands.
+    ``FileExistsError``. What was replaced lies where the draft was.
     """
     try:
         draft.rename(target)  # never over a folder that holds something
@@ -223,23 +248,23 @@ def place_folder(draft: Path, target: Path, *, replace: bool) -> None:
         if not replace:
             raise FileExistsError(errno.EEXIST, "it is taken", str(target)) from error
         if not exchange(draft, target):
-            _replace_in_steps(draft, target)
+            _exchange_in_steps(draft, target)
     with suppress(OSError):  # not every system can sync a folder
         _sync(target.parent)
 
 
-def _replace_in_steps(draft: Path, target: Path) -> None:
-    """Replace a folder where the system cannot exchange two; ``sweep`` undoes half of it."""
+def _exchange_in_steps(draft: Path, target: Path) -> None:
+    """Do it where the system cannot; ``sweep`` undoes half of it."""
     aside = draft.with_name(draft.name.removesuffix(DRAFT) + ASIDE)
     lock = _lock(target)
     try:
-        target.rename(aside)
         try:
+            target.rename(aside)
             draft.rename(target)
         finally:
-            if not target.exists():
+            if not target.exists() and aside.exists():
                 aside.rename(target)
-        remove(aside)
+        aside.rename(draft)
     finally:
         if lock is not None:
             _unlock(lock)

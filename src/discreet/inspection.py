@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, visible
 from discreet.labelled import Described
+from discreet.methods import REGISTRY as METHODS
 from discreet.microdata import read
-from discreet.plan import draft_plan
 from discreet.projects import PROJECT, read_project
-from discreet.schema import Attribute, Role, Schema, Type
+from discreet.schema import Attribute, Missing, Role, Schema, Type
 from discreet.tables import read_described
 from discreet.taxonomy import Taxonomy, canonical_text
 
@@ -189,3 +191,81 @@ def _describe(attribute: Attribute, told: Described) -> Attribute:
         reason = f"{told.labels[attribute.name]}; {attribute.reason}"
         attribute = replace(attribute, reason=reason)
     return attribute
+
+
+def draft_plan(
+    schema: Schema,
+    source: str,
+    *,
+    rows: int,
+    most_frequent: Mapping[str, float],
+    taxonomies: Mapping[str, str],
+) -> str:
+    """Write a commented plan that runs as it is and is meant to be edited.
+
+    ``most_frequent`` gives the share of the most frequent value of each sensitive attribute, so
+    that the promise drafted is one the table can keep; ``taxonomies`` the files of those that
+    attributes have.
+    """
+    lines = [
+        "# A plan for `discreet publish`. Check every role: it decides who learns what.",
+        "#   identifier        names a person; never leaves",
+        "#   quasi-identifier  known to others; published blurred",
+        "#   sensitive         must not be learned about a person; published, unlinked",
+        "#   other             dropped, unless keep = true publishes it unchanged",
+        "# Types: integer, decimal, date, ordinal (with order = [...]), category, boolean.",
+        '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
+        "# A taxonomy names groups of values, for example:",
+        '#   taxonomy = { file = "country.csv" }   ARX, Amnesia or JSON',
+        '#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = ["month"]',
+        "",
+        "[source]",
+        f"file = {_quote(source)}",
+    ]
+    for attribute in schema:
+        lines += ["", f"[columns.{_quote(attribute.name)}]", f"# {visible(attribute.reason)}"]
+        lines.append(f"role = {_quote(attribute.role)}")
+        lines.append(f"type = {_quote(attribute.type)}")
+        if attribute.missing is not Missing.REJECT:
+            lines.append(f"missing = {_quote(attribute.missing)}")
+        if attribute.na:
+            lines.append(f"na = [{', '.join(map(_quote, attribute.na))}]")
+        if attribute.order:
+            lines.append(f"order = [{', '.join(map(_quote, attribute.order))}]")
+        if attribute.name in taxonomies:
+            lines.append(f"taxonomy = {{ file = {_quote(taxonomies[attribute.name])} }}")
+        if attribute.decimals is not None:
+            lines.append(f"decimals = {attribute.decimals}")
+    lines += [
+        "",
+        "[method]",
+        f"# name: {', '.join(METHODS)}",
+        'name = "generalization"',
+        "",
+        "[[method.principles]]",
+        'name = "k-anonymity"',
+        f"k = {max(1, min(10, rows // 2))}",
+    ]
+    for name, share in most_frequent.items():
+        reach = int(1 / share + 1e-9)
+        if reach < 2:
+            lines += [
+                "",
+                f"# {visible(name)}: one value covers {share:.1%} of rows, so no group can keep it "
+                "below one half.",
+            ]
+            continue
+        lines += [
+            "",
+            "[[method.principles]]",
+            f"# the most frequent value of {visible(name)} covers {share:.1%} of rows: l ≤ {reach}",
+            'name = "frequency-diversity"',
+            f"l = {min(3, reach)}",
+            f"on = {_quote(name)}",
+        ]
+    lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
+    return "\n".join(lines)
+
+
+def _quote(text: str) -> str:
+    return visible(json.dumps(str(text), ensure_ascii=False))

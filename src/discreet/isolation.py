@@ -7,7 +7,6 @@ it brings down that process alone. What was read comes back through a pipe, and 
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -17,7 +16,8 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import polars as pl
 
@@ -33,33 +33,56 @@ ENOUGH = 2**31
 def read_apart(reader: Reader, path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Read a file in a process of its own, with at most half of the memory that is free."""
     libraries = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
-    found = subprocess.run(
-        # -P: what lies in the folder one stands in is not a library
-        [sys.executable, "-P", "-c", PROGRAM, reader.__module__, reader.__name__, str(path)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(libraries)},
-    )
-    head, _, table = found.stdout.partition(b"\n")
-    if found.returncode or not head:
-        raise MicrodataError(
-            f"{path.name}: cannot be read: it crashes the library that reads {path.suffix} files, "
-            f"or needs more memory than there is ({_explain_end(found)}).",
-            hint="The file is damaged, or made to do harm. Open it with the program that wrote it "
-            "and save it again, as CSV if that does not help.",
+    with TemporaryFile() as errors:
+        child = subprocess.Popen(
+            # -P: what lies in the folder one stands in is not a library
+            [sys.executable, "-P", "-c", PROGRAM, reader.__module__, reader.__name__, str(path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(libraries)},
         )
-    told = json.loads(head)
+        with child:
+            try:
+                found = _receive(child)
+            except BaseException:
+                child.kill()
+                raise
+        if found is None or child.returncode:
+            raise MicrodataError(
+                f"{path.name}: cannot be read: it crashes the library that reads {path.suffix} "
+                f"files, or needs more memory than there is ({_explain_end(child, errors)}).",
+                hint="The file is damaged, or made to do harm. Open it with the program that wrote "
+                "it and save it again, as CSV if that does not help.",
+            )
+    frame, told = found
     if "problem" in told:
         raise MicrodataError(told["problem"], hint=told["hint"])
-    return pl.read_ipc_stream(io.BytesIO(table)), told
+    return frame, told
 
 
-def _explain_end(found: subprocess.CompletedProcess[bytes]) -> str:
-    if found.returncode < 0:
-        return signal.strsignal(-found.returncode) or f"signal {-found.returncode}"
-    said = found.stderr.decode(errors="replace").strip().splitlines()
-    return said[-1][:200] if said else f"exit code {found.returncode}"
+def _receive(child: subprocess.Popen[bytes]) -> tuple[pl.DataFrame, dict[str, Any]] | None:
+    """Take what comes through the pipe, batch by batch; nothing if it ends too early."""
+    import pyarrow as pa
+
+    assert child.stdout is not None
+    try:
+        told: dict[str, Any] = json.loads(child.stdout.readline())
+        if "problem" in told:
+            return pl.DataFrame(), told
+        frame = pl.from_arrow(pa.ipc.open_stream(child.stdout).read_all())
+    except (ValueError, OSError):  # Arrow's own errors are either
+        return None
+    assert isinstance(frame, pl.DataFrame)
+    return frame, told
+
+
+def _explain_end(child: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
+    if child.returncode < 0:
+        return signal.strsignal(-child.returncode) or f"signal {-child.returncode}"
+    errors.seek(0)
+    said = errors.read().decode(errors="replace").strip().splitlines()
+    return said[-1][:200] if said else f"exit code {child.returncode}"
 
 
 def unreadable(path: Path, error: Exception) -> MicrodataError:
@@ -86,7 +109,7 @@ def answer(module: str, name: str, path: str) -> None:
         pipe.write(json.dumps({"problem": problem.message, "hint": problem.hint}).encode())
     else:
         pipe.write(json.dumps(told).encode() + b"\n")
-        frame.write_ipc_stream(pipe)
+        frame.write_ipc_stream(pipe, compat_level=pl.CompatLevel.oldest())
     pipe.close()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, reduce
 from itertools import product
+from math import prod
 from operator import and_
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
@@ -33,7 +34,7 @@ from discreet.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy,
 
 SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
 """A range of whole numbers to try."""
-MOST_TRIED = 100
+MOST_TRIED, MOST_BITS = 100, 256
 RULES = "give lists of four: attribute here, its values, attribute there, its values"
 
 
@@ -46,7 +47,7 @@ class TaxonomyPlan(_Part):
 
     file: str | None = None
     intervals: list[float] | None = None
-    prefixes: list[int] | None = None
+    prefixes: list[Annotated[int, Field(ge=0, le=10_000)]] | None = None
     dates: list[Literal[DATE_LEVELS]] | None = None  # type: ignore[valid-type]
 
     def make(self, attribute: str, folder: Path) -> Taxonomy | TaxonomyRule:
@@ -228,7 +229,20 @@ class Plan:
                 f"{path.name}: not TOML ({error}).",
                 hint="Quote texts and separate lists by commas.",
             ) from error
+        _refuse_huge(written, path)
         return _understand(written, path)
+
+
+def _refuse_huge(written: Any, path: Path) -> None:
+    """Refuse whole numbers that nothing can count and that are too long to be shown."""
+    if isinstance(written, int) and written.bit_length() > MOST_BITS:
+        raise PlanError(
+            f"{path.name}: a whole number has {written.bit_length():,} bits.",
+            hint=f"Give numbers of at most {MOST_BITS} bits.",
+        )
+    if isinstance(written, dict | list):
+        for part in written.values() if isinstance(written, dict) else written:
+            _refuse_huge(part, path)
 
 
 def _understand(written: dict[str, Any], path: Path) -> Plan:
@@ -322,11 +336,21 @@ def _sweep(entry: Any) -> list[Any]:
     if isinstance(entry, dict) and list(entry) == ["try"] and isinstance(entry["try"], list):
         return entry["try"]
     if isinstance(entry, dict):
-        parts = [_sweep(value) for value in entry.values()]
-        return [dict(zip(entry, values, strict=True)) for values in product(*parts)]
+        return [dict(zip(entry, v, strict=True)) for v in _combine(map(_sweep, entry.values()))]
     if isinstance(entry, list) and any(isinstance(part, dict) for part in entry):
-        return [list(values) for values in product(*map(_sweep, entry))]
+        return [list(values) for values in _combine(map(_sweep, entry))]
     return [entry]
+
+
+def _combine(parts: Iterable[list[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Combine every value with every other, unless that is more than anybody would try."""
+    listed = list(parts)
+    many = prod(map(len, listed))
+    if many > MOST_TRIED:
+        raise PlanError(
+            f"It stands for {many:,} methods.", hint=f"Try at most {MOST_TRIED} in one entry."
+        )
+    return product(*listed)
 
 
 def _explain(error: Any) -> str:
@@ -345,86 +369,6 @@ def _explain(error: Any) -> str:
             return f"{'.'.join(steps)}: there is no {error['ctx']['tag']!r}; give one of {tags}"
     shown = f" (it says {given!r})" if isinstance(given, str | int | float) else ""
     return f"{'.'.join(steps)}: {error['msg']}{shown}"
-
-
-def draft_plan(
-    schema: Schema,
-    source: str,
-    *,
-    rows: int,
-    most_frequent: Mapping[str, float],
-    taxonomies: Mapping[str, str],
-) -> str:
-    """Write a commented plan that runs as it is and is meant to be edited.
-
-    ``most_frequent`` gives the share of the most frequent value of each sensitive attribute, so
-    that the promise drafted is one the table can keep; ``taxonomies`` the files of those that
-    attributes have.
-    """
-    lines = [
-        "# A plan for `discreet publish`. Check every role: it decides who learns what.",
-        "#   identifier        names a person; never leaves",
-        "#   quasi-identifier  known to others; published blurred",
-        "#   sensitive         must not be learned about a person; published, unlinked",
-        "#   other             dropped, unless keep = true publishes it unchanged",
-        "# Types: integer, decimal, date, ordinal (with order = [...]), category, boolean.",
-        '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
-        "# A taxonomy names groups of values, for example:",
-        '#   taxonomy = { file = "country.csv" }   ARX, Amnesia or JSON',
-        '#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = ["month"]',
-        "",
-        "[source]",
-        f"file = {_quote(source)}",
-    ]
-    for attribute in schema:
-        lines += ["", f"[columns.{_quote(attribute.name)}]", f"# {attribute.reason}"]
-        lines.append(f"role = {_quote(attribute.role)}")
-        lines.append(f"type = {_quote(attribute.type)}")
-        if attribute.missing is not Missing.REJECT:
-            lines.append(f"missing = {_quote(attribute.missing)}")
-        if attribute.na:
-            lines.append(f"na = [{', '.join(map(_quote, attribute.na))}]")
-        if attribute.order:
-            lines.append(f"order = [{', '.join(map(_quote, attribute.order))}]")
-        if attribute.name in taxonomies:
-            lines.append(f"taxonomy = {{ file = {_quote(taxonomies[attribute.name])} }}")
-        if attribute.decimals is not None:
-            lines.append(f"decimals = {attribute.decimals}")
-    lines += [
-        "",
-        "[method]",
-        f"# name: {', '.join(METHODS)}",
-        'name = "generalization"',
-        "",
-        "[[method.principles]]",
-        'name = "k-anonymity"',
-        f"k = {max(1, min(10, rows // 2))}",
-    ]
-    for name, share in most_frequent.items():
-        reach = int(1 / share + 1e-9)
-        if reach < 2:
-            lines += [
-                "",
-                f"# {name}: one value covers {share:.1%} of rows, so no group can keep it below "
-                "one half.",
-            ]
-            continue
-        lines += [
-            "",
-            "[[method.principles]]",
-            f"# the most frequent value of {name} covers {share:.1%} of rows: l ≤ {reach}",
-            'name = "frequency-diversity"',
-            f"l = {min(3, reach)}",
-            f"on = {_quote(name)}",
-        ]
-    lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
-    return "\n".join(lines)
-
-
-def _quote(text: str) -> str:
-    import json
-
-    return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def with_overrides(

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
@@ -22,6 +23,7 @@ from discreet.files import (
     open_plain,
     place_folder,
     read_text,
+    resolve,
     settle,
     writing,
 )
@@ -82,7 +84,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
 def _fill_folder(
     folder: Path, overwrite: bool, fill: Callable[[Path], None], approve: Approve | None
 ) -> Path:
-    place = folder.resolve()  # where a link lies, what it points to is meant
+    place = resolve(folder)  # where a link lies, what it points to is meant
     refuse_to_replace(place, overwrite=overwrite)
     with writing(folder), drafting(place, folder=True) as draft:
         fill(draft)
@@ -103,10 +105,23 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
     except FileExistsError:
         refuse_to_replace(folder, overwrite=overwrite)
         raise
+    if draft.exists():  # and what came in at the very last moment is not removed with the rest
+        try:
+            refuse_to_replace(draft, overwrite=True)
+        except StoreError:
+            place_folder(draft, folder, replace=True)
+            refuse_to_replace(folder, overwrite=True)
+            raise
 
 
 def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
     """Refuse a place for a release that holds anything but, with ``overwrite``, another one."""
+    with suppress(OSError):  # there may be no folder to stand in
+        if Path.cwd().is_relative_to(folder.resolve()):
+            raise StoreError(
+                f"{folder}: is the folder you stand in, and a release is put in place as a whole.",
+                hint="Give the name of a folder in it, or go elsewhere.",
+            )
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     try:
@@ -125,12 +140,6 @@ def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
             f"{folder}: holds a release already.",
             hint="Choose another folder, or replace the release with --overwrite.",
         )
-
-
-def refuse_unwritable(folder: Path) -> None:
-    """Refuse a place for a release in which nothing can be written; leave nothing there."""
-    with writing(folder), drafting(folder.resolve(), folder=True):
-        pass
 
 
 def _write_files(release: Release, draft: Path, format: Format) -> None:

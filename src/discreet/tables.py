@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -95,13 +97,15 @@ def _read_csv(path: Path) -> pl.DataFrame:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    header, separator = _read_header(path)
-    longest = sum(len(name.encode()) + 3 for name in header)
+    header, separator, before = _read_header(path)
+    longest = before + sum(len(name.encode()) + 3 for name in header)
     try:
         with open_plain(path) as file:
             table = pa_csv.read_csv(
                 file,
-                read_options=pa_csv.ReadOptions(block_size=max(1 << 20, 2 * longest)),
+                read_options=pa_csv.ReadOptions(
+                    block_size=max(1 << 20, 2 * longest), skip_rows=before
+                ),
                 parse_options=pa_csv.ParseOptions(
                     delimiter=separator,
                     newlines_in_values=True,
@@ -134,10 +138,13 @@ def _read_csv(path: Path) -> pl.DataFrame:
     return frame.rename({name: name.strip() for name in frame.columns})
 
 
-def _read_header(path: Path) -> tuple[list[str], str]:
-    """Read the names of the columns and what separates them; a name may hold anything."""
+def _read_header(path: Path) -> tuple[list[str], str, int]:
+    """Read the names of the columns, what separates them, and how many blank lines come before.
+
+    A name may hold anything.
+    """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file, _long_fields():
             start = file.read(1 << 16)
             if not start.strip():
                 raise MicrodataError(
@@ -145,11 +152,22 @@ def _read_header(path: Path) -> tuple[list[str], str]:
                 )
             separator = find_separator(start)
             file.seek(0)
-            header = next(row for row in csv.reader(file, delimiter=separator) if row)
+            rows = enumerate(csv.reader(file, delimiter=separator))
+            before, header = next((i, row) for i, row in rows if row)
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
     refuse_header(header, path.name)
-    return header, separator
+    return header, separator, before
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let Python's reader take cells as long as pyarrow's does."""
+    usual = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _not_utf8(path: Path) -> MicrodataError:
@@ -160,7 +178,7 @@ def _not_utf8(path: Path) -> MicrodataError:
 
 
 def _find_ragged_line(path: Path, separator: str, width: int) -> tuple[int, int] | None:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file, _long_fields():
         reader = csv.reader(file, delimiter=separator)
         for row in reader:
             if row and len(row) != width:
@@ -170,7 +188,7 @@ def _find_ragged_line(path: Path, separator: str, width: int) -> tuple[int, int]
 
 def find_separator(start: str) -> str:
     """Find what separates the cells of a text from its header."""
-    first = split_lines(start)[0]
+    first = next((line for line in split_lines(start) if line.strip()), "")
     return max((",", ";", "\t", "|"), key=first.count)
 
 

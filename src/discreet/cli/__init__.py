@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from io import TextIOWrapper
 
 import typer
 
 from discreet.cli import analyst, chooser, ledger, researcher, reviewer, steward
 from discreet.cli.app import app
-from discreet.cli.screen import Stopped, say_error, visible
-from discreet.errors import DiscreetError
+from discreet.cli.screen import Stopped, say_error
+from discreet.errors import DiscreetError, visible
 
-INTERRUPTED, FAULT = 130, 70
+INTERRUPTED, UNREAD, FAULT = 130, 141, 70
 """Exit codes beside those of errors; a fault is ours, and is no finding about a release."""
+STOPPED = "Interrupted. Nothing half-written was left behind."
 
 
 def _listen() -> None:
@@ -40,44 +43,67 @@ def _listen() -> None:
 
 def main() -> None:
     """Run the command line; every expected failure is one message and an exit code."""
-    _listen()
+    try:
+        _listen()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # what its encoding lacks is spelled out
+                stream.reconfigure(errors="backslashreplace")
+        code = _run()
+    except BaseException:  # not even that could be said
+        code = FAULT
+    sys.exit(code)
+
+
+def _run() -> int:
     try:
         code = app(standalone_mode=False)
         if code == INTERRUPTED:
-            say_error("Interrupted. Nothing half-written was left behind.")
+            say_error(STOPPED)
+        return int(code or 0)
     except DiscreetError as error:
         say_error(str(error))
-        code = error.exit_code
+        return error.exit_code
     except Stopped as stopped:
         say_error(str(stopped))
-        code = INTERRUPTED
+        return INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
-        say_error("Interrupted. Nothing half-written was left behind.")
-        code = INTERRUPTED
-    except BrokenPipeError:  # whoever reads us has seen enough
-        sys.stdout = None  # type: ignore[assignment]
-        code = 0
+        say_error(STOPPED)
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _close_pipe()
     except OSError as error:
         say_error(f"{error.filename or 'standard output'}: {error.strerror or error}.")
-        code = 2
+        return 2
+    except SystemExit as stop:  # of completion, or of a pipe that was closed
+        return _close_pipe() if isinstance(stop.__context__, OSError) else int(stop.code or 0)
     except BaseException as error:
         if "KeyboardInterrupt" in str(error):  # caught inside polars, which panics about it
-            say_error("Interrupted. Nothing half-written was left behind.")
-            sys.exit(INTERRUPTED)
+            say_error(STOPPED)
+            return INTERRUPTED
         if not hasattr(error, "exit_code"):
             _confess()
-            sys.exit(FAULT)
+            return FAULT
+        for name in ("message", "option_name", "param_hint"):  # what was typed is shown again
+            if isinstance(text := getattr(error, name, None), str):
+                setattr(error, name, visible(text))
         show: Callable[[], None] = getattr(error, "show", lambda: None)
-        show()
-        code = int(error.exit_code)
-    sys.exit(code or 0)
+        with suppress(OSError):
+            show()
+        return int(error.exit_code)
+
+
+def _close_pipe() -> int:
+    """Leave as programs do whose reader is gone: what they found out was not read to its end."""
+    sys.stdout = None  # type: ignore[assignment]
+    return UNREAD
 
 
 def _confess() -> None:
     """Say of a fault where it is, and that it is ours."""
     import traceback
 
-    print(visible(traceback.format_exc()), file=sys.stderr)
+    if sys.stderr is not None:
+        print(visible(traceback.format_exc()), file=sys.stderr)
     say_error("This is a fault in discreet. Nothing was found out about your data; please report "
               "it, with the lines above.")  # fmt: skip
 

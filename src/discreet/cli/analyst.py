@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.app import Json, app
-from discreet.cli.screen import make_table, print_json, say_error, show, visible, working
-from discreet.errors import QueryError
+from discreet.cli.screen import is_terminal, make_table, print_json, say_error, show, working
+from discreet.errors import QueryError, visible
 
 
 @app.command()
@@ -47,14 +47,14 @@ def query(
                 try:
                     _print_answer(prepared.query(question), json)
                 except QueryError as error:
-                    if not sys.stdin.isatty():
+                    if not is_terminal(sys.stdin):
                         error.message = f"Question {line}: {error.message}"
                         raise
                     say_error(str(error))
         return
     if show_sql is not None:
         text = write_sql(published, sql, show_sql)
-        print(visible(text) if sys.stdout.isatty() else text)
+        print(visible(text) if is_terminal(sys.stdout) else text)
         return
     with working("Asking"):
         answer = published.query(sql, engine=engine)
@@ -67,7 +67,7 @@ def _read_questions() -> Iterator[str]:
         raise QueryError("There is no question.", hint="Give it after the release's folder.")
     sys.stdin.reconfigure(encoding="utf-8-sig", errors="replace")  # type: ignore[union-attr]
     lines: Iterator[str] = sys.stdin
-    if sys.stdin.isatty():
+    if is_terminal(sys.stdin):
         import readline  # noqa: F401  (lines can then be edited and called back)
 
         def prompt() -> Iterator[str]:

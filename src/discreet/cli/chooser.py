@@ -12,16 +12,16 @@ import typer
 from discreet.cli.app import Json, app
 from discreet.cli.screen import (
     Stopped,
+    is_terminal,
     make_table,
     open_console,
     print_json,
     refuse_outputs,
     say,
     show,
-    visible,
     working,
 )
-from discreet.errors import StoreError
+from discreet.errors import StoreError, visible
 
 if TYPE_CHECKING:
     from discreet.choosing import Comparison
@@ -89,7 +89,7 @@ def _counting() -> Iterator[Callable[[str, int, int], None]]:
     """Show on a terminal which trial is on, and how many there are."""
     import sys
 
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda *_: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from discreet.errors import StoreError
-
-UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Characters that a terminal obeys instead of showing them."""
-
-
-def visible(text: str) -> str:
-    r"""Spell out characters by which a name or a value could command a terminal.
-
-    >>> print(visible("red: \x1b[31m"))
-    red: \x1b[31m
-    """
-    return UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
+from discreet.errors import StoreError, visible
 
 
 def say_error(message: str) -> None:
-    """Say what went wrong, apart from what was asked for."""
-    print(f"Error: {visible(message)}", file=sys.stderr)
+    """Say what went wrong, apart from what was asked for, if anybody can be told."""
+    if sys.stderr is not None:  # print() would take nothing for standard output
+        with suppress(OSError):
+            print(f"Error: {visible(message)}", file=sys.stderr, flush=True)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody looks at a stream; it may be closed."""
+    return stream is not None and stream.isatty()
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that work goes on; stay silent in pipes."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -55,8 +49,9 @@ def print_json(value: Any) -> None:
     """Print plain values for other programs; dates as text."""
     import json
 
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    print(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    plain = getattr(sys.stdout, "encoding", "") or ""
+    text = json.dumps(value, indent=2, ensure_ascii=plain.lower() != "utf-8", default=str)
+    print(visible(text))  # spelled out as JSON spells them
 
 
 def make_table(*columns: str) -> Any:
@@ -76,6 +71,8 @@ def make_table(*columns: str) -> Any:
 
 def show(thing: Any = "") -> None:
     """Print a text or a table as it is."""
+    if sys.stdout is None:
+        return
     text = isinstance(thing, str)
     open_console(soft_wrap=text).print(visible(thing) if text else thing)
 
@@ -86,7 +83,7 @@ class Stopped(Exception):
 
 def say(text: str) -> None:
     """Print a sentence; on a terminal, wrapped at its width."""
-    if sys.stdout.isatty():
+    if is_terminal(sys.stdout):
         import shutil
         import textwrap
 
@@ -175,12 +172,14 @@ def refuse_outputs(
     overwrite: bool,
 ) -> None:
     """Check where files will go before any work: not over what was given, not into a release."""
-    read = [given.resolve() for given in inputs]
+    from discreet.files import resolve
+
+    read = [resolve(given) for given in inputs]
     releases = [given for given in read if (given / "datapackage.json").exists()]
     for path in [*outputs, release]:
         if path is None:
             continue
-        place = path.resolve()
+        place = resolve(path)
         if any((folder / "ledger.sqlite").exists() for folder in (place, *place.parents)):
             raise StoreError(
                 f"{path}: lies inside a ledger, which only publications under it write to.",
@@ -194,13 +193,18 @@ def refuse_outputs(
         if path is release:
             continue
         holders = [folder for folder in place.parents if (folder / "datapackage.json").exists()]
-        if holders or (release is not None and place.is_relative_to(release.resolve())):
+        there = None if release is None else resolve(release)
+        if holders or (there is not None and place.is_relative_to(there)):
             raise StoreError(
                 f"{path}: lies inside the release, but is not for the public.",
                 hint="Write it elsewhere.",
             )
-        if path.is_dir():
+        if path.is_dir() or (there is not None and there.is_relative_to(place)):
             raise StoreError(f"{path}: is a folder.", hint="Give the name of a file.")
+        if path.exists() and not path.is_file():
+            raise StoreError(
+                f"{path}: is a device or a pipe, not a file.", hint="Give the name of a file."
+            )
         if path.exists() and not overwrite:
             raise StoreError(
                 f"{path}: exists already.", hint="Choose another name, or add --overwrite."

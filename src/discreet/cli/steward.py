@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -314,7 +314,6 @@ def _put_out(
     """Audit a draft, and put it in place if the promise is kept; say what was found."""
     from discreet.auditing import audit
     from discreet.auditing.report import render_html
-    from discreet.files import writing
     from discreet.store import write
 
     audits: list[AuditReport] = []
@@ -324,13 +323,11 @@ def _put_out(
     def examine(written: Release) -> None:
         found = audit(written, data, earlier=getattr(wanted.method, "earlier", ()))
         audits.append(found)
-        if report is not None and page is not None:
-            text = render_html(found, wanted.method.explain(data))
-            with writing(report):
-                page.write_text(text, encoding="utf-8")
+        if report is not None:
+            write_page(render_html(found, wanted.method.explain(data)))
         found.require_kept()
 
-    with _staging(report) as page:
+    with _beforehand(report) as write_page:
         try:
             if book is not None:
                 entry, notes = record(book, wanted, release, data, examine, overwrite=overwrite)
@@ -345,19 +342,36 @@ def _put_out(
 
 
 @contextmanager
-def _staging(report: Path | None) -> Iterator[Path | None]:
-    """Give a draft of a page, named once all else is done: if it cannot be written, nothing is."""
-    from discreet.files import drafting, writing
+def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
+    """Let a page be written before the rest is done, and take it back if that fails.
 
-    with ExitStack() as stack:
-        if report is None:
-            yield None
-            return
-        with writing(report):
-            draft = stack.enter_context(drafting(report.resolve()))
-        yield draft
-        with writing(report):
-            draft.replace(report.resolve())
+    So nothing is done whose page cannot be written.
+    """
+    from discreet.files import refuse_unwritable, remove, resolve, write_file
+
+    before: bytes | None = None
+    written: list[Path] = []
+
+    def write(text: str) -> None:
+        assert report is not None
+        written.append(write_file(report, lambda draft: draft.write_text(text, encoding="utf-8")))
+
+    if report is not None:
+        refuse_unwritable(report)
+        before = report.read_bytes() if report.is_file() else None
+    try:
+        yield write
+    except BaseException:
+        for path in written:
+            if before is None:
+                remove(resolve(path))
+            else:
+                write_file(path, partial(_write_bytes, before))
+        raise
+
+
+def _write_bytes(content: bytes, draft: Path) -> None:
+    draft.write_bytes(content)
 
 
 def _remark(schema: Schema) -> list[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import DiscreetError, PromiseError, StoreError, list_problems
-from discreet.files import find_drafts, sweep
+from discreet.files import find_drafts, refuse_unwritable, resolve, sweep
 from discreet.ledger.book import RESTORE, Book, Entry, State, now
 from discreet.store import (
     MANIFEST,
@@ -22,7 +23,6 @@ from discreet.store import (
     fingerprint,
     load,
     refuse_to_replace,
-    refuse_unwritable,
     write,
 )
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from discreet.schema import Schema
 
 RELEASES, NEW = "releases", "the new release"
-NUMBERED = re.compile(r"(?!0000)\d{4}|[1-9]\d{4,}")
+NUMBERED = re.compile(r"(?!0000)[0-9]{4}|[1-9][0-9]{4,8}")
 """The name of a copy."""
 MOST_LEFT_OUT = 3
 """A proposal leaves out no more attributes."""
@@ -70,11 +70,18 @@ class Ledger:
             raise StoreError(
                 f"{folder}: is not empty.", hint="Choose another folder for the ledger."
             )
+        missing = [place for place in (folder, *folder.parents) if not place.exists()]
         try:
             (folder / RELEASES).mkdir(parents=True, exist_ok=True)
             Book.init(folder, source)
         except OSError as error:
-            raise StoreError(f"{folder}: cannot be written ({error.strerror or error}).") from error
+            with suppress(OSError):
+                for place in (folder / RELEASES, *missing):
+                    place.rmdir()
+            raise StoreError(
+                f"{folder}: cannot be written ({error.strerror or error}).",
+                hint="Choose another place for the ledger, or another name for its source.",
+            ) from error
         return Ledger(folder)
 
     @property
@@ -105,8 +112,9 @@ class Ledger:
         """Read the copy of a release, which must be what was recorded."""
         place = self.copy_of(entry)
         if not _holds(place, entry):
+            what = "is not what was published" if place.exists() else "is gone"
             raise StoreError(
-                f"{place}: the ledger's copy of {entry.name} is not what was published.",
+                f"{place}: the ledger's copy of {entry.name} {what}.",
                 hint="Restore it from the release itself, or from a backup of the ledger.",
             )
         return load(place)
@@ -149,17 +157,17 @@ class Ledger:
         reads them, called when no other publication can come in between. ``examine`` is shown what
         was read back from disk, in place of the audit here, and raises if it must not go out.
         """
-        folder = Path(folder).resolve()
+        folder = resolve(Path(folder))
         self._refuse_inside(folder)
         with self._book.lock():
             self._clean(folder)
             refuse_to_replace(folder, overwrite=overwrite)
-            refuse_unwritable(folder)
+            refuse_unwritable(folder, folder=True)
             known = data() if callable(data) else data
             broken, notes = self.check(release, known)
             if broken:
                 raise refuse(broken)
-            check = examine or (lambda written: _examine(written, known))
+            check = examine or (lambda written: self._examine(written, known))
             entry = self._record(release, folder, format, overwrite, check)
             try:
                 self._place(entry)
@@ -219,27 +227,40 @@ class Ledger:
     ) -> Entry:
         """Write the copy, then the entry, then name the copy; whoever is struck can be told so."""
         number = max((entry.number for entry in self.entries), default=0) + 1
-        noted: list[Entry] = []
+        place = self.folder / RELEASES / f"{number:04}"
 
         def note(draft: Path, written: Release) -> None:
             examine(written)
-            entry = _describe(number, now(), written, draft, str(folder), replaces, "pending")
-            self._book.insert(entry)
-            noted.append(entry)
+            self._book.insert(
+                _describe(number, now(), written, draft, str(folder), replaces, "pending")
+            )
 
         try:
-            write(
-                release,
-                self.folder / RELEASES / f"{number:04}",
-                format=format,
-                overwrite=False,
-                approve=note,
-            )
+            write(release, place, format=format, overwrite=False, approve=note)
         except BaseException:
-            for entry in noted:  # it could not be named, and is nowhere
-                self._settle(entry, "withdrawn")
+            # an interrupt may strike when the entry is written and nobody knows of it yet
+            for entry in self._book.entries:
+                if entry.number == number:
+                    self._settle(entry, "withdrawn")
             raise
-        return noted[0]
+        return self.find(number)
+
+    def _examine(self, release: Release, data: Microdata) -> None:
+        """Refuse a release of which the audit finds that it breaks its promise.
+
+        Promises about joins have just been asked, if there is anything to join with.
+        """
+        from discreet.auditing import audit
+        from discreet.principles import KAnonymity
+        from discreet.principles.base import part_joins
+
+        alone, joins = part_joins(release.promise.principle)
+        if joins and all(entry.state == "withdrawn" for entry in self.entries):
+            raise StoreError(
+                f"{joins[0]} is about joins, and this ledger has no earlier release.",
+                hint="Record the earlier releases first, or audit it yourself: examine=....",
+            )
+        audit(release, data, principle=alone or KAnonymity(1)).require_kept()
 
     def _place(self, entry: Entry) -> None:
         copy(self.copy_of(entry), Path(entry.folder), overwrite=entry.replaces)
@@ -268,9 +289,13 @@ class Ledger:
             try:
                 if _is_placed(entry):
                     self._settle(entry, "published")
+                elif not named.exists():
+                    # a copy gets its number before it is put anywhere: this one never was
+                    self._settle(entry, "withdrawn")
+                    continue
                 else:
                     self.load(entry)
-                    self._place(entry)
+                    self._place(replace(entry, replaces=_is_older(entry, entries)))
             except StoreError:
                 self._settle(entry, "recorded")
                 continue
@@ -304,22 +329,15 @@ def _check(
     return [*broken, *compose_joins(release, earlier, NEW)], notes
 
 
-def _examine(release: Release, data: Microdata) -> None:
-    """Refuse a release of which the audit finds that it breaks its promise.
-
-    Promises about joins are left out: the check against earlier releases has just asked them.
-    """
-    from discreet.auditing import audit
-    from discreet.principles.base import part_joins
-
-    alone, _ = part_joins(release.promise.principle)
-    if alone is not None:
-        audit(release, data, principle=alone).require_kept()
-
-
 def _is_placed(entry: Entry) -> bool:
     """Whether a release is out."""
     return _holds(Path(entry.folder), entry)
+
+
+def _is_older(entry: Entry, entries: Sequence[Entry]) -> bool:
+    """Whether an entry was to replace what lies in its folder, and nothing newer came since."""
+    there = [e.number for e in entries if _holds(Path(entry.folder), e)]
+    return entry.replaces and bool(there) and max(there) < entry.number
 
 
 def _holds(place: Path, entry: Entry) -> bool:

@@ -103,17 +103,27 @@ class Book:
     def init(folder: Path, source: str) -> None:
         """Begin a book, whole or not at all."""
         draft = folder / f".{DATABASE}"
-        with closing(sqlite3.connect(draft)) as database, database:
-            database.executescript(TABLES)
-            database.execute("INSERT INTO source VALUES (?, ?, ?)", (source, now(), VERSION))
-        draft.rename(folder / DATABASE)
+        try:
+            with closing(sqlite3.connect(draft)) as database, database:
+                database.executescript(TABLES)
+                database.execute("INSERT INTO source VALUES (?, ?, ?)", (source, now(), VERSION))
+            draft.rename(folder / DATABASE)
+        except (sqlite3.Error, UnicodeError) as error:
+            raise OSError(f"{error}") from error
+        finally:
+            draft.unlink(missing_ok=True)
 
     @property
     def entries(self) -> list[Entry]:
         """Everything that is written down, the oldest first."""
         with self._connect() as database:
             rows = database.execute("SELECT * FROM release ORDER BY number").fetchall()
-        return [_read_entry(row) for row in rows]
+        try:
+            return [_read_entry(row) for row in rows]
+        except (ValueError, TypeError, AttributeError) as error:
+            raise StoreError(
+                f"{self.folder / DATABASE}: an entry was changed and cannot be read.", hint=RESTORE
+            ) from error
 
     def insert(self, entry: Entry) -> None:
         """Write an entry down."""
@@ -126,9 +136,12 @@ class Book:
             )  # fmt: skip
 
     def settle(self, entry: Entry, state: State) -> None:
-        """Say what became of a pending entry."""
+        """Say what became of a pending entry; what was said already stays said."""
         with self._connect() as database:
-            database.execute("UPDATE release SET state = ? WHERE number = ?", (state, entry.number))
+            database.execute(
+                "UPDATE release SET state = ? WHERE number = ? AND state = 'pending'",
+                (state, entry.number),
+            )
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
@@ -168,6 +181,7 @@ class Book:
 def _cannot_use(path: Path, error: sqlite3.DatabaseError) -> StoreError:
     refused = "readonly" in str(error) or "unable to open" in str(error)
     hint = "Check that the ledger's folder is yours to write to." if refused else RESTORE
+    hint = "Free some space on its disk." if "is full" in str(error) else hint
     return StoreError(f"{path}: cannot be used ({error}).", hint=hint)
 
 
@@ -178,5 +192,7 @@ def now() -> str:
 
 def _read_entry(row: Sequence[Any]) -> Entry:
     number, made, method, promise, people, columns, files, folder, replaces, state = row
-    return Entry(number, made, method, promise, people, json.loads(columns), json.loads(files),
-                 folder, bool(replaces), state)  # fmt: skip
+    told = [{str(k): str(v) for k, v in column.items()} for column in json.loads(columns)]
+    seals = {str(name): str(seal) for name, seal in json.loads(files).items()}
+    return Entry(int(number), str(made), str(method), str(promise), int(people), told, seals,
+                 str(folder), bool(replaces), state)  # fmt: skip

@@ -19,6 +19,15 @@ LONGEST_NAME = 63
 TYPES = {pl.Boolean: "BOOLEAN", pl.Date: "DATE", pl.Int32: "INTEGER", pl.Int64: "BIGINT"}
 
 
+SETTINGS = {
+    # a table of the release before any other of its name, whatever the server holds
+    "search_path": "pg_temp, pg_catalog",
+    "standard_conforming_strings": "on",
+    "extra_float_digits": "1",
+}
+"""What an answer depends on, whatever roles and databases are set to."""
+
+
 class Session:
     """A connection of its own, with a release's tables loaded.
 
@@ -34,17 +43,27 @@ class Session:
                 "PostgreSQL needs the package psycopg.", hint="Install discreet[postgres]."
             ) from error
         with _refusing():
-            self._connection = psycopg.connect(url)
+            self._connection = psycopg.connect(url, client_encoding="utf8")
         try:
             with _refusing():
-                # a table of the release before any other of its name, whatever the server holds
-                self._connection.execute("SET search_path TO pg_temp, pg_catalog")
+                for setting, value in SETTINGS.items():
+                    self._connection.execute(f"SET {setting} TO {value}".encode())
+                self._refuse_bytes()
                 for name, table in tables.items():
                     self._load(name, table)
                     self._connection.execute(f'ANALYZE "{name}"'.encode())
         except BaseException:
             self.close()
             raise
+
+    def _refuse_bytes(self) -> None:
+        """Refuse a database in which texts are bytes: it would count and compare them wrongly."""
+        row = self._connection.execute("SHOW server_encoding").fetchone()
+        if row is not None and row[0] == "SQL_ASCII":
+            raise QueryError(
+                "The database has no encoding (SQL_ASCII), so texts mean something else there.",
+                hint="Use one whose encoding is UTF8, or leave out --engine.",
+            )
 
     def write(self, tree: exp.Expr) -> str:
         """Write a tree in PostgreSQL's dialect."""
