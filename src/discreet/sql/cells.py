@@ -6,8 +6,10 @@ attribute; each is tabulated once per combination of labels, and records look th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import reduce
+from math import floor
 
 import numpy as np
 import polars as pl
@@ -15,6 +17,7 @@ from sqlglot import exp, select
 
 from discreet.domain import MISSING, reduce_column
 from discreet.errors import QueryError
+from discreet.principles.base import ratio
 from discreet.release import Release, Transformation
 from discreet.schema import Attribute, Type
 from discreet.sql.parse import Query
@@ -111,30 +114,99 @@ def _number_places(ends: pl.Series, attribute: Attribute) -> pl.Series:
     return (ends * scale).round().cast(pl.Int64) if scale > 1 else ends.cast(pl.Int64)
 
 
-def _list_values(release: Release, table: str, name: str) -> pl.DataFrame:
-    """List all values from the lowest to the highest end by their places; missing is at -1."""
+def _list_values(
+    release: Release, table: str, name: str, parts: Sequence[exp.Expr] | None = None
+) -> pl.DataFrame:
+    """List all values from the lowest to the highest end by their places; missing is at -1.
+
+    Values that the conditions given cannot tell apart, because no number of theirs and no end of an
+    interval lies between them, are one line: the place of the last, and how ``many`` they are.
+    """
     attribute = release.schema[name]
     low, high = (
         _number_places(release.tables[table][f"{name}_{end}"], attribute).sort(nulls_last=True)
         for end in ("low", "high")
     )
     first, last = (0, -1) if low.null_count() == len(low) else (int(low[0]), int(high.max()))  # type: ignore[arg-type]
-    if last - first >= MOST_CELLS:
+    numbers = None
+    if parts is not None and attribute.type in (Type.INTEGER, Type.DECIMAL):
+        numbers = find_numbers(parts)
+    if numbers is not None:
+        scale = 10 ** (attribute.decimals or 0)
+        ends = np.concatenate([low.drop_nulls().to_numpy(), high.drop_nulls().to_numpy() + 1])
+        near = [floor(n * scale) + step for n in numbers for step in (-1, 0, 1, 2)]
+        starts = np.unique([first, *ends.tolist(), *(n for n in near if first < n <= last)])
+        starts = starts[starts <= last]
+    elif last - first >= MOST_CELLS:
         raise QueryError(
             f"{name!r} has {last - first + 1:,} values to look at one by one.",
-            hint="Ask about another attribute.",
+            hint="Compare it with numbers alone, or ask about another attribute.",
         )
-    values = pl.int_range(first, last + 1, eager=True)
+    else:
+        starts = np.arange(first, last + 1)
+    places = pl.Series(starts, dtype=pl.Int64)
+    values = places
     if attribute.type is Type.ORDINAL:
-        values = pl.Series(attribute.order, dtype=pl.String).gather(values)
+        values = pl.Series(attribute.order, dtype=pl.String).gather(places)
     elif attribute.type is Type.DATE:
-        values = values.cast(pl.Int32).cast(pl.Date)
+        values = places.cast(pl.Int32).cast(pl.Date)
     elif attribute.type is Type.DECIMAL:  # divided as the release's own numbers were
-        values = pl.Series(values.to_numpy() / 10 ** (attribute.decimals or 0))
+        values = pl.Series(starts / 10 ** (attribute.decimals or 0))
+    until = np.append(starts[1:], last + 1)[: len(starts)]
     nothing = pl.Series([None], dtype=values.dtype)
     return pl.DataFrame(
-        {"place": pl.int_range(-1, len(values), eager=True), "value": nothing.append(values)}
+        {
+            "place": np.concatenate([[-1], until - 1 - first]).astype(np.int64),
+            "value": nothing.append(values),
+            "many": np.concatenate([[1], until - starts]).astype(np.int64),
+        }
     )
+
+
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
+CONNECTIVES = (exp.And, exp.Or, exp.Not, exp.Paren)
+
+
+def find_numbers(parts: Sequence[exp.Expr]) -> list[Fraction] | None:
+    """Give the numbers that conditions compare one column with; ``None`` if they do anything else.
+
+    >>> import sqlglot
+    >>> find_numbers([sqlglot.parse_one("x < 10.5 OR NOT x IN (-1, 2) OR x IS NULL")])
+    [Fraction(21, 2), Fraction(-1, 1), Fraction(2, 1)]
+    >>> find_numbers([sqlglot.parse_one("x % 7 = 0")]) is None
+    True
+    """
+    found: list[Fraction] = []
+    for part in parts:
+        if isinstance(part, CONNECTIVES):
+            inside = find_numbers(list(part.iter_expressions()))
+        elif isinstance(part, exp.Is) and isinstance(part.expression, exp.Null):
+            inside = [] if isinstance(part.this, exp.Column) else None
+        elif isinstance(part, COMPARISONS):
+            inside = _read_numbers(list(part.iter_expressions()))
+        else:
+            inside = None
+        if inside is None:
+            return None
+        found += inside
+    return found
+
+
+def _read_numbers(sides: list[exp.Expr]) -> list[Fraction] | None:
+    """Read the sides of a comparison: a column, and numbers as they are written."""
+    numbers = []
+    for side in sides:
+        if isinstance(side, exp.Column):
+            continue
+        written = side.this if isinstance(side, exp.Neg) else side
+        if not isinstance(written, exp.Literal) or written.is_string:
+            return None
+        try:
+            value = ratio(written.name)
+        except ValueError:
+            return None
+        numbers.append(-value if written is not side else value)
+    return numbers if len(numbers) < len(sides) else None
 
 
 def count_values(release: Release, table: str, name: str) -> dict[str, int]:
@@ -152,10 +224,10 @@ def list_all_cells(
 ) -> dict[str, pl.DataFrame]:
     """List the values of all attributes a question looks at, under the names it knows them by."""
     cells: dict[str, pl.DataFrame] = {}
-    for names, _ in components:
+    for names, parts in components:
         if is_spanned(release, names, grouping):
             cells[f"spans {names[0]}"] = list_spans(release, table, names[0])
-            cells[f"values {names[0]}"] = _list_values(release, table, names[0])
+            cells[f"values {names[0]}"] = _list_values(release, table, names[0], parts)
             continue
         listed = {f"cells {name}": list_cells(release, table, name) for name in names}
         size = reduce(lambda n, frame: n * frame.height, listed.values(), 1)
@@ -200,7 +272,7 @@ def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:
 def _count_spans(name: str, parts: list[exp.Expr]) -> exp.Select:
     """Count the hits of each interval as the difference of two prefix counts."""
     condition = _at(parts, lambda _: column("value"))
-    upto = add_up_over(case(condition, number(1), number(0)), order=[column("place")])
+    upto = add_up_over(case(condition, column("many"), number(0)), order=[column("place")])
     prefix = select(column("place"), upto.as_("#upto", quoted=True))
     prefix = prefix.from_(named_table(f"values {name}"))
     first, last, absent = (column(end, "s") for end in ("first", "last", "absent"))
