@@ -262,11 +262,12 @@ def test_no_answer_comes_from_a_table_that_was_damaged(
     assert done.returncode == 2 and done.stdout == ""
 
 
-def test_releases_written_before_there_were_seals_are_still_read(
+def test_releases_written_before_there_were_seals_and_forms_are_still_read(
     release: Release, tmp_path: Path
 ) -> None:
     folder = release.write(tmp_path / "r")
     manifest = json.loads((folder / "datapackage.json").read_text())
+    assert manifest["discreet"].pop("form") == "generalized"
     for resource in manifest["resources"]:
         del resource["bytes"], resource["hash"]
     (folder / "datapackage.json").write_text(json.dumps(manifest))

@@ -22,6 +22,12 @@ from discreet.taxonomy import Taxonomy
 
 VERSION = 1
 HASH = "sha256:"
+OLDER_FORMS = {
+    "generalization": "generalized", "sequential": "generalized", "angelization": "batched",
+    "anatomy": "batched", "slicing": "sliced", "permutation": "permuted",
+    "rank-swapping": "swapped", "perturbation": "perturbed",
+}  # fmt: skip
+"""The forms of releases whose manifest does not name one yet, by method."""
 DAMAGED = "Give the folder that discreet wrote, unchanged, or get it again from its publisher."
 
 
@@ -67,6 +73,7 @@ def describe(release: Release, format: str, seals: Mapping[str, Seal]) -> dict[s
         ],
         "discreet": {
             "manifest": VERSION,
+            "form": release.form,
             "method": release.method,
             "parameters": dict(release.parameters),
             "promise": {
@@ -181,8 +188,10 @@ def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
         unusable = [name for name in stored if not re.fullmatch(r"[a-z_][a-z0-9_]*", name)]
         if unusable:
             raise StoreError(f"{unusable[0]!r} is not the name of a table.", hint=DAMAGED)
+        method = str(ours["method"])
+        form = str(ours.get("form", OLDER_FORMS.get(method, method)))
         release = Release(
-            str(ours["method"]), dict(ours["parameters"]), promise, schema, recodings, {},
+            form, method, dict(ours["parameters"]), promise, schema, recodings, {},
             {str(r["name"]): str(r["description"]) for r in manifest["resources"]},
         )  # fmt: skip
     except StoreError:

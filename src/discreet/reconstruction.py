@@ -33,7 +33,7 @@ def reconstruct(release: Release, names: Sequence[str]) -> pl.DataFrame:
     (['sex', 'occupation', 'probability'], 1.0)
     """
     wanted = _check_names(release, names)
-    if release.method == "slicing":
+    if release.form == "sliced":
         return _rebuild_sliced(release, wanted)
     title, owners = _find_table(release, wanted)
     table = release.tables[title]
@@ -93,7 +93,7 @@ def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
         raise QueryError(f"n = {n!r}: give the number of records to draw.")
     rng = np.random.default_rng(seed)
-    if release.method == "slicing":
+    if release.form == "sliced":
         return _relink(release, n, rng)
     title, shown = max(release.shown.items(), key=lambda item: len(item[1]))
     _, owner = _find_table(release, shown)
@@ -144,15 +144,14 @@ def _check_names(release: Release, names: Sequence[str]) -> list[str]:
 
 def _find_table(release: Release, wanted: Sequence[str]) -> tuple[str, dict[str, str]]:
     """Give the table to read, and which of its columns tells whose values a record may have."""
-    forms = {"angelization": "batch", "anatomy": "batch", "permutation": "group",
-             "generalization": "class", "sequential": "class"}  # fmt: skip
-    if release.method not in forms:
+    owners = {"batched": "batch", "generalized": "class", "permuted": "group"}
+    if release.form not in owners:
         raise QueryError(
-            f"A release by {release.method} does not say how its values are distributed.",
+            f"A {release.form} release does not say how its values are distributed.",
             hint="Read its tables directly: release.tables.",
         )
     needed = [name for name in wanted if name in release.schema.quasi_identifiers]
-    return release.find_table(needed), {forms[release.method]: OWNER}
+    return release.find_table(needed), {owners[release.form]: OWNER}
 
 
 def _hold(release: Release, name: str, title: str) -> pl.DataFrame:

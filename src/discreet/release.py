@@ -89,6 +89,8 @@ class Release:
     in a newspaper.
     """
 
+    form: str
+    """How it looks, and so how it is read, asked and attacked, whoever made it."""
     method: str
     parameters: dict[str, object]
     promise: Promise
@@ -199,6 +201,8 @@ class Method(ABC):
 
     title: ClassVar[str]
     """Name in plans and on the command line."""
+    form: ClassVar[str]
+    """The form of its releases, which several methods may share."""
     paper: ClassVar[str]
     """Where it comes from."""
 

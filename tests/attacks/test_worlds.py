@@ -197,7 +197,7 @@ class TestMetadata:
         manifest = json.loads((written[0] / "datapackage.json").read_text())
         assert set(manifest) == {"profile", "name", "title", "resources", "discreet"}
         assert set(manifest["discreet"]) == {
-            "manifest", "method", "parameters", "promise", "attributes", "suppressed",
+            "manifest", "form", "method", "parameters", "promise", "attributes", "suppressed",
         }  # fmt: skip
         for attribute in manifest["discreet"]["attributes"]:
             assert set(attribute) <= {

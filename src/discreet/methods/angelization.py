@@ -75,6 +75,7 @@ class Angelization(Method):
     """
 
     title: ClassVar[str] = "angelization"
+    form: ClassVar[str] = "batched"
     paper: ClassVar[str] = "Tao, Chen, Xiao, Zhou, Zhang: ANGEL, IEEE TKDE 2009"
 
     k: int = 10
@@ -175,6 +176,7 @@ class Angelization(Method):
         opened += OPEN_EXACT if self.exact else [text.format(k=self.k) for text in OPEN[:1]]
         opened += [text.format(k=self.k) for text in OPEN_JOINED] if len(marginals) > 1 else []
         return Release(
+            form=self.form,
             method=self.title,
             parameters=self.parameters(),
             promise=Promise(promised, guarantee, (*opened, *OPEN[1:])),
@@ -226,6 +228,7 @@ class Anatomy(Method):
     """
 
     title: ClassVar[str] = "anatomy"
+    form: ClassVar[str] = "batched"
     paper: ClassVar[str] = "Xiao, Tao: Anatomy, VLDB 2006"
 
     batches: Batching | None = None

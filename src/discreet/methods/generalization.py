@@ -66,6 +66,7 @@ class Generalization(Method):
     """
 
     title: ClassVar[str] = "generalization"
+    form: ClassVar[str] = "generalized"
     paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Mondrian, ICDE 2006"
 
     categories: Categories = "set"
@@ -119,6 +120,7 @@ class Generalization(Method):
             opened = (MIXED, *opened)
             guarantee += " This is said of every group by itself."
         return Release(
+            form=self.form,
             method=self.title,
             parameters=self.parameters(),
             promise=Promise(self.principle, guarantee, (*opened, *OPEN)),

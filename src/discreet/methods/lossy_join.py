@@ -28,7 +28,6 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 TABLE = "generalized"
 MOST_PAIRS, MOST_CELLS = 50_000_000, 500_000_000
-FORMS = ("generalization", "sequential")
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def read_history(
     for release in earlier:
         for attribute in release.schema:
             refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
-        if release.method not in FORMS:
+        if release.form != TABLE:
             raise SchemaError(
                 f"An earlier release by {release.method} has no records to join with.",
                 hint="Leave it out; what it tells together with this table is then not examined.",

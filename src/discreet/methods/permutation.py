@@ -59,6 +59,7 @@ class Permutation(Method):
     """
 
     title: ClassVar[str] = "permutation"
+    form: ClassVar[str] = "permuted"
     paper: ClassVar[str] = "Zhang, Koudas, Srivastava, Yu: Aggregate Query Answering, ICDE 2007"
 
     objective: Objective = "sum"
@@ -80,6 +81,7 @@ class Permutation(Method):
         shuffled = _shuffle(data.codes[name], partition, rng)
         table, recodings = lay_out(data, name, shuffled, {GROUP: group})
         return Release(
+            form=self.form,
             method=self.title,
             parameters=self.parameters(),
             promise=Promise(principle, principle.promise, OPEN),

@@ -68,6 +68,7 @@ class Perturbation(Method):
     """
 
     title: ClassVar[str] = "perturbation"
+    form: ClassVar[str] = "perturbed"
     paper: ClassVar[str] = "Agrawal, Srikant, Thomas: Privacy Preserving OLAP, SIGMOD 2005"
 
     check: Check = "safe"
@@ -104,6 +105,7 @@ class Perturbation(Method):
         recodings[name] = Recoding(Transformation.PERTURBED, domain=ends)
         opened = OPEN if self.check == "safe" else (AVERAGE, *OPEN)
         return Release(
+            form=self.form,
             method=self.title,
             parameters={
                 "check": self.check,

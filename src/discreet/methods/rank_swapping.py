@@ -56,6 +56,7 @@ class RankSwapping(Method):
     """
 
     title: ClassVar[str] = "rank-swapping"
+    form: ClassVar[str] = "swapped"
     paper: ClassVar[str] = "Moore: Controlled Data-Swapping Techniques, US Bureau of Census, 1996"
 
     def __post_init__(self) -> None:
@@ -72,6 +73,7 @@ class RankSwapping(Method):
         table, recodings = lay_out(data, name, shown, {})
         recodings[name] = Recoding(Transformation.SWAPPED)
         return Release(
+            form=self.form,
             method=self.title,
             parameters=self.parameters(),
             promise=Promise(principle, principle.promise, OPEN),

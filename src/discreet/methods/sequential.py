@@ -79,6 +79,7 @@ class Sequential(Method):
     """
 
     title: ClassVar[str] = "sequential"
+    form: ClassVar[str] = "generalized"
     paper: ClassVar[str] = "Wang and Fung: Anonymizing Sequential Releases, KDD 2006"
 
     principle: Principle = field(default_factory=All)
@@ -136,6 +137,7 @@ class Sequential(Method):
         if exposed:
             opened.insert(0, EXACT.format(names=", ".join(exposed)))
         return Release(
+            form=self.form,
             method=self.title,
             parameters=self.parameters(),
             promise=Promise(self.principle, self.principle.promise, (*opened, *LOSSY, *OPEN)),

@@ -82,6 +82,7 @@ class Slicing(Method):
     """
 
     title: ClassVar[str] = "slicing"
+    form: ClassVar[str] = "sliced"
     paper: ClassVar[str] = "Li, Li, Zhang, Molloy: Slicing, IEEE TKDE 2012"
 
     columns: int | Sequence[Sequence[str]] = 2
@@ -149,6 +150,7 @@ class Slicing(Method):
         if self.frequency > 1:
             regions, seen = REGIONS.format(frequency=self.frequency), BY_REGION
         return Release(
+            form=self.form,
             method=self.title,
             parameters={**self.parameters(), "columns": [list(column) for column in columns]},
             promise=Promise(self.principle, guarantee, (*opened, seen, *OPEN)),

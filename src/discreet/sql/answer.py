@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 MOST_WRITTEN = 20_000
 DIALECTS = ("duckdb", "postgres", "spark")
 REWRITERS = {
-    "anatomy": rewrite_angelized,
-    "angelization": rewrite_angelized,
-    "generalization": rewrite_generalized,
-    "sequential": rewrite_generalized,
-    "permutation": rewrite_permuted,
-    "perturbation": rewrite_perturbed,
-    "rank-swapping": rewrite_swapped,
-    "slicing": rewrite_sliced,
+    "batched": rewrite_angelized,
+    "generalized": rewrite_generalized,
+    "permuted": rewrite_permuted,
+    "perturbed": rewrite_perturbed,
+    "sliced": rewrite_sliced,
+    "swapped": rewrite_swapped,
 }
 
 
@@ -85,13 +83,13 @@ class Answer:
 
 def rewrite(release: Release, text: str) -> tuple[Query, exp.Select, dict[str, pl.DataFrame]]:
     """Read a question; give the statement over a release's tables, and other tables it needs."""
-    if release.method not in REWRITERS:
+    if release.form not in REWRITERS:
         raise QueryError(
-            f"Questions in SQL cannot be put to a release by {release.method} yet.",
+            f"Questions in SQL cannot be put to a {release.form} release yet.",
             hint="Read its tables directly: release.tables.",
         )
     query = parse(text, release.schema)
-    return query, *REWRITERS[release.method](query, release)
+    return query, *REWRITERS[release.form](query, release)
 
 
 def show_sql(release: Release, text: str, dialect: str) -> str:

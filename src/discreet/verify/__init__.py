@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.errors import PromiseError, StoreError
-from discreet.principles.base import Principle, demands, part_joins
+from discreet.principles.base import demands, part_joins
 from discreet.release import Release
 from discreet.verify.angelized import read_angelized
 from discreet.verify.classes import Classes
@@ -22,25 +22,19 @@ from discreet.verify.sliced import read_sliced
 from discreet.verify.swapped import read_swapped
 
 READERS: dict[str, Callable[[Release], list[Classes]]] = {
-    "anatomy": read_angelized,
-    "angelization": read_angelized,
-    "generalization": read_generalized,
-    "permutation": read_permuted,
-    "perturbation": read_perturbed,
-    "rank-swapping": read_swapped,
-    "sequential": read_generalized,
-    "slicing": read_sliced,
+    "batched": read_angelized,
+    "generalized": read_generalized,
+    "permuted": read_permuted,
+    "perturbed": read_perturbed,
+    "sliced": read_sliced,
+    "swapped": read_swapped,
 }
-
-
-JOINED = "sequential"
 
 
 def verify(release: Release) -> None:
     """Raise if a group of the release, as published, breaks the promise."""
-    principle: Principle | None = release.promise.principle
-    if release.method == JOINED:  # what is about joins takes the earlier releases, and an audit
-        principle, _ = part_joins(release.promise.principle)
+    # what is about joins takes the earlier releases, and an audit
+    principle, _ = part_joins(release.promise.principle)
     for classes in filter(lambda view: view.tells, read_classes(release)):
         for part, name in demands(principle, release.schema.sensitive) if principle else ():
             good = classes.admits(part, name)
@@ -57,12 +51,12 @@ def verify(release: Release) -> None:
 
 def read_classes(release: Release) -> list[Classes]:
     """Read the groups of a release of any form, once per table that shows people."""
-    if release.method not in READERS:
+    if release.form not in READERS:
         raise StoreError(
-            f"There is no way to examine a release by {release.method!r}.",
+            f"There is no way to examine a {release.form!r} release.",
             hint="Install the version of discreet that wrote it.",
         )
-    return READERS[release.method](release)
+    return READERS[release.form](release)
 
 
 __all__ = ["READERS", "Classes", "read_classes", "verify"]

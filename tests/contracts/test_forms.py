@@ -1,0 +1,61 @@
+"""Forms: what is known about a release is known by its form, whoever made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+import discreet as dc
+from discreet.ledger import Ledger
+from discreet.manifest import OLDER_FORMS
+from discreet.methods import REGISTRY
+from discreet.sql.answer import REWRITERS, show_sql
+from discreet.verify import READERS, verify
+
+
+@dataclass(frozen=True)
+class Doubling(dc.Generalization):
+    """Another algorithm for an existing form: asks for twice the people."""
+
+    title: ClassVar[str] = "doubling"
+    paper: ClassVar[str] = "nobody's"
+
+    def publish(self, data: dc.Microdata, rng: np.random.Generator) -> dc.Release:
+        made = dc.Generalization(dc.KAnonymity(2 * self.principle.least)).publish(data, rng)
+        promise = replace(made.promise, principle=self.principle)
+        return replace(made, method=self.title, promise=promise)
+
+
+def test_every_method_names_a_form_that_is_known_everywhere() -> None:
+    forms = {method.form for method in REGISTRY.values()}
+    assert forms == set(READERS) == set(REWRITERS)
+    assert {title: method.form for title, method in REGISTRY.items()} == OLDER_FORMS
+
+
+def test_another_algorithm_for_a_form_needs_nothing_else(tmp_path: Path) -> None:
+    data = dc.datasets.adult(sensitive="occupation").head(400)
+    release = dc.publish(data, Doubling(dc.KAnonymity(3)))
+    folder = release.write(tmp_path / "r")
+    loaded = dc.load(folder)
+    assert (loaded.form, loaded.method) == ("generalized", "doubling")
+    verify(loaded)
+    asked = "SELECT COUNT(*) FROM release WHERE age < 40"
+    truth = int((data.to_polars()["age"] < 40).sum())
+    answer = loaded.query(asked)
+    assert answer.low <= truth <= answer.high  # type: ignore[operator]
+    assert "generalized" in show_sql(loaded, asked, "spark")
+    report = dc.audit(folder, data, attacks=True)
+    assert report.kept and report.identity.smallest >= 6
+    assert loaded.sample(10, seed=1).height == 10
+    assert isinstance(loaded.reconstruct(["sex"]), pl.DataFrame)
+    ledger = Ledger.init(tmp_path / "book", "adult")
+    ledger.publish(release, data, tmp_path / "out")
+    assert ledger.check(release, data) == ([], [])
+    (trial,) = dc.compare(data, [Doubling(dc.KAnonymity(3))], 20).trials
+    assert trial.problem is None
+    joined = dc.XYAnonymity(x=[*data.quasi_identifiers], y="people", k=2)
+    dc.publish(data, dc.Sequential(principles=[joined], earlier=[folder]))
