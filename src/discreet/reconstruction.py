@@ -13,6 +13,7 @@ import polars as pl
 
 from discreet.errors import QueryError, name_closest
 from discreet.release import Release
+from discreet.replacement import Replacement
 from discreet.sql.cells import MOST_CELLS, list_cells
 from discreet.verify.sliced import read_columns
 
@@ -93,8 +94,8 @@ def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
         raise QueryError(f"n = {n!r}: give the number of records to draw.")
     rng = np.random.default_rng(seed)
-    if release.form == "sliced":
-        return _relink(release, n, rng)
+    if release.form in DRAWN:
+        return DRAWN[release.form](release, n, rng)
     title, shown = max(release.shown.items(), key=lambda item: len(item[1]))
     _, owner = _find_table(release, shown)
     table = release.tables[title].rename(owner)
@@ -119,6 +120,37 @@ def _relink(release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
     return pl.DataFrame(
         [_draw_cells(release, "sliced", n, drawn[n], rng) for n in release.schema.names]
     )
+
+
+def _take_as_shown(release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
+    """Draw rows of a rank-swapped table: what it shows is read as if it were true."""
+    table = release.tables["swapped"].select(release.schema.names)
+    return table[rng.integers(0, table.height, n)]
+
+
+def _undo_perturbation(release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
+    """Draw rows of a perturbed table, and of each a number that may be the person's own.
+
+    How often numbers are people's own is how often they are shown, less what is drawn at random. By
+    that, the number shown is kept as often as it is the person's, and else another is drawn.
+    """
+    (name,) = release.schema.sensitive
+    drawn = Replacement.read(release)
+    p = float(drawn.retention)
+    table = release.tables["perturbed"].select(release.schema.names)
+    values = table.group_by(name).len(COUNT).sort(name)
+    own = np.maximum(values[COUNT].to_numpy() / table.height - (1 - p) / drawn.size, 0)
+    own /= max(own.sum(), 1e-300)
+    rows = table[rng.integers(0, table.height, n)]
+    at = values[name].search_sorted(rows[name]).to_numpy()
+    kept = p * own[at] / (p * own[at] + (1 - p) / drawn.size)
+    another = rng.choice(len(own), n, p=own) if own.sum() > 0 else at
+    place = np.where(rng.random(n) < kept, at, another)
+    return rows.with_columns(values[name].gather(place).alias(name))
+
+
+DRAWN = {"perturbed": _undo_perturbation, "sliced": _relink, "swapped": _take_as_shown}
+"""Forms whose records are not a place in a box and a value of a group."""
 
 
 def _check_names(release: Release, names: Sequence[str]) -> list[str]:

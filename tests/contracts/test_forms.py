@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import polars as pl
+import pytest
 
 import discreet as dc
 from discreet.ledger import Ledger
@@ -59,3 +60,39 @@ def test_another_algorithm_for_a_form_needs_nothing_else(tmp_path: Path) -> None
     assert trial.problem is None
     joined = dc.XYAnonymity(x=[*data.quasi_identifiers], y="people", k=2)
     dc.publish(data, dc.Sequential(principles=[joined], earlier=[folder]))
+
+
+METHODS = {
+    "generalized": dc.Generalization(dc.KAnonymity(3)),
+    "batched": dc.Anatomy(dc.FrequencyDiversity(2)),
+    "sliced": dc.Slicing(dc.FrequencyDiversity(2)),
+    "permuted": dc.Permutation(dc.KE(3, 2)),
+    "swapped": dc.RankSwapping(dc.KE(3, 2)),
+    "perturbed": dc.Perturbation(dc.Proximity(1, 2), check="paper"),
+}
+
+
+@pytest.mark.parametrize("form", sorted(READERS))
+def test_records_can_be_drawn_from_every_form(form: str) -> None:
+    people = dc.datasets.census(800, sensitive=["income"])
+    release = dc.publish(people, METHODS[form], seed=1)
+    assert release.form == form
+    drawn = release.sample(50, seed=1)
+    assert drawn.height == 50
+    assert set(drawn.columns) == {*people.quasi_identifiers, "income"}
+    assert drawn.equals(release.sample(50, seed=1))
+    assert not drawn.equals(release.sample(50, seed=2))
+    assert release.sample(0).height == 0
+
+
+def test_perturbed_numbers_are_drawn_without_what_was_added_at_random() -> None:
+    """A quarter of the people have each of four numbers; the rest shown is noise over 0 to 99."""
+    pays = [10, 30, 60, 90]
+    frame = pl.DataFrame({"age": [*range(4000)], "pay": pays * 1000})
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"])
+    method = dc.Perturbation(dc.Proximity(0, 2), within=(0, 99))
+    release = dc.publish(dc.read(frame, schema), method, seed=1)
+    noise = 1 - release.tables["perturbed"]["pay"].is_in(pays).mean()  # type: ignore[operator]
+    drawn = release.sample(4000, seed=1)["pay"]
+    assert 1 - drawn.is_in(pays).mean() < noise / 4  # type: ignore[operator]
+    assert drawn.is_in(pays).mean() > 0.8  # type: ignore[operator]
