@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -82,7 +83,8 @@ def init(
     from discreet.ledger import Ledger
 
     Ledger.init(folder, source)
-    show(f"Ledger of {source}: {folder}. Publish under it: discreet publish PLAN --ledger {folder}")
+    place = quote(str(folder))
+    show(f"Ledger of {source}: {folder}. Publish under it: discreet publish PLAN --ledger {place}")
 
 
 @commands.command("list")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -105,7 +106,8 @@ def audit(
         if evidence is not None:
             show(f"Evidence: {evidence / PAGE} (yours; do not publish it).")
             show(f"Its seal, to be written down beside your signature: {seal}")
-            show(f"Check a copy of the release against it: discreet verify {evidence} RELEASE")
+            place = quote(str(evidence))
+            show(f"Check a copy of the release against it: discreet verify {place} RELEASE")
     if not found.kept:
         raise typer.Exit(1)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -72,7 +73,7 @@ def inspect(
     show(found.story)
     if texts:
         show(f"From the project: {', '.join(map(str, texts))}.")
-    show(f"Plan: {target}. Check the roles, then: discreet publish {target}")
+    show(f"Plan: {target}. Check the roles, then: discreet publish {quote(str(target))}")
 
 
 def _write_text(text: str, draft: Path) -> None:
@@ -242,7 +243,7 @@ def ratings(
         print_json({"users": wide.height, "items": wide.width, "filled": filled, "file": str(to)})
         return
     show(f"{wide.height:,} users and {wide.width:,} items, {filled:.1%} rated: {to}.")
-    show(f"See which stay together: discreet columns {to} --similarity agreement")
+    show(f"See which stay together: discreet columns {quote(str(to))} --similarity agreement")
 
 
 @app.command()

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from time import monotonic
 from typing import Any, Literal
 
@@ -86,7 +87,7 @@ class Book:
         if not (folder / DATABASE).is_file():
             raise StoreError(
                 f"{folder}: there is no ledger.",
-                hint=f"Begin one: discreet ledger init {folder} --source NAME.",
+                hint=f"Begin one: discreet ledger init {quote(str(folder))} --source NAME.",
             )
         with self._connect() as database:
             row = database.execute("SELECT name, version FROM source").fetchone()
