@@ -380,7 +380,8 @@ def test_a_plan_drafted_for_odd_names_is_a_plan(tmp_path: Path) -> None:
 
 def test_commands_that_are_shown_can_be_copied(tmp_path: Path) -> None:
     odd = "people of [2026].csv"
-    pl.DataFrame({"age": [*range(30)], "ill": [*"abc"] * 10}).write_csv(tmp_path / odd)
+    frame = pl.DataFrame({"age": [*range(15)] * 2, "disease": [*"abc"] * 10})
+    frame.write_csv(tmp_path / odd)
     shown = discreet("inspect", odd, cwd=tmp_path).stdout
     command = shown.rstrip().splitlines()[-1].split("then: ")[1]
     assert shell(command, tmp_path).returncode == 0

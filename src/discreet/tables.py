@@ -100,24 +100,21 @@ def _read_csv(path: Path) -> pl.DataFrame:
     header, separator, before = _read_header(path)
     longest = before + sum(len(name.encode()) + 3 for name in header)
     try:
-        with open_plain(path) as file:
-            table = pa_csv.read_csv(
-                file,
-                read_options=pa_csv.ReadOptions(
-                    block_size=max(1 << 20, 2 * longest), skip_rows=before
-                ),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=separator,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(header) > 1,  # in a single column a blank line is a cell
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    # whatever its columns are called: 01234 is no number
-                    default_column_type=pa.string(),
-                    strings_can_be_null=True,
-                    null_values=[""],
-                ),
-            )
+        table = pa_csv.read_csv(
+            path,  # not an open file: its threads would still call Python while that ends
+            read_options=pa_csv.ReadOptions(block_size=max(1 << 20, 2 * longest), skip_rows=before),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=separator,
+                newlines_in_values=True,
+                ignore_empty_lines=len(header) > 1,  # in a single column a blank line is a cell
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                # whatever its columns are called: 01234 is no number
+                default_column_type=pa.string(),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error):
             return pl.DataFrame({name: [] for name in header})
