@@ -51,12 +51,12 @@ def open_plain(path: Path) -> BufferedReader:
         raise
 
 
-def read_text(path: Path, *, encoding: str = "utf-8", most: int = LARGEST_TEXT) -> str:
-    """Read a plain file of text; one of more than ``most`` bytes is an ``OSError``."""
+def read_text(path: Path, *, encoding: str = "utf-8") -> str:
+    """Read a plain file of text; one that is too large is an ``OSError``."""
     with open_plain(path) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+        content = file.read(LARGEST_TEXT + 1)
+    if len(content) > LARGEST_TEXT:
+        raise OSError(errno.EFBIG, f"it has more than {LARGEST_TEXT:,} bytes", str(path))
     return content.decode(encoding)
 
 

@@ -82,13 +82,25 @@ def read_labels(release: Release, table: pl.DataFrame, name: str) -> tuple[Label
         unknown = sorted(set(texts) - set(recoding.labels))
         if unknown:
             raise StoreError(f"Label {unknown[0]!r} of {name!r} is not in the manifest.")
-        return _list_sets(attribute, texts, [frozenset(recoding.labels[t]) for t in texts]), number
+        spelled = _spell({m for text in texts for m in recoding.labels[text]}, attribute)
+        sets = [frozenset(spelled[member] for member in recoding.labels[t]) for t in texts]
+        return _list_sets(attribute, texts, sets), number
     ends = [rows[f"{name}_{end}"] for end in ("low", "high")]
     none = (ends[0].is_null() | ends[1].is_null()).to_numpy()
     low, high = (find_positions(end, attribute) for end in ends)
     absent = rows[f"{name}_missing"].to_numpy() if recoding.missing else np.zeros(len(none), bool)
     made = Labels(attribute, texts, None, np.where(none, 1, low), np.where(none, 0, high), absent)
     return made, number
+
+
+def _spell(members: set[str], attribute: Attribute) -> dict[str, str]:
+    """Write values as domains write them: a manifest may spell 0 as 0.0, which is the same."""
+    listed = sorted(members - {MISSING})
+    if not listed:
+        return {MISSING: MISSING}
+    codes, domain = reduce_column(pl.Series(listed, dtype=pl.String), attribute).encode(None)
+    written = [domain.texts[code] for code in codes.tolist()]
+    return {MISSING: MISSING, **dict(zip(listed, written, strict=True))}
 
 
 def _list_sets(attribute: Attribute, texts: list[str], sets: list[frozenset[str]]) -> Labels:

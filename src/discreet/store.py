@@ -117,7 +117,7 @@ def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
 def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
     """Refuse a place for a release that holds anything but, with ``overwrite``, another one."""
     with suppress(OSError):  # there may be no folder to stand in
-        if Path.cwd().is_relative_to(folder.resolve()):
+        if Path.cwd().is_relative_to(resolve(folder)):
             raise StoreError(
                 f"{folder}: is the folder you stand in, and a release is put in place as a whole.",
                 hint="Give the name of a folder in it, or go elsewhere.",

@@ -308,9 +308,8 @@ class Ledger:
         sweep(self.folder / RELEASES)
 
     def _refuse_inside(self, folder: Path) -> None:
-        ours = self.folder.resolve()
-        there = folder.resolve()
-        if there.is_relative_to(ours) or ours.is_relative_to(there):
+        ours = resolve(self.folder)
+        if folder.is_relative_to(ours) or ours.is_relative_to(folder):
             raise StoreError(
                 f"{folder}: a release and its ledger cannot lie in one another.",
                 hint="The ledger is yours; keep it away from what is published.",
