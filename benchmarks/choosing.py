@@ -15,7 +15,7 @@ from clock import clock, run
 from discreet.auditing.composition import compose
 from discreet.evaluate import Estimator
 from discreet.evaluate.questions import draw_questions
-from discreet.release import Method
+from discreet.publishing.method import Method
 
 DIVERSE = dc.FrequencyDiversity(4)
 

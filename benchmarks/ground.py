@@ -20,7 +20,7 @@ import polars as pl
 import discreet as dc
 from clock import clock, run
 from discreet.datasets import adult_frame, adult_taxonomies, census, census_frame
-from discreet.partitioners.mondrian import mondrian
+from discreet.publishing.partitioners.mondrian import mondrian
 
 K = 10
 

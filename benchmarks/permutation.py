@@ -16,11 +16,11 @@ import discreet as dc
 from clock import clock, run
 from discreet.datasets import census_frame, census_schema
 from discreet.experiments.permutation import copy_tables
+from discreet.forms.asking import rewrite
+from discreet.forms.prepared import split_conditions
 from discreet.kernels.bounds import bound_groups
-from discreet.partitioners.sorted_runs import cut_runs, interlock_runs
-from discreet.sql.answer import rewrite
+from discreet.publishing.partitioners.sorted_runs import cut_runs, interlock_runs
 from discreet.sql.parse import parse
-from discreet.sql.prepared import split_conditions
 
 QUESTION = "SELECT SUM(income) FROM release WHERE age BETWEEN 35 AND 55 AND sex = 'female'"
 

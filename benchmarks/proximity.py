@@ -14,7 +14,7 @@ import discreet as dc
 from clock import clock, run
 from discreet.datasets import census_frame
 from discreet.evaluate import count_truth, draw_ranges, estimate_counts, measure_error, measure_loss
-from discreet.partitioners.proximity import split_and_deal
+from discreet.publishing.partitioners.proximity import split_and_deal
 
 KNOWN = ["age", "birthplace", "occupation"]
 EPSILON = 4500

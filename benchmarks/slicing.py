@@ -11,8 +11,8 @@ import numpy as np
 
 import discreet as dc
 from clock import clock, run
-from discreet.partitioners.columns import correlate
-from discreet.partitioners.slices import partition_as_printed, slice_people
+from discreet.publishing.partitioners.columns import correlate
+from discreet.publishing.partitioners.slices import partition_as_printed, slice_people
 
 COLUMN = ["sex", "occupation"]
 

@@ -16,7 +16,7 @@ import polars as pl
 
 import discreet as dc
 from clock import clock, run
-from discreet.tables import read_sheet, read_table
+from discreet.table.readers import read_sheet, read_table
 
 QUESTION = "SELECT SUM(income) FROM release WHERE age BETWEEN 30 AND 60"
 

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.groups import Groups
-from discreet.partitioners.batches import make_batches
-from discreet.partitioners.mondrian import mondrian
-from discreet.release import Method
+from discreet.principles.groups import Groups
+from discreet.publishing.method import Method
+from discreet.publishing.partitioners.batches import make_batches
+from discreet.publishing.partitioners.mondrian import mondrian
 from samples import microdata
 
 

@@ -114,7 +114,7 @@ def test_without_a_sensitive_attribute_only_sizes_can_be_promised() -> None:
 
 
 def test_a_principle_that_is_not_monotone_is_refused_with_the_reason() -> None:
-    from discreet.partitioners.mondrian import mondrian
+    from discreet.publishing.partitioners.mondrian import mondrian
 
     data = microdata(pl.DataFrame({"a": [1, 2, 3], "pay": [1, 50, 99]}), ["a"], ["pay"])
     with pytest.raises(dc.errors.PromiseError, match="m ≤ 3"):

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.choosing import Refused, Trial, comparison, list_contenders
-from discreet.choosing.advice import advise
-from discreet.evaluate.estimates import Estimator
 from discreet.evaluate.questions import draw_questions, measure_errors, read_own
-from discreet.methods import REGISTRY
-from discreet.release import Method
+from discreet.forms.estimates import Estimator
+from discreet.publishing.method import Method
+from discreet.publishing.methods import REGISTRY
+from discreet.steward.choosing import Refused, Trial, comparison, list_contenders
+from discreet.steward.choosing.advice import advise
 from test_cli import COMMAND, discreet
 
 ANY = dc.FrequencyDiversity(3)

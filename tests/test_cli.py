@@ -251,7 +251,7 @@ def test_a_fault_of_ours_is_no_breach(tmp_path: Path, fault: str) -> None:
     """Exit code 1 is a finding about a release; a traceback is none."""
     script = f"""
 import sys
-from discreet import store
+from discreet.release import store
 from discreet.cli import main
 def fail(*_):
     raise {fault}

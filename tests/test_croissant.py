@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.croissant import describe
+from discreet.release.croissant import describe
 
 FRAME = pl.DataFrame(
     {

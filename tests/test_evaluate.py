@@ -18,7 +18,7 @@ from discreet.evaluate import (
     measure_divergence,
     measure_error,
 )
-from discreet.release import Method
+from discreet.publishing.method import Method
 from samples import microdata
 
 METHODS = [
@@ -202,7 +202,7 @@ def test_corruption_by_taking_everyone_away_in_turn(bags: list[list[int]]) -> No
     from collections import Counter
 
     from discreet.auditing.attacks import _corrupt
-    from discreet.groups import Groups
+    from discreet.principles.groups import Groups
 
     average, worst = _corrupt(Groups.of(bags))
     guesses, surest = [], []

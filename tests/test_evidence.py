@@ -11,10 +11,10 @@ import pytest
 
 import discreet as dc
 from discreet.auditing import audit
-from discreet.evidence import check_evidence, gather, read_seal, write_evidence
-from discreet.methods import REGISTRY
-from discreet.release import Method
-from discreet.store import digest, fingerprint
+from discreet.publishing.method import Method
+from discreet.publishing.methods import REGISTRY
+from discreet.release.store import digest, fingerprint
+from discreet.steward.evidence import check_evidence, gather, read_seal, write_evidence
 from test_cli import discreet
 
 METHODS: dict[str, Method] = {

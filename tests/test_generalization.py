@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.partitioners.mondrian import mondrian
-from discreet.schema import Attribute, Role, Schema, Type
+from discreet.publishing.partitioners.mondrian import mondrian
+from discreet.table.schema import Attribute, Role, Schema, Type
 from samples import microdata
 
 QI, SENSITIVE = Role.QUASI_IDENTIFIER, Role.SENSITIVE

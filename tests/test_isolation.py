@@ -13,8 +13,8 @@ import pytest
 from tests.test_cli import discreet
 
 import discreet as dc
-from discreet.isolation import read_apart
-from discreet.tables import read_table
+from discreet.table.isolation import read_apart
+from discreet.table.readers import read_table
 
 READERS = """
 import ctypes, os

@@ -12,10 +12,10 @@ import pyreadstat
 import pytest
 
 import discreet as dc
-from discreet.inspection import inspect_table
-from discreet.labelled import read_labelled
-from discreet.plan import Plan
-from discreet.tables import read_table
+from discreet.steward.inspection import inspect_table
+from discreet.steward.plan import Plan
+from discreet.table.readers import read_table
+from discreet.table.spss_stata import read_labelled
 
 BORN = [dt.date(1990, 1, 2), None, dt.date(1980, 5, 6), dt.date(1970, 1, 1)]
 FRAME = pl.DataFrame(

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.labels import read_labels
-from discreet.ledger import Ledger
 from discreet.release import Recoding, Transformation
+from discreet.release.labels import read_labels
+from discreet.steward.ledger import Ledger
 from samples import angel_table_1a
 
 VALUES: dict[str, list[Any]] = {

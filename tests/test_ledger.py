@@ -19,9 +19,9 @@ from tests.samples import microdata
 from tests.test_cli import COMMAND, discreet
 
 import discreet as dc
-from discreet import store
-from discreet.ledger import Entry, Ledger, State
-from discreet.ledger.book import Book
+from discreet.release import store
+from discreet.steward.ledger import Entry, Ledger, State
+from discreet.steward.ledger.book import Book
 
 PLAN = """
 [source]
@@ -163,7 +163,7 @@ def test_a_kill_at_any_step_loses_nothing(office: Path, step: str, when: str) ->
     """The process is killed in the middle; the next one finds everything or nothing."""
     script = f"""
 import os, signal
-import discreet.ledger as room
+import discreet.steward.ledger as room
 from discreet.cli import main
 def kill(*a, **k): os.kill(os.getpid(), signal.SIGKILL)
 home = room if {step!r} == "copying" else room.Ledger
@@ -276,7 +276,7 @@ def test_a_release_that_cannot_be_put_in_place_does_not_count(
     def fail(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("discreet.ledger.copy", fail)
+    monkeypatch.setattr("discreet.steward.ledger.copy", fail)
     with pytest.raises(KeyboardInterrupt):
         ledger.publish(release, data, office / "out")
     assert [entry.state for entry in ledger.entries] == ["withdrawn"]
@@ -488,7 +488,7 @@ def test_a_kill_while_the_copy_is_named_loses_nothing(office: Path, when: str) -
     """The entry is written, and the copy is still a draft or has just its name."""
     script = f"""
 import os, signal, sys
-from discreet import store
+from discreet.release import store
 from discreet.cli import main
 real = store._put_in_place
 def die(*a, **k):
@@ -718,7 +718,7 @@ def test_a_report_is_taken_back_if_the_release_cannot_be_put_out(office: Path) -
     (office / "why.html").chmod(0o600)
     script = """
 import sys
-from discreet import store
+from discreet.release import store
 from discreet.cli import main
 def fail(*_, **__):
     raise OSError(28, "No space left on device")

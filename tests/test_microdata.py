@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.domain import read_decimal
-from discreet.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.domain import read_decimal
+from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
 QI = Role.QUASI_IDENTIFIER
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.help_table import build_help
+from discreet.forms.permuted.help_table import build_help
 from samples import microdata, reseal
 
 FRAME = pl.DataFrame(

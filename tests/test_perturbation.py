@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.methods.perturbation import find_retention
-from discreet.partitioners.wholes import whole_of
-from discreet.replacement import Replacement
+from discreet.forms.perturbed.randomized_response import Replacement
+from discreet.publishing.methods.perturbation import find_retention
+from discreet.publishing.partitioners.wholes import whole_of
 from samples import microdata
 
 CHECKS = ("safe", "paper")

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.plan import plan_model
 from discreet.principles import REGISTRY
+from discreet.steward.plan import plan_model
 
 GOOD = """
 [source]

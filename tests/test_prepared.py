@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.sql.prepared import Prepared
+from discreet.forms.prepared import Prepared
 from samples import microdata
 
 CONDITIONS = [

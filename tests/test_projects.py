@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet import projects
-from discreet.inspection import Inspection, inspect_table
-from discreet.plan import Plan
-from discreet.projects import read_project
-from discreet.schema import Role
-from discreet.taxonomy import Taxonomy
+from discreet.steward.inspection import Inspection, inspect_table
+from discreet.steward.plan import Plan
+from discreet.table import arx_projects
+from discreet.table.arx_projects import read_project
+from discreet.table.schema import Role
+from discreet.table.taxonomy import Taxonomy
 
 TABLE = [
     ["name", "age", "zip", "place", "note", "illness"],
@@ -190,10 +190,10 @@ def test_broken_and_hostile_projects_are_refused(
 def test_a_project_that_unpacks_too_far_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projects, "LARGEST", 1000)
+    monkeypatch.setattr(arx_projects, "LARGEST", 1000)
     rows = "a;b\n" + "1;2\n" * 1000
     with pytest.raises(dc.errors.MicrodataError, match="more than 1,000 bytes"):
-        projects.unpack(write_project(tmp_path / "p.deid", {"data/input.csv": rows}))
+        arx_projects.unpack(write_project(tmp_path / "p.deid", {"data/input.csv": rows}))
 
 
 def test_a_project_that_lies_about_its_size_is_not_unpacked_further(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.groups import Groups
-from discreet.windows import Windows
+from discreet.forms.swapped.rank_windows import Windows
+from discreet.principles.groups import Groups
 from samples import reseal
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.schema import Missing, Role, Type
+from discreet.table.schema import Missing, Role, Type
 
 N = 40
 FRAME = pl.DataFrame(

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import pytest
 
-from discreet import experiments, methods, principles
+from discreet import experiments, principles
+from discreet.publishing import methods
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -28,10 +28,10 @@ from discreet.evaluate import (
     measure_error,
 )
 from discreet.evaluate.mining import classify, predict_ratings
-from discreet.partitioners.columns import correlate
-from discreet.partitioners.slices import slice_people
-from discreet.ratings import spread_ratings
-from discreet.verify import read_classes, verify
+from discreet.forms.verify import read_classes, verify
+from discreet.publishing.partitioners.columns import correlate
+from discreet.publishing.partitioners.slices import slice_people
+from discreet.table.ratings import spread_ratings
 from samples import microdata
 from worlds import shuffles, sliced_posteriors
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.evaluate import Estimator, draw_workload
-from discreet.help_table import build_help
-from discreet.sql import show_sql
+from discreet.forms.asking import show_sql
+from discreet.forms.permuted.help_table import build_help
 from samples import microdata
 
 FIGURE_3 = pl.DataFrame(

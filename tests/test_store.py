@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet import files, store
-from discreet.release import Release
+from discreet import files
+from discreet.release import Release, store
 from samples import angel_table_1a, reseal
 
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.projects import read_project
-from discreet.tables import read_table
+from discreet.table.arx_projects import read_project
+from discreet.table.readers import read_table
 
 FRAME = pl.DataFrame({"zip": ["01234", "99999"], "age": ["30", "41"]})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet.taxonomy import Taxonomy
+from discreet.table.taxonomy import Taxonomy
 
 PATHS = [["flu", "lung", "*"], ["asthma", "lung", "*"], ["ulcer", "stomach", "*"]]
 

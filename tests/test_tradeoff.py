@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.groups import Groups
+from discreet.principles.groups import Groups
 from samples import microdata
 
 SALARIES = [1000, 1010, 1020, 16000, 24000, 31000, 33000, 50000]

@@ -15,7 +15,8 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
 import discreet
-from discreet import methods, principles
+from discreet import principles
+from discreet.publishing import methods
 
 
 class Generated(Directive):
@@ -111,19 +112,23 @@ class PublicNames(Generated):
 
     def write(self, asked: str) -> Iterator[str]:  # noqa: ARG002
         """Autodoc of each name."""
-        for room, names in discreet._ROOMS.items():
+        things = {name: getattr(discreet, name) for name in discreet.__all__}
+        modules = {name: thing for name, thing in things.items() if inspect.ismodule(thing)}
+        rooms: dict[str, list[str]] = {}
+        for name, thing in things.items():
+            if name not in modules:
+                rooms.setdefault(thing.__module__.split(".")[1], []).append(name)
+        for room, names in rooms.items():
             yield from (f"## {room}", "", "```{eval-rst}")
             for name in names:
-                thing = getattr(discreet, name)
-                what = "class" if inspect.isclass(thing) else "function"
-                yield f".. auto{what}:: discreet.{room}.{name}"
+                what = "class" if inspect.isclass(things[name]) else "function"
+                yield f".. auto{what}:: {things[name].__module__}.{name}"
                 yield from ("   :members:", "") if what == "class" else ("",)
             yield from ("```", "")
-        for room in discreet._SUBPACKAGES:
-            module = getattr(discreet, room)
+        for room, module in modules.items():
             yield from (f"## {room}", "", first_line(module), "", "```{eval-rst}")
             for name in module.__all__:
-                if name in discreet._HOMES:
+                if name in things:
                     continue
                 what = "class" if inspect.isclass(getattr(module, name)) else "function"
                 yield from (f".. auto{what}:: discreet.{room}.{name}", "")

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from discreet.auditing import audit
 from discreet.datasets import adult
-from discreet.methods import Generalization, publish
 from discreet.principles import FrequencyDiversity, KAnonymity
+from discreet.publishing import publish
+from discreet.publishing.methods.generalization import Generalization
 
 
 def run_demo(folder: Path) -> str:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.auditing.attacks import _list_people
-from discreet.auditing.candidates import find_candidates
-from discreet.auditing.telling import learn, tell
-from discreet.verify import read_classes
+from discreet.forms.disclosure import learn, tell
+from discreet.forms.matches import find_candidates
+from discreet.forms.verify import read_classes
 from samples import microdata
 from worlds import shuffles
 

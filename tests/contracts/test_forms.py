@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.ledger import Ledger
-from discreet.manifest import OLDER_FORMS
-from discreet.methods import REGISTRY
-from discreet.sql.answer import REWRITERS, show_sql
-from discreet.verify import READERS, verify
+from discreet.forms.asking import REWRITERS, show_sql
+from discreet.forms.verify import READERS, verify
+from discreet.publishing.methods import REGISTRY
+from discreet.release.manifest import OLDER_FORMS
+from discreet.steward.ledger import Ledger
 
 
 @dataclass(frozen=True)

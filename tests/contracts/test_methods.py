@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.extents import read_extents
-from discreet.groups import Groups
-from discreet.methods import REGISTRY
-from discreet.partitioners import mondrian as mondrian_module
-from discreet.partitioners.mondrian import mondrian
-from discreet.partitioners.sorted_runs import Objective
-from discreet.release import Method
-from discreet.schema import Attribute, Missing, Role, Schema, Type
-from discreet.verify import read_classes
+from discreet.forms.verify import read_classes
+from discreet.principles.groups import Groups
+from discreet.publishing.method import Method
+from discreet.publishing.methods import REGISTRY
+from discreet.publishing.partitioners import mondrian as mondrian_module
+from discreet.publishing.partitioners.mondrian import mondrian
+from discreet.publishing.partitioners.sorted_runs import Objective
+from discreet.release.extents import read_extents
+from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
 TREE = dc.Taxonomy.from_paths(
     [["a", "ab", "*"], ["b", "ab", "*"], ["c", "c", "*"], ["d", "de", "*"], ["e", "de", "*"]]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.groups import Groups
 from discreet.principles import REGISTRY, Principle, make_principle
+from discreet.principles.groups import Groups
 from principle_cases import CASES, INSTANCES
 
 BAG = st.lists(st.integers(1, 8), min_size=1, max_size=9)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.partition import Partition
+from discreet.publishing.partition import Partition
 from samples import microdata
 
 TABLE_1A = pl.DataFrame(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.partitioners.sorted_runs import cut_runs, interlock_runs
+from discreet.publishing.partitioners.sorted_runs import cut_runs, interlock_runs
 
 
 def ranges(values: list[int], k: int, e: int, objective: str) -> list[int]:

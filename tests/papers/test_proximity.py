@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.groups import Groups
+from discreet.principles.groups import Groups
 from samples import microdata, proximity_table_1a
 from worlds import posteriors
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.auditing.links import list_x_groups
-from discreet.methods.lossy_join import read_history
-from discreet.methods.x_groups import Link
+from discreet.publishing.methods.lossy_join import read_history
+from discreet.publishing.methods.x_groups import Link
 from discreet.release import Transformation
 from samples import microdata
 
@@ -132,7 +132,7 @@ def test_the_join_of_table_1() -> None:
 
 
 def read(release: dc.Release) -> Any:
-    from discreet.verify import read_classes
+    from discreet.forms.verify import read_classes
 
     return read_classes(release)
 

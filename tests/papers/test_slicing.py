@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.auditing.matching import match_buckets
-from discreet.partitioners.columns import choose_columns, correlate
-from discreet.partitioners.medoids import cluster
-from discreet.verify import read_classes, verify
-from discreet.verify.sliced import Slices
+from discreet.forms.matching import match_buckets
+from discreet.forms.sliced.view import Slices
+from discreet.forms.verify import read_classes, verify
+from discreet.publishing.partitioners.columns import choose_columns, correlate
+from discreet.publishing.partitioners.medoids import cluster
 from samples import microdata
 from worlds import shuffles, sliced_posteriors
 
@@ -482,8 +482,8 @@ def test_the_auditor_flags_who_is_not_safe_under_the_papers_check(tmp_path: Path
 def test_the_rule_inside_a_column_splits_as_the_principle_does(
     seed: int, n: int, kinds: int
 ) -> None:
-    from discreet.partitioners import mondrian
-    from discreet.partitioners.slices import slice_people
+    from discreet.publishing.partitioners import mondrian
+    from discreet.publishing.partitioners.slices import slice_people
 
     rng = np.random.default_rng(seed)
     frame = pl.DataFrame(

@@ -18,23 +18,24 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing.attacks import Attack, attack
-from discreet.auditing.beliefs import Beliefs, believe
-from discreet.auditing.candidates import Candidates, find_candidates
-from discreet.auditing.comparison import compare
 from discreet.auditing.composition import Composed, compose
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
-from discreet.auditing.joins import JoinedCells, join_views
 from discreet.auditing.links import list_x_groups
-from discreet.auditing.membership import Membership, measure_membership
 from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
 from discreet.files import write_file
-from discreet.groups import Groups
-from discreet.microdata import Microdata
+from discreet.forms.batched.joins import JoinedCells, join_views
+from discreet.forms.consistency import compare
+from discreet.forms.matches import Candidates, find_candidates
+from discreet.forms.posterior import Beliefs, believe
+from discreet.forms.sliced.membership import Membership, measure_membership
+from discreet.forms.verify import read_classes
 from discreet.principles.base import Principle, demands, part_joins
+from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking
-from discreet.release import Explanation, Promise, Release
-from discreet.verify import read_classes
+from discreet.release import Promise, Release
+from discreet.release.explanation import Explanation
+from discreet.table.microdata import Microdata
 
 if TYPE_CHECKING:
     from discreet.evaluate.loss import Loss
@@ -192,7 +193,7 @@ def audit(
 
     findings = []
     if not isinstance(release, Release):
-        from discreet.store import find_strangers, load
+        from discreet.release.store import find_strangers, load
 
         findings += [
             f"the folder holds {name}, which the manifest does not list"
@@ -254,7 +255,7 @@ def audit(
 
 def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
     """Give an earlier release and a name for it."""
-    from discreet.store import load
+    from discreet.release.store import load
 
     if isinstance(earlier, Release):
         return f"earlier release {number + 1}", earlier

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.auditing.candidates import Candidates
-from discreet.groups import Groups
-from discreet.microdata import Microdata
-from discreet.verify.perturbed import Perturbed
+from discreet.forms.matches import Candidates
+from discreet.forms.perturbed.view import Perturbed
+from discreet.principles.groups import Groups
+from discreet.table.microdata import Microdata
 
 ROUNDS = 10
 MOST_ENTRIES = 50_000_000

@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.auditing.telling import Kind, Told
-from discreet.groups import Groups
-from discreet.microdata import number_rows
+from discreet.forms.disclosure import Kind, Told
 from discreet.principles.base import Principle
+from discreet.principles.groups import Groups
+from discreet.table.microdata import number_rows
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

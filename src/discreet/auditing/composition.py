@@ -17,16 +17,16 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.auditing.beliefs import find_largest
 from discreet.auditing.cells import list_cells
 from discreet.auditing.links import list_x_groups
-from discreet.auditing.telling import Kind, Told, learn, tell
-from discreet.groups import Groups
-from discreet.microdata import Microdata
+from discreet.forms.disclosure import Kind, Told, learn, tell
+from discreet.forms.posterior import find_largest
+from discreet.forms.verify import read_classes
 from discreet.principles.base import Principle, demands, part_joins
+from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking
 from discreet.release import Release
-from discreet.verify import read_classes
+from discreet.table.microdata import Microdata
 
 Ints = NDArray[np.int64]
 MARGIN = 0.01

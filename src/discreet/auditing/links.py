@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.domain import Domain
 from discreet.errors import SchemaError
-from discreet.groups import Groups
-from discreet.labels import Labels, read_labels
+from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking
 from discreet.release import Release
-from discreet.schema import Attribute, Role, Type, refuse_other_kind
+from discreet.release.labels import Labels, read_labels
+from discreet.table.domain import Domain
+from discreet.table.schema import Attribute, Role, Type, refuse_other_kind
 
 MOST = 20_000_000
 """More pairs of distinct rows are not joined."""

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.auditing.beliefs import Beliefs, find_largest
-from discreet.groups import Groups
-from discreet.microdata import Microdata
+from discreet.forms.posterior import Beliefs, find_largest
 from discreet.principles.base import Principle, demands
+from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
+from discreet.table.microdata import Microdata
 
 SHARES = (0, 1, 2, 5, 10, 20)
 """Where the curve is measured, in percent: of the whole range, or of the number itself."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.auditing.identity import PRESETS
 from discreet.pages import render_page
-from discreet.release import Explanation
+from discreet.release.explanation import Explanation
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport

@@ -35,8 +35,8 @@ def query(
     json: Json = False,
 ) -> None:
     """Ask a release in SQL: the estimate, hard bounds, and the standard error."""
-    from discreet.sql import show_sql as write_sql
-    from discreet.store import load
+    from discreet.forms.asking import show_sql as write_sql
+    from discreet.release.store import load
 
     if sql is None and show_sql:
         raise QueryError("There is no question.", hint="Give it after the release's folder.")

@@ -24,7 +24,7 @@ from discreet.cli.screen import (
 from discreet.errors import StoreError, visible
 
 if TYPE_CHECKING:
-    from discreet.choosing import Comparison
+    from discreet.steward.choosing import Comparison
 
 
 @app.command()
@@ -49,12 +49,12 @@ def compare(
     A plan that lists nothing under `compare` has every method tried under its own promise. Finished
     trials are kept: run it again after an interrupt, and it goes on.
     """
-    from discreet.choosing import compare as try_all
-    from discreet.choosing import list_contenders
-    from discreet.choosing.comparison import write_all
     from discreet.evaluate.questions import draw_questions
-    from discreet.microdata import read
-    from discreet.plan import Plan
+    from discreet.steward.choosing import compare as try_all
+    from discreet.steward.choosing import list_contenders
+    from discreet.steward.choosing.comparison import write_all
+    from discreet.steward.plan import Plan
+    from discreet.table.microdata import read
 
     wanted = Plan.read(plan)
     name = plan.name.removesuffix(".toml").removesuffix(".plan")

@@ -13,10 +13,10 @@ from discreet.cli.app import Json, app
 from discreet.cli.screen import make_table, print_json, show, working
 
 if TYPE_CHECKING:
-    from discreet.ledger import Entry, Ledger
-    from discreet.microdata import Microdata
-    from discreet.plan import Plan
     from discreet.release import Release
+    from discreet.steward.ledger import Entry, Ledger
+    from discreet.steward.plan import Plan
+    from discreet.table.microdata import Microdata
 
 commands = typer.Typer(
     help="Keep a book of what was published from a source, and check what is to follow.",
@@ -29,7 +29,7 @@ Folder = Annotated[Path, typer.Argument(help="The folder of the ledger.")]
 
 def open_ledger(folder: Path) -> Ledger:
     """Open a ledger that must be there."""
-    from discreet.ledger import Ledger
+    from discreet.steward.ledger import Ledger
 
     return Ledger(folder)
 
@@ -80,7 +80,7 @@ def init(
     source: Annotated[str, typer.Option(help="What the releases are made from.")],
 ) -> None:
     """Begin a ledger."""
-    from discreet.ledger import Ledger
+    from discreet.steward.ledger import Ledger
 
     Ledger.init(folder, source)
     place = quote(str(folder))
@@ -148,9 +148,9 @@ def check(
     json: Json = False,
 ) -> None:
     """Try whether a plan's release would go together with all before it; nothing is written."""
-    from discreet.methods import publish as make
-    from discreet.microdata import read
-    from discreet.plan import Plan
+    from discreet.publishing import publish as make
+    from discreet.steward.plan import Plan
+    from discreet.table.microdata import read
 
     wanted, book = Plan.read(plan), open_ledger(ledger)
     with working("Making the release"):

@@ -59,9 +59,9 @@ def audit(
 ) -> None:
     """Check a release independently, from the bytes on disk; exit 1 on a breach."""
     from discreet.auditing import audit as examine
-    from discreet.auditing.telling import read_known
     from discreet.files import write_file
-    from discreet.store import load, load_schema
+    from discreet.forms.disclosure import read_known
+    from discreet.release.store import load, load_schema
 
     inputs = [microdata, *([plan] if plan else [])]
     packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]
@@ -70,7 +70,7 @@ def audit(
     )
     principle = None
     if plan is not None:
-        from discreet.plan import Plan
+        from discreet.steward.plan import Plan
 
         principle = Plan.read(plan).method.principle
     schema = load_schema(release)
@@ -93,7 +93,7 @@ def audit(
     if report is not None:
         found.to_html(report)
     if evidence is not None:
-        from discreet.evidence import gather, write_evidence
+        from discreet.steward.evidence import gather, write_evidence
 
         with working("Measuring what it is good for"):
             seal = write_evidence(gather(release, microdata, data, found), evidence)
@@ -119,7 +119,7 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check that a release is the one that was examined, byte by byte; exit 1 if it is not."""
-    from discreet.evidence import check_evidence, read_seal
+    from discreet.steward.evidence import check_evidence, read_seal
 
     with working("Comparing"):
         problems = check_evidence(evidence, release)

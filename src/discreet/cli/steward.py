@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from discreet.auditing import AuditReport
     from discreet.evaluate.correlations import Correlations
-    from discreet.ledger import Entry, Ledger
-    from discreet.microdata import Microdata
-    from discreet.plan import Plan
     from discreet.release import Release
-    from discreet.schema import Schema
+    from discreet.steward.ledger import Entry, Ledger
+    from discreet.steward.plan import Plan
+    from discreet.table.microdata import Microdata
+    from discreet.table.schema import Schema
 
 WIDEST, MOST_SHOWN = 9, 20
 """Attributes of which a matrix fits on the screen; else, so many pairs are shown."""
@@ -52,7 +52,7 @@ def inspect(
 ) -> None:
     """Propose a role and a type for every column, with reasons, and draft a plan to edit."""
     from discreet.files import write_file
-    from discreet.inspection import inspect_table
+    from discreet.steward.inspection import inspect_table
 
     target = plan or Path(f"{file.stem}.plan.toml")
     refuse_outputs([target], inputs=[file], overwrite=overwrite)
@@ -82,7 +82,7 @@ def _write_text(text: str, draft: Path) -> None:
 
 def _read_columns(file: Path, names: list[str]) -> pl.DataFrame:
     """Read a table that must have some columns."""
-    from discreet.tables import read_table
+    from discreet.table.readers import read_table
 
     frame = read_table(file)
     for name in names:
@@ -103,8 +103,8 @@ def tradeoff(
 ) -> None:
     """Show which (ε,m) a number allows: how near it may be told, and how unlikely."""
     from discreet.evaluate import tradeoff as weigh
-    from discreet.microdata import read
-    from discreet.schema import Schema
+    from discreet.table.microdata import read
+    from discreet.table.schema import Schema
 
     refuse_outputs([chart], inputs=[file], overwrite=overwrite)
     with working(f"Reading {file.name}"):
@@ -151,7 +151,7 @@ def columns(
 ) -> None:
     """Show which attributes tell about each other, and the columns slicing would make of them."""
     from discreet.evaluate.correlations import choose_columns, correlate, draw_correlations
-    from discreet.microdata import read
+    from discreet.table.microdata import read
 
     measure = "φ²" if similarity == "contingency" else similarity
     refuse_outputs([chart], inputs=[file], overwrite=overwrite)
@@ -183,7 +183,7 @@ def _choose_attributes(frame: pl.DataFrame, asked: list[str], sensitive: str | N
     """Take the attributes asked for, else all that do not name people; missing is a value."""
     from dataclasses import replace
 
-    from discreet.schema import Missing, Role, Schema
+    from discreet.table.schema import Missing, Role, Schema
 
     chosen = asked or [a.name for a in Schema.infer(frame) if a.role is not Role.IDENTIFIER]
     others = [name for name in chosen if name != sensitive]
@@ -230,7 +230,7 @@ def ratings(
 ) -> None:
     """Spread ratings into a table with a row per user and a column per item, to be sliced."""
     from discreet.files import write_file
-    from discreet.ratings import spread_ratings
+    from discreet.table.ratings import spread_ratings
 
     if to.suffix not in (".parquet", ".csv"):
         raise SchemaError(f"{to}: give a file that ends in .parquet or .csv.")
@@ -264,10 +264,10 @@ def publish(
 
     It is put in place only if the audit finds that the promise is kept for everybody.
     """
-    from discreet.methods import publish as make
-    from discreet.microdata import read
-    from discreet.plan import Plan, with_overrides
-    from discreet.store import refuse_to_replace
+    from discreet.publishing import publish as make
+    from discreet.release.store import refuse_to_replace
+    from discreet.steward.plan import Plan, with_overrides
+    from discreet.table.microdata import read
 
     if format not in (None, "parquet", "csv"):
         raise StoreError(f"--format {format}: give parquet or csv.")
@@ -315,7 +315,7 @@ def _put_out(
     """Audit a draft, and put it in place if the promise is kept; say what was found."""
     from discreet.auditing import audit
     from discreet.auditing.report import render_html
-    from discreet.store import write
+    from discreet.release.store import write
 
     audits: list[AuditReport] = []
     entry: Entry | None = None
@@ -393,8 +393,8 @@ def croissant(
     """Describe a release for catalogues of data sets, as Croissant 1.0."""
     from pydantic_core import to_json
 
-    from discreet.croissant import describe
     from discreet.files import write_file
+    from discreet.release.croissant import describe
 
     refuse_outputs([to], inputs=[release], overwrite=overwrite)
     with working(f"Reading {release.name}"):
@@ -418,6 +418,6 @@ def demo(
 @app.command("plan-schema")
 def plan_schema() -> None:
     """Print the JSON schema of plans, for editors that check while you type."""
-    from discreet.plan import plan_model
+    from discreet.steward.plan import plan_model
 
     print_json(plan_model().model_json_schema())

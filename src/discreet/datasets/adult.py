@@ -8,9 +8,9 @@ from importlib.resources import files
 
 import polars as pl
 
-from discreet.microdata import Microdata, read
-from discreet.schema import Missing, Schema
-from discreet.taxonomy import Taxonomy
+from discreet.table.microdata import Microdata, read
+from discreet.table.schema import Missing, Schema
+from discreet.table.taxonomy import Taxonomy
 
 DATA = files("discreet.datasets") / "data"
 QUASI_IDENTIFIERS = (

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.microdata import Microdata, read
-from discreet.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.microdata import Microdata, read
+from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
 QUASI_IDENTIFIERS = (
     "age",

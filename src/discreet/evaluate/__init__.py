@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from discreet.evaluate.divergence import measure_divergence
-from discreet.evaluate.estimates import Estimator, estimate_counts
 from discreet.evaluate.loss import Loss, measure_loss
 from discreet.evaluate.tradeoffs import Tradeoff, tradeoff
-from discreet.evaluate.workload import (
+from discreet.forms.estimates import Estimator, estimate_counts
+from discreet.forms.workload import (
     Workload,
     count_truth,
     draw_ranges,

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.evaluate.charts import require_charts
 from discreet.files import write_file
-from discreet.partitioners.columns import Correlations, choose_columns, correlate
+from discreet.publishing.partitioners.columns import Correlations, choose_columns, correlate
 
 __all__ = ["Correlations", "choose_columns", "correlate", "draw_correlations"]
 

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import DiscreetError, SchemaError
-from discreet.microdata import Microdata
-from discreet.reconstruction import PROBABILITY, reconstruct
+from discreet.forms.reconstruction import PROBABILITY, reconstruct
+from discreet.forms.verify import Classes, read_classes
 from discreet.release import Release, Transformation
-from discreet.schema import Type
 from discreet.sql.cells import count_values
-from discreet.verify import Classes, read_classes
+from discreet.table.microdata import Microdata
+from discreet.table.schema import Type
 
 MOST_POINTS = 200_000
 """More points are not listed for a side measure."""
@@ -75,7 +75,7 @@ def _span(data: Microdata, name: str) -> int:
 
 def _diverge_in_boxes(view: Classes, data: Microdata, sensitive: str) -> float:
     """By the box that covers each person, without listing its cells."""
-    from discreet.auditing.candidates import find_candidates
+    from discreet.forms.matches import find_candidates
 
     found = find_candidates(view, data)
     if (found.of < 0).any() or found.several.any():

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.extents import read_extents
-from discreet.microdata import Microdata
+from discreet.forms.verify import Classes, read_classes
 from discreet.release import Release
-from discreet.verify import Classes, read_classes
+from discreet.release.extents import read_extents
+from discreet.table.microdata import Microdata
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, QueryError, SchemaError
-from discreet.evaluate.estimates import Estimator
-from discreet.evaluate.workload import Bools, Floats, Workload, draw_workload
 from discreet.files import read_text
-from discreet.microdata import Microdata
+from discreet.forms.estimates import Estimator
+from discreet.forms.workload import Bools, Floats, Workload, draw_workload
 from discreet.release import Release
-from discreet.schema import Type
+from discreet.table.microdata import Microdata
+from discreet.table.schema import Type
 
 KINDS = ("count", "range", "sum", "average")
 FUNCTIONS = {"sum": "SUM", "average": "AVG"}
@@ -244,7 +244,7 @@ def answer_questions(
     release: Release, data: Microdata, questions: Questions
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Put all questions to a release; give the average error of each kind, and what it refused."""
-    from discreet.sql.answer import rewrite
+    from discreet.forms.asking import rewrite
 
     estimator = Estimator(release, data)
     wrong: dict[str, list[np.ndarray]] = {}

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.evaluate.charts import require_charts
-from discreet.microdata import Microdata
 from discreet.principles.base import Number, ratio, require_ratio, require_whole
-from discreet.schema import Type
+from discreet.table.microdata import Microdata
+from discreet.table.schema import Type
 
 
 @dataclass(frozen=True, eq=False)

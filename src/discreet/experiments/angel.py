@@ -22,11 +22,14 @@ from discreet.evaluate import (
 )
 from discreet.experiments.outcome import Claim, Outcome, Settings
 from discreet.experiments.survey import read_survey
-from discreet.methods import Anatomy, Angelization, Generalization, publish
-from discreet.microdata import Microdata, read
 from discreet.principles import FrequencyDiversity, KAnonymity, Principle, TCloseness
-from discreet.release import Method, Release
-from discreet.schema import Schema
+from discreet.publishing import publish
+from discreet.publishing.method import Method
+from discreet.publishing.methods.angelization import Anatomy, Angelization
+from discreet.publishing.methods.generalization import Generalization
+from discreet.release import Release
+from discreet.table.microdata import Microdata, read
+from discreet.table.schema import Schema
 
 SURVEY = {
     "Marital Status": "marital",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.microdata import Microdata
+from discreet.table.microdata import Microdata
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

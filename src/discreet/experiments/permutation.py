@@ -26,14 +26,16 @@ from discreet.experiments.bounded import (
     mean_error,
 )
 from discreet.experiments.outcome import Claim, Outcome, Settings
-from discreet.methods import Generalization, Permutation, publish
-from discreet.microdata import Microdata, read
-from discreet.partitioners.mondrian import mondrian
-from discreet.partitioners.sorted_runs import Objective, cut_runs, partition_runs
-from discreet.partitioners.wholes import whole_of
+from discreet.forms.swapped.rank_windows import Windows
 from discreet.principles import KE, DistinctDiversity
-from discreet.schema import Schema
-from discreet.windows import Windows
+from discreet.publishing import publish
+from discreet.publishing.methods.generalization import Generalization
+from discreet.publishing.methods.permutation import Permutation
+from discreet.publishing.partitioners.mondrian import mondrian
+from discreet.publishing.partitioners.sorted_runs import Objective, cut_runs, partition_runs
+from discreet.publishing.partitioners.wholes import whole_of
+from discreet.table.microdata import Microdata, read
+from discreet.table.schema import Schema
 
 if TYPE_CHECKING:
     import duckdb
@@ -337,7 +339,7 @@ def overhead(settings: Settings) -> Outcome:
     """Figures 15 and 16: the rewritten query against the plain one on the original."""
     import duckdb
 
-    from discreet.sql.answer import rewrite
+    from discreet.forms.asking import rewrite
 
     rows = []
     for n in (10_000, 100_000) if settings.quick else (10_000, 100_000, 1_000_000):

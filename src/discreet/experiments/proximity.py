@@ -20,11 +20,14 @@ from discreet.errors import PromiseError
 from discreet.evaluate import count_truth, draw_ranges, estimate_counts, measure_error, measure_loss
 from discreet.experiments.outcome import Claim, Outcome, Settings
 from discreet.experiments.survey import read_survey
-from discreet.methods import Generalization, Perturbation, publish
-from discreet.microdata import Microdata, read
 from discreet.principles import Proximity
-from discreet.release import Method, Release
-from discreet.schema import Schema
+from discreet.publishing import publish
+from discreet.publishing.method import Method
+from discreet.publishing.methods.generalization import Generalization
+from discreet.publishing.methods.perturbation import Perturbation
+from discreet.release import Release
+from discreet.table.microdata import Microdata, read
+from discreet.table.schema import Schema
 
 SURVEY = {
     "Age": "age",
@@ -201,7 +204,7 @@ def _by_volume(settings: Settings, relative: bool) -> Outcome:
 
 def _time(data: Microdata, promises: Iterable[tuple[float, Proximity]], x: str) -> pl.DataFrame:
     """Time the partition alone, best of three."""
-    from discreet.partitioners.proximity import Dealing, split_and_deal
+    from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 
     dealings: dict[str, Dealing] = {LOCAL: "local", DEALT: "round-robin"}
     rows = []

@@ -21,13 +21,15 @@ from discreet.datasets import adult_frame, adult_taxonomies
 from discreet.errors import PromiseError
 from discreet.evaluate.mining import classify
 from discreet.experiments.outcome import Claim, Outcome, Settings
-from discreet.methods import Generalization, Sequential, publish
-from discreet.microdata import Microdata, read
-from discreet.partitioners.specialization import Specialized
 from discreet.principles import KAnonymity, Principle, XYAnonymity, XYLinkability
+from discreet.publishing import publish
+from discreet.publishing.methods.generalization import Generalization
+from discreet.publishing.methods.sequential import Sequential
+from discreet.publishing.partitioners.specialization import Specialized
 from discreet.release import Release
-from discreet.schema import Schema
-from discreet.taxonomy import Taxonomy
+from discreet.table.microdata import Microdata, read
+from discreet.table.schema import Schema
+from discreet.table.taxonomy import Taxonomy
 
 COMMON = ["marital-status", "relationship", "sex"]
 TAX = [*COMMON, "education", "occupation", "workclass"]

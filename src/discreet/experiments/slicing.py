@@ -11,13 +11,14 @@ from typing import Literal
 
 import polars as pl
 
-from discreet.auditing.membership import Membership, measure_membership
 from discreet.datasets import adult
 from discreet.experiments.outcome import Claim, Outcome, Settings
-from discreet.methods import Slicing, publish
-from discreet.microdata import Microdata
+from discreet.forms.sliced.membership import Membership, measure_membership
+from discreet.forms.verify import read_classes
 from discreet.principles import KAnonymity
-from discreet.verify import read_classes
+from discreet.publishing import publish
+from discreet.publishing.methods.slicing import Slicing
+from discreet.table.microdata import Microdata
 
 KNOWN = ["age", "workclass", "education", "marital-status", "race", "sex"]
 SIZES, SEED = (10, 20, 50, 100, 200, 500), 20120301

@@ -19,12 +19,13 @@ import polars as pl
 from discreet.datasets import adult, ratings_frame
 from discreet.evaluate.mining import Model, classify, predict_ratings
 from discreet.experiments.outcome import Claim, Outcome, Settings
-from discreet.methods import Generalization, Slicing, publish
-from discreet.methods.slicing import Check
-from discreet.microdata import Microdata
 from discreet.principles import FrequencyDiversity, KAnonymity, Principle
-from discreet.ratings import read_ratings
-from discreet.release import Method
+from discreet.publishing import publish
+from discreet.publishing.method import Method
+from discreet.publishing.methods.generalization import Generalization
+from discreet.publishing.methods.slicing import Check, Slicing
+from discreet.table.microdata import Microdata
+from discreet.table.ratings import read_ratings
 
 KNOWN = ["age", "workclass", "education", "marital-status", "race", "sex"]
 MORE = ["fnlwgt", "education-num", "relationship", "capital-gain", "capital-loss",

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from discreet.errors import SchemaError, name_closest
-from discreet.tables import read_table
+from discreet.table.readers import read_table
 
 
 def read_survey(source: Path, names: Mapping[str, str]) -> pl.DataFrame:

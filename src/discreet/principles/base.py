@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError
-from discreet.groups import Groups
+from discreet.principles.groups import Groups
 
 Bools = NDArray[np.bool_]
 Number = int | float | str | Fraction

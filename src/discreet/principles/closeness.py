@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
-from discreet.groups import Groups
 from discreet.principles.base import (
     Bools,
     Feasibility,
@@ -20,6 +19,7 @@ from discreet.principles.base import (
     ratio,
     require_ratio,
 )
+from discreet.principles.groups import Groups
 
 DENSE_CELLS = 4_000_000
 """Bags are compared with the whole in dense chunks of at most this many cells."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.groups import Groups
 from discreet.principles.base import (
     Bools,
     Feasibility,
@@ -22,6 +21,7 @@ from discreet.principles.base import (
     require_ratio,
     require_whole,
 )
+from discreet.principles.groups import Groups
 
 LDIVERSITY = "Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity, TKDD 2007"
 NUMERIC_GAP = (

@@ -14,7 +14,6 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import SchemaError
-from discreet.groups import Groups
 from discreet.principles.base import (
     Bools,
     Feasibility,
@@ -25,6 +24,7 @@ from discreet.principles.base import (
     require_ratio,
     require_whole,
 )
+from discreet.principles.groups import Groups
 
 SEQUENTIAL = "Wang and Fung: Anonymizing Sequential Releases, KDD 2006"
 PEOPLE, PAIRS = "people", "pairs"

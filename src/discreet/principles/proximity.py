@@ -10,9 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domain import LARGEST_UNIT, Domain
 from discreet.errors import SchemaError
-from discreet.groups import Groups
 from discreet.principles.base import (
     Bools,
     Feasibility,
@@ -25,6 +23,8 @@ from discreet.principles.base import (
     require_ratio,
     require_whole,
 )
+from discreet.principles.groups import Groups
+from discreet.table.domain import LARGEST_UNIT, Domain
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.groups import Groups
 from discreet.principles.base import Bools, Feasibility, Principle, Rule, require_whole
+from discreet.principles.groups import Groups
 
 
 @dataclass(frozen=True)

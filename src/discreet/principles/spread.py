@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.groups import Groups
 from discreet.principles.base import (
     Bools,
     Feasibility,
@@ -22,6 +21,7 @@ from discreet.principles.base import (
     require_ratio,
     require_whole,
 )
+from discreet.principles.groups import Groups
 
 NO_PROBABILITY = (
     "It bounds which numbers are possible, not how likely they are: most people of a group may "

@@ -15,13 +15,13 @@ import numpy as np
 import polars as pl
 from sqlglot import exp, select
 
-from discreet.domain import MISSING, reduce_column
 from discreet.errors import QueryError
 from discreet.principles.base import ratio
 from discreet.release import Release, Transformation
-from discreet.schema import Attribute, Type
 from discreet.sql.parse import Query
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
+from discreet.table.domain import MISSING, reduce_column
+from discreet.table.schema import Attribute, Type
 
 Component = tuple[list[str], list[exp.Expr]]
 """Blurred attributes, and the conditions that tie them together."""

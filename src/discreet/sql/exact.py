@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from discreet.errors import QueryError
-from discreet.schema import Role, Schema
 from discreet.sql.parse import FUNCTIONS, Aggregate, Query
 from discreet.sql.trees import double, number
+from discreet.table.schema import Role, Schema
 
 
 def refuse_sensitive(query: Query, schema: Schema) -> None:

@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.errors import QueryError, name_closest
-from discreet.schema import Schema
+from discreet.table.schema import Schema
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "COUNT",
@@ -80,7 +80,7 @@ def _conjuncts(expression: exp.Expr) -> list[exp.Expr]:
 def parse(text: str, schema: Schema) -> Query:
     """Read a question, or say at which place it goes beyond what can be answered.
 
-    >>> from discreet.schema import Attribute, Role, Type
+    >>> from discreet.table.schema import Attribute, Role, Type
     >>> schema = Schema((Attribute("age", Role.QUASI_IDENTIFIER, Type.INTEGER),
     ...                  Attribute("pay", Role.SENSITIVE, Type.INTEGER)))
     >>> parse("SELECT AVG(pay) FROM release WHERE age > 30", schema).aggregates

@@ -1,0 +1,43 @@
+"""The public names of discreet, and where they live: the only list of them."""
+
+from . import datasets as datasets
+from . import evaluate as evaluate
+from .auditing import AuditReport, audit
+from .errors import DiscreetError
+from .evaluate.tradeoffs import Tradeoff, tradeoff
+from .principles import (
+    KE,
+    AlphaK,
+    DistinctDiversity,
+    EntropyDiversity,
+    FrequencyDiversity,
+    KAnonymity,
+    Principle,
+    Proximity,
+    RecursiveDiversity,
+    TCloseness,
+    Variance,
+    XYAnonymity,
+    XYLinkability,
+)
+from .principles.groups import Groups
+from .publishing import publish
+from .publishing.methods.angelization import Anatomy, Angelization
+from .publishing.methods.generalization import Generalization
+from .publishing.methods.permutation import Permutation
+from .publishing.methods.perturbation import Perturbation
+from .publishing.methods.rank_swapping import RankSwapping
+from .publishing.methods.sequential import Sequential
+from .publishing.methods.slicing import Slicing
+from .release import Release
+from .release.store import load
+from .steward.choosing import Comparison, compare
+from .steward.ledger import Ledger
+from .steward.plan import Plan
+from .table.microdata import Microdata, read
+from .table.ratings import read_ratings
+from .table.schema import Attribute, Missing, Role, Schema, Type
+from .table.taxonomy import Dates, Intervals, Prefixes, Taxonomy
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,76 @@
+"""Joins: what several generalized tables of one release give away together.
+
+Records of two tables may be one person's only if they refer to the same batch and their boxes
+meet. Each table hides a person among k; a cell of the join may hold one person only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.forms.batched.view import Boxes
+from discreet.forms.matches import Candidates
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedCells:
+    """The people who look the same in all tables at once."""
+
+    smallest: int
+    """The fewest people in one cell."""
+    alone: int
+    """People who are alone in theirs."""
+    beliefs: dict[str, NDArray[np.float64]]
+    """Per person a bound on the belief in any value, whatever is known about the batch: the most
+    telling of the batches that all tables leave possible."""
+    worst: Fraction
+    """The largest of these bounds, exactly."""
+
+    @property
+    def max_belief(self) -> float:
+        """The largest of these bounds."""
+        return float(self.worst)
+
+
+def join_views(views: list[Candidates]) -> JoinedCells | None:
+    """Intersect, for each person, what the tables show: boxes, and the batches they refer to.
+
+    Nothing is gained from one table, nor from tables that are exact anyway.
+    """
+    if len(views) < 2 or any(found.classes.boxes is None for found in views):
+        return None
+    boxes = [found.group_of for found in views]
+    cells = pl.DataFrame({str(i): box for i, box in enumerate(boxes)})
+    number = cells.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy().astype(int) - 1
+    people = np.bincount(number)[number]
+    first = views[0].classes
+    assert isinstance(first, Boxes)
+    telling = first.held.largest / first.held.sizes
+    bound, worst = np.zeros(int(number.max()) + 1), Fraction(0)
+    distinct, where = np.unique(number, return_index=True)
+    batches = [_batches_by_box(found) for found in views]
+    for cell, person in zip(distinct.tolist(), where.tolist(), strict=True):
+        possible: set[int] | None = None
+        for box, of_box in zip(boxes, batches, strict=True):
+            here = of_box.get(int(box[person]), set())
+            possible = here if possible is None else possible & here
+        most = max(possible or (), key=telling.__getitem__, default=None)
+        bound[cell] = 0 if most is None else telling[most]
+        if most is not None:
+            share = Fraction(int(first.held.largest[most]), int(first.held.sizes[most]))
+            worst = max(worst, share)
+    (name,) = views[0].release.schema.sensitive
+    return JoinedCells(int(people.min()), int((people == 1).sum()), {name: bound[number]}, worst)
+
+
+def _batches_by_box(found: Candidates) -> dict[int, set[int]]:
+    assert isinstance(found.classes, Boxes)
+    box, batch, _ = found.classes.references
+    starts = np.flatnonzero(np.append(True, box[1:] != box[:-1]))
+    parts = np.split(batch, starts[1:])
+    return {int(box[s]): set(part.tolist()) for s, part in zip(starts, parts, strict=True)}

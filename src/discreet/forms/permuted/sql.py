@@ -1,0 +1,109 @@
+"""How a permuted release answers: count hits per group, look their bounds up (section 5).
+
+One tree for every engine. AVG is SUM over all hits, never an average of averages; no hits give
+COUNT 0 and nothing else.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+from sqlglot import exp, select
+
+from discreet.release import Release
+from discreet.sql.exact import is_exact, name_parts, refuse_sensitive, state_exactly
+from discreet.sql.parse import Aggregate, Query
+from discreet.sql.trees import column, double, number
+from discreet.table.schema import Schema
+
+HIT, HELP, PERMUTED = "hit", "help", "permuted"
+HITS = "#hits"
+"""Names of our own start with #, which no published column does."""
+
+
+def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+    """Rewrite a question into one over the permuted and the help table."""
+    schema = release.schema
+    refuse_sensitive(query, schema)
+    grouping = [column(name) for name in query.group_by]
+    inner = select(column("group"), *grouping, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
+    for aggregate in query.aggregates:
+        if is_exact(aggregate, schema):
+            inner = inner.select(*_tally(aggregate))
+    inner = inner.from_(exp.to_table(PERMUTED)).group_by(column("group"), *grouping)
+    if query.where is not None:
+        inner = inner.where(query.where.copy())
+    outer = select(*(column(name, HIT) for name in query.group_by))
+    for aggregate in query.aggregates:
+        outer = outer.select(*_answer(aggregate, schema))
+    on = exp.and_(
+        column("group", HIT).eq(column("group", HELP)),
+        column(HITS, HIT).eq(column("hits", HELP)),
+    )
+    outer = outer.from_(exp.to_table(HIT)).join(exp.to_table(HELP), on=on).with_(HIT, as_=inner)
+    if grouping:
+        keys = [column(name, HIT) for name in query.group_by]
+        outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
+    return outer, {}
+
+
+def _tally(aggregate: Aggregate) -> list[exp.Expr]:
+    """Aggregate an exact column within each group; the groups are put together outside."""
+    asked = column(str(aggregate.column))
+    needed: dict[str, type[exp.Expr]] = {
+        "COUNT": exp.Count, "SUM": exp.Sum, "MIN": exp.Min, "MAX": exp.Max,
+    }  # fmt: skip
+    functions = ("SUM", "COUNT") if aggregate.function == "AVG" else (aggregate.function,)
+    return [
+        needed[function](this=asked.copy()).as_(f"#{function} {aggregate.alias}", quoted=True)
+        for function in functions
+    ]
+
+
+def _sum(name: str, table: str = HELP) -> exp.Expr:
+    return exp.Sum(this=column(name, table))
+
+
+def _answer(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
+    """Give estimate, bounds and standard error of one aggregate, each under its name."""
+    if is_exact(aggregate, schema):
+        return name_parts(aggregate, state_exactly(_combine_exact(aggregate)))
+    return name_parts(aggregate, _bound(aggregate))
+
+
+def _combine_exact(aggregate: Aggregate) -> exp.Expr:
+    alias = aggregate.alias
+    count, total = _sum(f"#COUNT {alias}", HIT), _sum(f"#SUM {alias}", HIT)
+    match aggregate.function:
+        case "COUNT":
+            return exp.Coalesce(this=count, expressions=[number(0)])
+        case "SUM":
+            return total
+        case "AVG":
+            some = exp.Nullif(this=count, expression=number(0))
+            return exp.Div(this=double(total), expression=double(some))
+        case "MIN":
+            return exp.Min(this=column(f"#MIN {alias}", HIT))
+    return exp.Max(this=column(f"#MAX {alias}", HIT))
+
+
+def _bound(aggregate: Aggregate) -> list[exp.Expr]:
+    hits = _sum(HITS, HIT)
+    match aggregate.function:
+        case "COUNT":
+            count = exp.Coalesce(this=hits, expressions=[number(0)])
+            return [count, count, count, number(0)]
+        case "SUM":
+            error = exp.Sqrt(this=_sum("sum_variance"))
+            return [_sum("sum_mean"), _sum("sum_low"), _sum("sum_high"), error]
+        case "AVG":
+            parts = [*(_sum(n) for n in ("sum_mean", "sum_low", "sum_high")),
+                     exp.Sqrt(this=_sum("sum_variance"))]  # fmt: skip
+            return [exp.Div(this=double(p), expression=double(hits.copy())) for p in parts]
+    kind = exp.Min if aggregate.function == "MIN" else exp.Max
+    ends = [f"{aggregate.function.lower()}_{end}" for end in ("low", "high")]
+    low, high = (kind(this=column(end, HELP)) for end in ends)
+    middle = exp.Div(
+        this=exp.Paren(this=exp.Add(this=double(low.copy()), expression=double(high.copy()))),
+        expression=number(2),
+    )
+    return [middle, low, high, exp.null()]

@@ -1,0 +1,229 @@
+"""How a perturbed release answers: subtract what the numbers drawn at random contribute.
+
+Agrawal, Srikant, Thomas, SIGMOD 2005. A record shows its own number with probability p, else any
+of the domain. Of n records, those that show a number in a set b are expected to be
+``p k + (1-p) n |b|/|domain|``, where k really have one: solved for k, that estimates COUNT. The
+same with the numbers themselves estimates SUM. Every record may have any number: bounds are wide.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+from sqlglot import exp, select
+
+from discreet.errors import QueryError
+from discreet.forms.perturbed.randomized_response import Replacement
+from discreet.release import Release
+from discreet.sql.cells import MOST_CELLS
+from discreet.sql.exact import aggregate_column, is_exact, name_parts, state_exactly
+from discreet.sql.parse import Aggregate, Query
+from discreet.sql.trees import add_up, case, column, double, named_table, number
+from discreet.table.domain import Domain
+
+TABLE, DOMAIN, DRAWN, SEEN = "perturbed", "domain", "drawn", "seen"
+
+
+class Conditions(NamedTuple):
+    """The predicate in two parts: on what is exact, and on the perturbed number."""
+
+    exact: list[exp.Expr]
+    number: exp.Expr | None
+
+
+def rewrite_perturbed(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+    """Rewrite a question into one over the perturbed table and the numbers of the domain."""
+    (sensitive,) = release.schema.sensitive
+    replacement = Replacement.read(release)
+    where = _split(query, sensitive)
+    _refuse(query, sensitive, where)
+    keys = [column(name) for name in query.group_by]
+    seen = select(*(key.copy() for key in keys), *_count_shown(sensitive, where))
+    for aggregate in query.aggregates:
+        if is_exact(aggregate, release.schema):
+            made = aggregate_column(aggregate.function, column(str(aggregate.column)))
+            seen = seen.select(made.as_(f"#e {aggregate.alias}", quoted=True))
+    seen = seen.from_(exp.to_table(TABLE))
+    for part in where.exact:
+        seen = seen.where(part.copy())
+    outer = select(*(column(name, SEEN) for name in query.group_by))
+    for aggregate in query.aggregates:
+        if is_exact(aggregate, release.schema):
+            parts = state_exactly(column(f"#e {aggregate.alias}", SEEN))
+        else:
+            parts = _estimate(aggregate, replacement, where.number is not None)
+        outer = outer.select(*name_parts(aggregate, parts))
+    outer = outer.from_(exp.to_table(SEEN)).join(exp.to_table(DRAWN), join_type="CROSS")
+    if keys:
+        seen = seen.group_by(*(key.copy() for key in keys))
+        outer = outer.order_by(*(column(name, SEEN) for name in query.group_by))
+    drawn, needed = _tabulate(release, sensitive, replacement, where.number)
+    return outer.with_(DRAWN, as_=drawn).with_(SEEN, as_=seen), needed
+
+
+def _split(query: Query, sensitive: str) -> Conditions:
+    exact: list[exp.Expr] = []
+    about: list[exp.Expr] = []
+    for part in query.conditions:
+        names = {found.name for found in part.find_all(exp.Column)}
+        if sensitive in names and len(names) > 1:
+            raise QueryError(
+                f"{part.sql()!r} ties the perturbed column to an exact one.",
+                hint="Join conditions on the two by AND.",
+            )
+        (about if sensitive in names else exact).append(part)
+    return Conditions(exact, exp.and_(*(part.copy() for part in about)) if about else None)
+
+
+def _refuse(query: Query, sensitive: str, where: Conditions) -> None:
+    if sensitive in query.group_by:
+        raise QueryError(
+            f"{sensitive!r} is perturbed: people cannot be grouped by it.",
+            hint="Ask for ranges of it, one by one.",
+        )
+    for aggregate in query.aggregates:
+        if aggregate.column == sensitive and aggregate.function in ("MIN", "MAX"):
+            raise QueryError(
+                f"{aggregate.function} of a perturbed column cannot be told.",
+                hint="Ask for COUNT, SUM or AVG.",
+            )
+        if aggregate.column not in (None, sensitive) and where.number is not None:
+            raise QueryError(
+                f"{aggregate.function} of {aggregate.column!r} cannot be told of people selected "
+                f"by {sensitive!r}, which is perturbed.",
+                hint=f"Select by other columns, or ask for COUNT or for {sensitive!r} itself.",
+            )
+
+
+def _if_taken(taken: exp.Expr | None, amount: exp.Expr) -> exp.Expr:
+    """An amount where the number is one that the question takes, else 0."""
+    return amount if taken is None else case(exp.paren(taken.copy()), amount, number(0))
+
+
+def _powers(value: exp.Expr) -> list[exp.Expr]:
+    return [number(1), value, exp.Mul(this=value.copy(), expression=value.copy())]
+
+
+def _count_shown(sensitive: str, where: Conditions) -> list[exp.Expr]:
+    """Records, and over those that show a number taken: how many, their sum, their squares' sum."""
+    shown = double(column(sensitive))
+    sums = [add_up(_if_taken(where.number, power)) for power in _powers(shown)]
+    counted = exp.Count(this=exp.Star()).as_("#n", quoted=True)
+    return [
+        counted,
+        *(
+            double(exp.func("COALESCE", total, number(0))).as_(f"#s{power}", quoted=True)
+            for power, total in enumerate(sums)
+        ),
+    ]
+
+
+def _tabulate(
+    release: Release, sensitive: str, replacement: Replacement, taken: exp.Expr | None
+) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+    """One row: the same averages over all numbers there are to draw from, and the outermost."""
+    if replacement.size > MOST_CELLS and taken is not None:
+        raise QueryError(
+            f"{sensitive!r} has {replacement.size:,} numbers to look at one by one.",
+            hint="Ask without a condition on it.",
+        )
+    if taken is None:  # nothing to look at: they are evenly spread
+        domain = Domain(release.schema[sensitive], pl.Series([replacement.low]).to_numpy())
+        unit, low, high = 10**domain.decimals, replacement.low, replacement.high
+        mean = (low + high) / 2
+        square = mean * mean + replacement.step**2 * (replacement.size**2 - 1) / 12
+        row = {"#s0": 1.0, "#s1": mean / unit, "#s2": square / unit**2,
+               "#low": low / unit, "#high": high / unit}  # fmt: skip
+        return select(exp.Star()).from_(named_table(DOMAIN)), {DOMAIN: pl.DataFrame(row)}
+    numbers = pl.int_range(replacement.low, replacement.high + 1, replacement.step, eager=True)
+    domain = Domain(release.schema[sensitive], numbers.to_numpy())
+    value = double(column(sensitive))
+    averages = [
+        exp.Avg(this=double(_if_taken(taken, power))).as_(f"#s{i}", quoted=True)
+        for i, power in enumerate(_powers(value))
+    ]
+    ends = [
+        kind(this=case(exp.paren(taken.copy()), value.copy(), exp.null())).as_(name, quoted=True)
+        for kind, name in ((exp.Min, "#low"), (exp.Max, "#high"))
+    ]
+    drawn = select(*averages, *ends).from_(named_table(DOMAIN))
+    return drawn, {DOMAIN: pl.DataFrame({sensitive: domain.series()})}
+
+
+def _estimate(aggregate: Aggregate, replacement: Replacement, selects: bool) -> list[exp.Expr]:
+    """Give estimate, bounds and standard error, from what is shown and what is drawn."""
+    p, q = (
+        exp.Literal.number(repr(float(x)))
+        for x in (replacement.retention, 1 - replacement.retention)
+    )
+    n = double(column("#n", SEEN))
+    low, high = column("#low", DRAWN), column("#high", DRAWN)
+    some = exp.Nullif(this=n.copy(), expression=number(0))
+
+    def solved(power: int) -> exp.Expr:
+        drawn = _times(n, q, column(f"#s{power}", DRAWN))
+        return _over(_minus(column(f"#s{power}", SEEN), drawn), p)
+
+    def error(power: int) -> exp.Expr:
+        """Σ var of what records show, over p: each shows x or anything."""
+        first, second = solved(power), solved(2 * power)
+        drawn, square = column(f"#s{power}", DRAWN), column(f"#s{2 * power}", DRAWN)
+        shown = exp.Add(this=_times(p, second), expression=_times(n, q, square))
+        means = exp.Add(
+            this=exp.Add(
+                this=_times(p, p, second), expression=_times(number(2), p, q, drawn, first)
+            ),
+            expression=_times(n, q, q, drawn, drawn),
+        )
+        spread = exp.Greatest(this=_minus(shown, means), expressions=[number(0)])
+        return _over(exp.Sqrt(this=spread), p)
+
+    nobody = column("#n", SEEN).eq(number(0))
+    if aggregate.function == "COUNT":
+        if not selects:
+            return state_exactly(column("#n", SEEN))
+        possible = case(low.copy().is_(exp.null()), number(0), column("#n", SEEN))
+        return [_clamp(solved(0), number(0), possible), number(0), possible, error(0)]
+    if aggregate.function == "SUM":
+        least, most = (
+            (
+                exp.Least(this=low, expressions=[number(0)]),
+                exp.Greatest(this=high, expressions=[number(0)]),
+            )
+            if selects
+            else (low, high)
+        )
+        ends = [exp.func("COALESCE", _times(n, end), number(0)) for end in (least, most)]
+        parts = [_clamp(solved(1), *ends), *ends, error(1)]
+        return [case(nobody.copy(), exp.null(), part) for part in parts]
+    # AVG: the sum over the count, both estimated where people are selected by the number
+    people = _clamp(solved(0), number(0), n) if selects else some
+    ratio = _over(solved(1), exp.Nullif(this=people, expression=number(0)))
+    error_of_mean = exp.null() if selects else _over(error(1), some.copy())
+    parts = [_clamp(ratio, low, high), low, high, error_of_mean]
+    return [case(nobody.copy(), exp.null(), part) for part in parts]
+
+
+def _times(*factors: exp.Expr) -> exp.Expr:
+    product = factors[0].copy()
+    for factor in factors[1:]:
+        product = exp.Mul(this=exp.paren(product), expression=exp.paren(factor.copy()))
+    return product
+
+
+def _minus(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return exp.paren(exp.Sub(this=exp.paren(left.copy()), expression=exp.paren(right.copy())))
+
+
+def _over(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return exp.Div(this=exp.paren(left.copy()), expression=exp.paren(right.copy()))
+
+
+def _clamp(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+    """Keep an estimate between its bounds; nothing stays nothing."""
+    held = exp.Least(
+        this=exp.Greatest(this=value.copy(), expressions=[double(low.copy())]),
+        expressions=[double(high.copy())],
+    )
+    return case(value.copy().is_(exp.null()), exp.null(), held)

@@ -1,0 +1,174 @@
+"""Membership: can it be told who is in a table, by what matches?
+
+Li, Li, Zhang, Molloy, TKDE 2012, section 5: a bucket matches every combination of its columns'
+values. Those that nobody has are fake; the more of them there are, and the more alike the numbers
+of buckets are that match fakes and originals, the less a match tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.forms.matches import find_candidates
+from discreet.forms.matching import join_postings, number_jointly
+from discreet.forms.sliced.view import Slices
+from discreet.forms.verify import Classes, read_classes
+from discreet.release import Release
+from discreet.table.microdata import Microdata, number_rows
+
+MOST = 1_000_000
+"""So many values of columns are looked at; of more combinations, as many are drawn."""
+MOST_COUNTED = 10**300
+"""More combinations are not told apart from these."""
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Different combinations that people have, and others that match as well."""
+
+    originals: int
+    fakes: float
+    exact: bool
+    """Whether the fakes were counted, or estimated from a sample."""
+    matches: dict[str, dict[int, float]]
+    """For originals and for fakes, the share that so many buckets match."""
+    advantage: float
+    """How often a member has more matching buckets than somebody who is not one: 0.5 is chance."""
+
+    @property
+    def ratio(self) -> float:
+        """Fakes per original."""
+        return self.fakes / self.originals
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return {**vars(self), "fake_original_ratio": self.ratio}
+
+
+def measure_membership(views: Sequence[Classes], data: Microdata) -> Membership | None:
+    """Measure how well a sliced release hides who is in it; ``None`` for other forms."""
+    classes = views[0]
+    if not isinstance(classes, Slices):
+        return None
+    values = [number_jointly(classes, data, column) for column in classes.columns]
+    names = [f"v{i}" for i in range(len(values))]
+    people = pl.DataFrame(dict(zip(names, (own for own, _ in values), strict=True))).unique()
+    postings = [
+        pl.DataFrame({name: shown, "bucket": classes.bucket}).unique().sort("bucket", name)
+        for name, (_, shown) in zip(names, values, strict=True)
+    ]
+    tuples, total = _list_combinations(postings, names, len(classes.bucket_sizes))
+    exact = tuples.height == total
+    original = _count_matches(people, postings, names)
+    # a combination is drawn once for every bucket that matches it
+    drawn = _count_matches(tuples.unique(), postings, names)
+    times = tuples.group_by(names).len()
+    drawn = drawn.join(times, on=names).join(people.with_columns(here=True), on=names, how="left")
+    fake = drawn.filter(pl.col("here").is_null())
+    weights = (fake["len"] / fake["matches"]).to_numpy()
+    scale = float(min(Fraction(total, tuples.height), Fraction(MOST_COUNTED)))
+    found, given = original["matches"].to_numpy(), fake["matches"].to_numpy()
+    return Membership(
+        people.height,
+        min(float(round(weights.sum() * scale)), float(MOST_COUNTED)),
+        exact,
+        {
+            "originals": _share(found, np.ones(len(found))),
+            "fakes": _share(given, weights),
+        },
+        _compare(found, given, weights),
+    )
+
+
+def _list_combinations(
+    postings: list[pl.DataFrame], names: list[str], buckets: int
+) -> tuple[pl.DataFrame, int]:
+    """List the combinations of column values of every bucket, or draw as many as are looked at."""
+    lists = [
+        np.split(p[name].to_numpy(), np.searchsorted(p["bucket"].to_numpy(), np.arange(1, buckets)))
+        for p, name in zip(postings, names, strict=True)
+    ]
+    sizes = [prod(len(column[b]) for column in lists) for b in range(buckets)]
+    total = sum(sizes)
+    most = max(MOST // len(names), 2000)
+    if total <= most:
+        grids = [
+            np.stack([g.ravel() for g in np.meshgrid(*(c[b] for c in lists), indexing="ij")])
+            for b in range(buckets)
+        ]
+        return pl.DataFrame(np.concatenate(grids, axis=1).T, schema=names), total
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(buckets, most, p=np.array([size / total for size in sizes]))
+    columns = {}
+    for name, column in zip(names, lists, strict=True):
+        lengths = np.array([len(part) for part in column])
+        starts = np.cumsum(lengths) - lengths
+        at = starts[chosen] + rng.integers(0, lengths[chosen])
+        columns[name] = np.concatenate(column)[at]
+    return pl.DataFrame(columns), total
+
+
+def _count_matches(
+    tuples: pl.DataFrame, postings: list[pl.DataFrame], names: list[str]
+) -> pl.DataFrame:
+    """Count the buckets that have all values of a combination."""
+    return pl.concat(
+        part.group_by(names).agg(matches=pl.len().cast(pl.Int64))
+        for part in join_postings(tuples, postings, names)
+    )
+
+
+def _share(matches: Ints, weights: NDArray[np.float64]) -> dict[int, float]:
+    """Give the share of each number of matching buckets."""
+    totals = np.bincount(matches, weights=weights) if len(matches) else np.zeros(1)
+    whole = max(float(totals.sum()), 1e-300)
+    return {int(k): float(totals[k] / whole) for k in np.flatnonzero(totals)}
+
+
+def _compare(found: Ints, given: Ints, weights: NDArray[np.float64]) -> float:
+    """Give the chance that an original has more matches than a fake, ties counting half."""
+    if not len(given):
+        return 1.0
+    size = int(max(found.max(), given.max())) + 1
+    original = np.bincount(found, minlength=size) / len(found)
+    fake = np.bincount(given, weights=weights, minlength=size) / weights.sum()
+    below = np.concatenate([[0], np.cumsum(fake)[:-1]])
+    return float((original * (below + fake / 2)).sum())
+
+
+def tell_members(release: Release, data: Microdata, seed: int, count: int = 2000) -> float | None:
+    """Say how often a member is told from somebody made up, by how many records may be theirs.
+
+    People are made up of other people's values, attribute by attribute. A half is chance; where
+    quasi-identifiers are exact, nobody made up is found, and membership is not hidden at all.
+    """
+    names, rng = data.quasi_identifiers, np.random.default_rng(seed)
+    if not names:
+        return None
+    chosen = rng.integers(0, data.n, min(count, data.n))
+    made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}
+    both = number_rows(
+        [np.concatenate([data.codes[name], made[name]]) for name in names], data.n + len(chosen)
+    )
+    real = np.isin(both[data.n :], both[: data.n])
+    if real.all():
+        return None
+    others = replace(data, codes={**data.taken(chosen).codes, **made}, rows=None)
+    found = []
+    for people in (data.taken(chosen), others.taken(np.flatnonzero(~real))):
+        views = [find_candidates(view, people) for view in read_classes(release)]
+        seen = [np.where(v.of >= 0, np.append(v.records, 0)[v.of], 0) for v in views]
+        found.append(np.min(seen, axis=0))
+    members, strangers = np.sort(found[0]), np.sort(found[1])
+    below = np.searchsorted(strangers, members, side="left")
+    upto = np.searchsorted(strangers, members, side="right")
+    return float((below + upto).mean() / 2 / len(strangers))

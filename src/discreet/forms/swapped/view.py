@@ -1,0 +1,54 @@
+"""Reading rank-swapped releases: a group is the people who show one number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.errors import StoreError
+from discreet.forms.base import Classes, take_table
+from discreet.forms.swapped.rank_windows import build_windows
+from discreet.principles.groups import Groups
+from discreet.principles.spread import KE
+from discreet.release import Release
+from discreet.table.domain import reduce_column
+
+
+@dataclass(frozen=True, eq=False)
+class Shown(Classes):
+    """People by the number they show; their own is any in its window."""
+
+    repeats: ClassVar[int | None] = 4  # late ones find few partners left
+
+    def _read_bags(self, name: str) -> Groups:
+        """Give all numbers in the window of each shown one."""
+        codes, domain = reduce_column(self.table[name], self.release.schema[name]).encode(None)
+        counts = np.bincount(codes, minlength=domain.size).astype(np.int64)
+        windows = self.release.tables["windows"]
+        low, high = (
+            domain.series().search_sorted(windows[end]).to_numpy().astype(np.int64)
+            for end in ("low", "high")
+        )
+        lengths = high - low + 1
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - low, lengths)
+        return Groups(offsets, inside.astype(np.int32), counts[inside], domain, counts)
+
+
+def read_swapped(release: Release) -> list[Classes]:
+    """Group people by the number shown, and hold the windows against the swapped table."""
+    table = take_table(release, {"swapped", "windows"}, "swapped", set(release.schema.names))
+    principle = release.promise.principle
+    if len(release.schema.sensitive) != 1 or not isinstance(principle, KE):
+        raise StoreError("A rank-swapped release has one sensitive attribute and promises (k,e).")
+    sensitive = release.schema[release.schema.sensitive[0]]
+    if table[sensitive.name].null_count():
+        raise StoreError(f"The table 'swapped' has empty cells in {sensitive.name!r}.")
+    if not release.tables["windows"].equals(
+        build_windows(table[sensitive.name], sensitive, principle)
+    ):
+        raise StoreError("The windows are not those that follow from the swapped table.")
+    labels, _ = reduce_column(table[sensitive.name], sensitive).encode(None)
+    return [Shown(release, table, labels.astype(np.int64), None)]

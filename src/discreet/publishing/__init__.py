@@ -1,0 +1,24 @@
+"""Publishing: how a release is made from microdata."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.errors import SchemaError
+from discreet.publishing.method import Method
+from discreet.release import Release
+from discreet.table.microdata import Microdata
+
+
+def publish(data: Microdata, method: Method, *, seed: int | None = None) -> Release:
+    """Make a release from microdata.
+
+    Randomness, where a method needs it, comes from the operating system; with a ``seed`` the
+    release can be made again. The seed stays with the steward: who knows it can undo shuffles.
+    """
+    if seed is not None and seed < 0:
+        raise SchemaError(f"seed = {seed}: give a whole number of at least 0.")
+    return method.publish(data, np.random.default_rng(seed))
+
+
+__all__ = ["Method", "publish"]

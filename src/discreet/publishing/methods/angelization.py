@@ -1,0 +1,294 @@
+"""Angelization: sensitive values in batches, quasi-identifiers in buckets, any marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import PromiseError, SchemaError, name_closest
+from discreet.principles import KAnonymity
+from discreet.principles.base import require_whole
+from discreet.publishing.method import Method
+from discreet.publishing.methods.boxes import blur
+from discreet.publishing.methods.exact import refuse_names, require_known, take_exactly
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
+from discreet.publishing.partitioners.mondrian import Categories, mondrian
+from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.table.microdata import Microdata
+from discreet.table.schema import Role
+
+BATCHES, GENERALIZED, BATCH, COUNT = "batches", "generalized", "batch", "count"
+ABOUT_BATCHES = (
+    "One row per `batch` and sensitive value in it: `count` people of the batch have the value."
+)
+ABOUT_GENERALIZED = (
+    "One row per person: a box that holds the person's values of {names}, and the `batch` that "
+    "holds the person's sensitive value."
+)
+OPEN = (
+    "Whether a person is in the table at all: each table hides a person among {k}, which makes "
+    "presence uncertain only if others who look the same are not all known to be in it.",
+    "What someone learns who already knows sensitive values of other people of the batch, or how "
+    "the batches were chosen.",
+    "What follows from joining this release with others about the same people.",
+)
+OPEN_JOINED = (
+    "Looking the same in all tables at once. Each table alone hides a person among {k}; joined on "
+    "`batch`, their boxes intersect and may hold one person only. Sensitive values stay protected, "
+    "as every batch keeps the promise. The audit counts the joined cells.",
+)
+OPEN_EXACT = ("Quasi-identifiers are exact: anyone can tell whether a person is in the table.",)
+
+
+@dataclass(frozen=True)
+class Angelization(Method):
+    """Publish one table of batches, and per marginal one generalized table that refers to it.
+
+    Tao, Chen, Xiao, Zhou, Zhang, TKDE. Batches satisfy the principle and may hold anybody; buckets
+    hold at least ``k`` people near each other and are generalized to boxes without looking at
+    the sensitive attribute. ``marginals`` lists quasi-identifiers, a table each; by default one
+    table has them all. For ``batches`` see :mod:`discreet.publishing.partitioners.batches`; left
+    out, it is ``direct`` where the principle allows, which answers questions best, else
+    ``mondrian``. With ``k=1`` quasi-identifiers are published as they are, which must be asked
+    for: ``exact=True``.
+
+    >>> import discreet as dc
+    >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
+    ...                       "disease": (["pneumonia"] * 2 + ["bronchitis"] * 2) * 2})
+    >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age", "sex"],
+    ...                                       sensitive=["disease"]))
+    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=2), seed=1)
+    >>> sorted(release.tables["generalized"].select("age", "sex").unique().rows())
+    [('[21, 23]', 'M'), ('[38, 40]', 'F'), ('[41, 43]', 'M'), ('[58, 60]', 'F')]
+    >>> release.tables["batches"].group_by("batch").agg("disease").height
+    4
+
+    **Guarantee**: against an adversary who knows all quasi-identifiers of everyone, the belief in
+    a person's sensitive value is a mixture of batches that satisfy the principle, from any of the
+    tables and from all of them together, and a monotone principle then holds for the mixture
+    (Theorem 1). In each generalized table a person looks the same as at least ``k - 1`` others;
+    **not** in all tables together, contrary to the paper's claim on presence.
+    """
+
+    title: ClassVar[str] = "angelization"
+    form: ClassVar[str] = "batched"
+    paper: ClassVar[str] = "Tao, Chen, Xiao, Zhou, Zhang: ANGEL, IEEE TKDE 2009"
+
+    k: int = 10
+    marginals: Sequence[Sequence[str]] | None = None
+    batches: Batching | None = None
+    categories: Categories = "set"
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        require_whole("k", self.k)
+        if self.marginals is not None:
+            listed = isinstance(self.marginals, list | tuple) and all(
+                isinstance(m, list | tuple) and all(isinstance(name, str) for name in m)
+                for m in self.marginals
+            )
+            if not listed:
+                raise SchemaError(
+                    f"marginals = {self.marginals!r}: give a list of lists of column names."
+                )
+            kept = tuple(tuple(marginal) for marginal in self.marginals)
+            object.__setattr__(self, "marginals", kept)
+            if not kept:
+                raise SchemaError("marginals is empty.", hint="Leave it out for one table of all.")
+        if self.batches is not None and self.batches not in get_args(Batching):
+            raise SchemaError(
+                f"batches = {self.batches!r}: give one of {', '.join(get_args(Batching))}."
+            )
+        if self.categories not in get_args(Categories):
+            raise SchemaError(f"categories = {self.categories!r}: give 'set' or 'ancestor'.")
+        if self.exact != (self.k == 1):
+            raise SchemaError(
+                f"k = {self.k} with exact = {self.exact}: with k = 1 quasi-identifiers are "
+                "published as they are, and only then.",
+                hint="Give k of at least 2; or, if anyone may know who is in the table, anatomy.",
+            )
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters besides the principle, as plain values."""
+        marginals = None if self.marginals is None else [list(m) for m in self.marginals]
+        return {**super().parameters(), "marginals": marginals}
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+        """Make buckets per marginal, then batches, number these at random, and write both down."""
+        name = _find_sensitive(data)
+        marginals = self._read_marginals(data, name)
+        data = data.sorted()  # a seed then gives one release, whatever the order of the input
+        wanted = self.principle.require_mixed()
+        # what the principle says of look-alikes is about buckets
+        if self.exact and self.principle.alike > 1:
+            raise PromiseError(
+                f"{self.principle} cannot be kept: exact quasi-identifiers tell people apart.",
+                hint="Use angelization with k, or a principle that does not count look-alikes.",
+                subject=self.principle,
+            )
+        alike = KAnonymity(max(self.k, self.principle.alike))
+        buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
+        widest = buckets[int(np.argmax([len(names) for names in marginals]))]
+        how = self.batches or choose_batching(wanted)
+        batches = make_batches(data, name, wanted, how, widest, rng)
+        return self.angelize(data, marginals, buckets, batches, rng)
+
+    def angelize(
+        self,
+        data: Microdata,
+        marginals: list[list[str]],
+        buckets: list[Partition],
+        batches: Partition,
+        rng: np.random.Generator,
+    ) -> Release:
+        """Write down one batch partitioning, and a bucket partitioning per marginal (section 3.2).
+
+        Any of them determine an angelization; that they keep the promise is the caller's.
+        """
+        (name,) = data.sensitive
+        number = rng.permutation(batches.count)[batches.labels].astype(np.int32)
+        refuse_names([*data.quasi_identifiers, name], BATCH, COUNT)
+        tables = {BATCHES: _tabulate(data, name, number)}
+        recodings: dict[str, Recoding] = {}
+        about = {BATCHES: ABOUT_BATCHES}
+        for place, (names, partition) in enumerate(zip(marginals, buckets, strict=True)):
+            title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
+            if self.exact:
+                tables[title], made = _state(data, names, number)
+            else:
+                boxes, made = blur(data, partition, names, self.categories, recodings)
+                tables[title] = _refer(boxes, partition, number)
+            recodings.update(made)
+            about[title] = ABOUT_GENERALIZED.format(names=", ".join(names))
+        domain = data.domains[name]
+        recodings[name] = Recoding(Transformation.BATCHED, missing=domain.missing)
+        promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
+        guarantee = self.principle.promise
+        if not self.exact:
+            guarantee += (
+                f" In each generalized table, people look the same in groups of {self.k} or more."
+            )
+        opened = [*dict.fromkeys(part.leaves_open for part in self.principle.parts)]
+        opened += OPEN_EXACT if self.exact else [text.format(k=self.k) for text in OPEN[:1]]
+        opened += [text.format(k=self.k) for text in OPEN_JOINED] if len(marginals) > 1 else []
+        return Release(
+            form=self.form,
+            method=self.title,
+            parameters=self.parameters(),
+            promise=Promise(promised, guarantee, (*opened, *OPEN[1:])),
+            schema=data.public_schema.only(recodings),
+            recodings=recodings,
+            tables=tables,
+            about=about,
+        )
+
+    def _read_marginals(self, data: Microdata, sensitive: str) -> list[list[str]]:
+        """Give the quasi-identifiers of each table, in the schema's order."""
+        known = require_known(data)
+        found = []
+        for marginal in [known] if self.marginals is None else self.marginals:
+            names = [name for name in marginal if name != sensitive]
+            for name in names:
+                if name not in known:
+                    raise SchemaError(
+                        f"{name!r} in marginals is not a quasi-identifier.",
+                        hint=name_closest(name, known),
+                    )
+            chosen = [name for name in known if name in names]
+            if not chosen or len(chosen) < len(names) or chosen in found:
+                raise SchemaError(
+                    f"The marginal {list(marginal)} is empty, or names something twice.",
+                    hint="Give each marginal once, as a list of quasi-identifiers.",
+                )
+            found.append(chosen)
+        return found
+
+
+@dataclass(frozen=True)
+class Anatomy(Method):
+    """Publish exact quasi-identifiers with a batch, and the sensitive values of each batch.
+
+    Xiao, Tao, VLDB 2006; the case ``k = 1`` of :class:`Angelization`, by the same code.
+
+    >>> import discreet as dc
+    >>> frame = pl.DataFrame({"age": [21, 23, 38, 40], "disease": ["flu", "flu", "gout", "gout"]})
+    >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"],
+    ...                                       sensitive=["disease"]))
+    >>> release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(2)), seed=1)
+    >>> release.tables["generalized"]["age"].to_list()
+    [21, 23, 38, 40]
+
+    **Guarantee**: whoever knows all quasi-identifiers of a person believes in sensitive values as
+    the person's batch holds them, and the batch satisfies the principle. It does not hide who is
+    in the table.
+    """
+
+    title: ClassVar[str] = "anatomy"
+    form: ClassVar[str] = "batched"
+    paper: ClassVar[str] = "Xiao, Tao: Anatomy, VLDB 2006"
+
+    batches: Batching | None = None
+
+    def __post_init__(self) -> None:
+        self._angelization()
+
+    def _angelization(self) -> Angelization:
+        return Angelization(self.principle, k=1, batches=self.batches, exact=True)
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+        """Angelize with k = 1."""
+        release = self._angelization().publish(data, rng)
+        return replace(release, method=self.title, parameters=self.parameters())
+
+
+def _find_sensitive(data: Microdata) -> str:
+    others = [a.name for a in data.schema.having(Role.OTHER) if a.keep]
+    if len(data.sensitive) != 1:
+        raise SchemaError(
+            "Batches hold exactly one sensitive attribute: "
+            f"{', '.join(map(repr, data.sensitive)) or 'none'} given.",
+            hint='Set role = "sensitive" for one column.',
+        )
+    if others:
+        raise SchemaError(
+            f"Column {others[0]!r} is neither a quasi-identifier nor sensitive; there is no table "
+            "for it here.",
+            hint="Give it one of these roles, or leave it out: keep = false.",
+        )
+    return data.sensitive[0]
+
+
+def _tabulate(data: Microdata, name: str, number: NDArray[np.int32]) -> pl.DataFrame:
+    """Count the sensitive values of each batch."""
+    size = data.domains[name].size
+    keys, counts = np.unique(number.astype(np.int64) * size + data.codes[name], return_counts=True)
+    return pl.DataFrame(
+        {
+            BATCH: (keys // size).astype(np.int32),
+            name: data.domains[name].series().gather(keys % size),
+            COUNT: counts.astype(np.int64),
+        }
+    )
+
+
+def _refer(boxes: pl.DataFrame, partition: Partition, number: NDArray[np.int32]) -> pl.DataFrame:
+    """One row per person, in the order of what the rows show: the bucket's box and the batch."""
+    keys = partition.sorted_labels.astype(np.int64) << 32 | number[partition.order]
+    keys.sort()
+    table = boxes.select(pl.all().gather(partition.sorted_labels))
+    return table.with_columns(pl.Series(BATCH, (keys & 0xFFFFFFFF).astype(np.int32)))
+
+
+def _state(
+    data: Microdata, names: list[str], number: NDArray[np.int32]
+) -> tuple[pl.DataFrame, dict[str, Recoding]]:
+    """One row per person: exact quasi-identifiers and the batch."""
+    order = np.lexsort((number, *(data.codes[name] for name in reversed(names))))
+    columns, recodings = take_exactly(data, names)
+    return pl.DataFrame({**columns, BATCH: number})[order], recodings

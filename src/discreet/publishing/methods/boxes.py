@@ -1,0 +1,198 @@
+"""Boxes: the extent of each group on each quasi-identifier, as labels and as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+from discreet.principles.groups import Groups
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.mondrian import Categories
+from discreet.release import Recoding, Transformation
+from discreet.table.domain import MISSING, Domain
+from discreet.table.microdata import Microdata
+
+ANY = "*"
+LONGEST_SET = 12
+"""A set of more values is labelled by its first and last; the manifest lists them all."""
+
+
+def blur(
+    data: Microdata,
+    partition: Partition,
+    names: list[str],
+    categories: Categories,
+    known: dict[str, Recoding] | None = None,
+) -> tuple[pl.DataFrame, dict[str, Recoding]]:
+    """Give one row per group with the extents of the named attributes, and how to read them.
+
+    Labels ``known`` from another table of the same release keep their meaning.
+    """
+    columns: dict[str, pl.Series] = {}
+    recodings: dict[str, Recoding] = {}
+    for name in names:
+        domain, codes = data.domains[name], data.codes[name][partition.order]
+        labels = dict(known[name].labels) if known and name in known else {}
+        if categories == "ancestor" and domain.taxonomy is not None:
+            made, recodings[name] = _blur_to_ancestor(domain, codes, partition, labels)
+        elif domain.attribute.type.ordered:
+            made, recodings[name] = _blur_to_interval(domain, codes, partition)
+        else:
+            made, recodings[name] = _blur_to_set(domain, codes, partition, labels)
+        for column, series in zip(recodings[name].columns(name), made, strict=True):
+            taken = {other.casefold() for other in (*data.codes, *columns) if other != name}
+            if column.casefold() in taken:
+                raise SchemaError(
+                    f"Column {column!r} has a name that the release needs for {name!r}.",
+                    hint="Rename the column.",
+                )
+            columns[column] = series.alias(column)
+    return pl.DataFrame(list(columns.values())), recodings
+
+
+def _extent(
+    codes: NDArray[np.int32], partition: Partition
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    starts = partition.offsets[:-1]
+    return np.minimum.reduceat(codes, starts), np.maximum.reduceat(codes, starts)
+
+
+def _blur_to_interval(
+    domain: Domain, codes: NDArray[np.int32], partition: Partition
+) -> tuple[list[pl.Series], Recoding]:
+    low, high = _extent(codes, partition)
+    absent = np.zeros(partition.count, dtype=bool)
+    if domain.missing:
+        missing = domain.size - 1
+        absent = high == missing
+        known = np.where(codes == missing, -1, codes)
+        high = np.maximum.reduceat(known, partition.offsets[:-1])
+    only_missing = high < 0
+    pairs = low.astype(np.int64) * domain.size + np.where(only_missing, low, high)
+    distinct, which = np.unique(pairs * 2 + absent, return_inverse=True)
+    texts: dict[str, None] = {}
+    for p in distinct.tolist():
+        label = _write_interval(domain, p // 2 // domain.size, p // 2 % domain.size, bool(p % 2))
+        texts[free_label(label, texts)] = None
+    values = domain.series()
+    ends = [values.gather(np.where(only_missing, domain.size - 1, e)) for e in (low, high)]
+    labels = pl.Series(list(texts), dtype=pl.Enum(list(texts))).gather(which)
+    recoding = Recoding(
+        Transformation.INTERVAL,
+        domain=[domain.texts[0], domain.texts[len(domain.values) - 1]],
+        missing=domain.missing,
+    )
+    flags = [pl.Series(absent)] if domain.missing else []
+    return [labels, *ends, *flags], recoding
+
+
+def _write_interval(domain: Domain, low: int, high: int, absent: bool) -> str:
+    if low == domain.size - 1 and domain.missing:
+        return MISSING
+    known = len(domain.values) - 1
+    if (low, high, absent) == (0, known, domain.missing) and domain.size > 1:
+        return ANY
+    text = domain.texts[low] if low == high else f"[{domain.texts[low]}, {domain.texts[high]}]"
+    return f"{text} or {MISSING}" if absent else text
+
+
+def _blur_to_set(
+    domain: Domain,
+    codes: NDArray[np.int32],
+    partition: Partition,
+    labels: dict[str, list[str]],
+) -> tuple[list[pl.Series], Recoding]:
+    which, sets = _find_sets(domain, codes, partition)
+    texts_of = domain.texts
+    label_of = {tuple(members): label for label, members in labels.items()}
+    names = []
+    for members in sets:
+        inside = tuple(texts_of[code] for code in members)
+        if inside not in label_of:
+            label_of[inside] = free_label(_write_set(domain, members), labels)
+            labels[label_of[inside]] = list(inside)
+        names.append(label_of[inside])
+    texts = pl.Series(names, dtype=pl.Enum(list(labels)))
+    recoding = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
+    return [texts.gather(which)], recoding
+
+
+def free_label(label: str, taken: Container[str]) -> str:
+    """Number a label that stands for something else already."""
+    free, copy = label, 1
+    while free in taken:
+        copy += 1
+        free = f"{label} ({copy})"
+    return free
+
+
+def _find_sets(
+    domain: Domain, codes: NDArray[np.int32], partition: Partition
+) -> tuple[NDArray[np.int64], list[list[int]]]:
+    """Number the distinct sets of codes; give each group's number and each set's codes."""
+    if domain.size <= 63:
+        bits = np.int64(1) << codes.astype(np.int64)
+        masks = np.bitwise_or.reduceat(bits, partition.offsets[:-1])
+        distinct, which = np.unique(masks, return_inverse=True)
+        rows, members = np.nonzero(distinct[:, None] >> np.arange(domain.size) & 1)
+        ends = np.searchsorted(rows, np.arange(1, len(distinct)))
+        return which, [part.tolist() for part in np.split(members, ends)]
+    groups = Groups.from_labels(partition.sorted_labels, codes, domain, count=partition.count)
+    bags = [
+        groups.codes[start:end].tobytes()
+        for start, end in zip(groups.offsets[:-1], groups.offsets[1:], strict=True)
+    ]
+    numbers = {bag: number for number, bag in enumerate(sorted(set(bags)))}
+    sets = [np.frombuffer(bag, dtype=np.int32).tolist() for bag in numbers]
+    return np.array([numbers[bag] for bag in bags]), sets
+
+
+def _write_set(domain: Domain, members: list[int]) -> str:
+    if len(members) == 1:
+        return domain.texts[members[0]]
+    if len(members) == domain.size:
+        return ANY
+    if domain.taxonomy is not None and members[-1] < len(domain.values):
+        name = domain.taxonomy.cover(members)
+        if name is not None and name not in domain.texts:
+            return name
+    if len(members) > LONGEST_SET:
+        first, last = domain.texts[members[0]], domain.texts[members[-1]]
+        return f"{{{first}, …, {last}: {len(members)} values}}"
+    return "{" + ", ".join(domain.texts[code] for code in members) + "}"
+
+
+def _blur_to_ancestor(
+    domain: Domain,
+    codes: NDArray[np.int32],
+    partition: Partition,
+    labels: dict[str, list[str]],
+) -> tuple[list[pl.Series], Recoding]:
+    """Publish lowest common ancestors; a label stands for all leaves below its node."""
+    tree = domain.taxonomy
+    assert tree is not None
+    low, high = _extent(codes, partition)
+    pairs, which = np.unique(low.astype(np.int64) * domain.size + high, return_inverse=True)
+    names = []
+    for pair in pairs:
+        first, last = int(pair) // domain.size, int(pair) % domain.size
+        if first == last:
+            name, leaves = domain.texts[first], [domain.texts[first]]
+        elif last >= len(tree.leaves):  # with missing, nothing short of everything covers it
+            name, leaves = ANY, list(domain.texts)
+        else:
+            node = tree.ancestor(first, last)
+            name, leaves = node.name, list(domain.texts[node.low : node.high])
+            if node.parent < 0:
+                name = ANY
+        label = next((known for known, below in labels.items() if below == leaves), None)
+        if label is None:
+            label = free_label(name, labels)
+            labels[label] = leaves
+        names.append(label)
+    texts = pl.Series(names, dtype=pl.Enum(list(labels))).gather(which)
+    return [texts], Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)

@@ -1,0 +1,182 @@
+"""Generalization: every quasi-identifier is blurred until groups of people look the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+from discreet.publishing.method import Method
+from discreet.publishing.methods.boxes import blur
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.mondrian import Categories, mondrian
+from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
+from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.table.domain import Domain
+from discreet.table.microdata import Microdata
+
+TABLE, CLASS = "generalized", "class"
+
+ABOUT = (
+    "One row per person. Rows with the same `class` show the same values on all "
+    "quasi-identifiers; `*` means any value."
+)
+OPEN = (
+    "Whether a person is in the table: a box that covers few people of the population tells.",
+    "What someone learns who already knows the sensitive values of other people in the group.",
+    "What someone works out who knows how the groups were chosen: that finer ones were refused "
+    "can make a value a little likelier than promised (minimality attack).",
+    "What follows from joining this release with others about the same people.",
+)
+MIXED = (
+    "Boxes of different groups may overlap. The promise is about somebody who knows which group a "
+    "person is in; who does not mixes several groups, and may find a neighbourhood up to twice as "
+    "likely as promised. Ask for twice the m where that matters."
+)
+
+
+@dataclass(frozen=True)
+class Generalization(Method):
+    """Groups by Mondrian, and one box per group in place of its quasi-identifiers.
+
+    Strict recoding (ANGEL, section 2): boxes of different groups never overlap, unless the
+    principle is not monotone. Then people are split as far as their groups can be found, and dealt
+    (Li, Tao, Xiao, SIGMOD 2008, section 5): ``dealing="local"`` keeps people who are close
+    together as far as their numbers allow, ``"round-robin"`` is the paper's. Numbers, dates and
+    ordinals become intervals. With ``categories="set"`` a category becomes the set of values
+    in the group, named by the taxonomy where a node covers just these; with ``"ancestor"`` it
+    becomes the lowest common ancestor in its taxonomy.
+
+    >>> import discreet as dc
+    >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
+    ...                       "disease": ["pneumonia"] * 2 + ["bronchitis"] * 2
+    ...                                + ["pneumonia"] * 2 + ["bronchitis"] * 2})
+    >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age", "sex"],
+    ...                                       sensitive=["disease"]))
+    >>> release = dc.publish(data, dc.Generalization(dc.FrequencyDiversity(2)))
+    >>> release.tables["generalized"].select("age", "sex").unique(maintain_order=True).rows()
+    [('[21, 40]', '*'), ('[41, 60]', '*')]
+
+    **Guarantee**: the principle holds for the group of every person, against an adversary who
+    knows all quasi-identifiers of everyone. Kept columns are published unchanged and are
+    protected by nothing.
+    """
+
+    title: ClassVar[str] = "generalization"
+    form: ClassVar[str] = "generalized"
+    paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Mondrian, ICDE 2006"
+
+    categories: Categories = "set"
+    dealing: Dealing = "local"
+
+    def __post_init__(self) -> None:
+        if self.categories not in ("set", "ancestor"):
+            raise SchemaError(
+                f"categories = {self.categories!r}: give 'set' or 'ancestor'.",
+            )
+        if self.dealing not in get_args(Dealing):
+            raise SchemaError(
+                f"dealing = {self.dealing!r}: give one of {', '.join(get_args(Dealing))}."
+            )
+        if self.dealing != "local" and self.principle.monotone:
+            raise SchemaError(
+                f"dealing = {self.dealing!r}: nobody is dealt under {self.principle}.",
+                hint="Leave it out; it is for principles such as proximity.",
+            )
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters besides the principle; how people are dealt only where they are."""
+        given = super().parameters()
+        if self.principle.monotone:
+            del given["dealing"]
+        return given
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
+        """Partition, blur each group to its box, and put the people in canonical order."""
+        if self.categories == "ancestor" and not any(
+            data.schema[name].taxonomy for name in data.quasi_identifiers
+        ):
+            raise SchemaError(
+                'categories = "ancestor" needs a taxonomy, but no quasi-identifier has one.',
+                hint='Give one in the plan: taxonomy = { file = "…" }, or leave categories out.',
+            )
+        if self.principle.monotone:
+            partition = mondrian(data, self.principle, categories=self.categories)
+        else:
+            partition = split_and_deal(
+                data, self.principle, categories=self.categories, dealing=self.dealing
+            )
+        boxes, recodings = blur(data, partition, data.quasi_identifiers, self.categories)
+        exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
+        table = assemble(data, partition, boxes, exact)
+        for name in exact:
+            recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
+        opened = tuple(dict.fromkeys(part.leaves_open for part in self.principle.parts))
+        guarantee = self.principle.promise
+        if not self.principle.monotone:
+            opened = (MIXED, *opened)
+            guarantee += " This is said of every group by itself."
+        return Release(
+            form=self.form,
+            method=self.title,
+            parameters=self.parameters(),
+            promise=Promise(self.principle, guarantee, (*opened, *OPEN)),
+            schema=data.public_schema,
+            recodings=recodings,
+            tables={TABLE: table},
+            about={TABLE: ABOUT},
+        )
+
+
+def assemble(
+    data: Microdata, partition: Partition, boxes: pl.DataFrame, exact: list[str]
+) -> pl.DataFrame:
+    """One row per person: class, box, exact values; rows sorted by what they show.
+
+    Sorting by the published values leaves nothing of the order in which people came in.
+    """
+    domains = [data.domains[name] for name in exact]
+    columns = [data.codes[name][partition.order] for name in exact]
+    classes, codes = _sort_rows(partition, columns, domains)
+    made = [column.casefold() for column in boxes.columns]
+    clash = {name for name in exact if name.casefold() in made}
+    clash |= {name for name in (*exact, *boxes.columns) if name.casefold() == CLASS}
+    if clash:
+        raise SchemaError(
+            f"Column {sorted(clash)[0]!r} has a name that the release needs for itself.",
+            hint="Rename the column.",
+        )
+    frame = boxes.with_row_index(CLASS).with_columns(pl.col(CLASS).cast(pl.Int32))
+    values = [
+        domain.series().alias(name).gather(code)
+        for name, domain, code in zip(exact, domains, codes, strict=True)
+    ]
+    return frame.select(pl.all().gather(classes)).with_columns(values)
+
+
+def _sort_rows(
+    partition: Partition, columns: list[NDArray[np.int32]], domains: list[Domain]
+) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
+    """Sort the rows of each group by their codes."""
+    labels = partition.sorted_labels
+    reach = partition.count
+    for domain in domains:
+        reach *= domain.size
+    if reach >= 2**63:
+        order = np.lexsort((*reversed(columns), labels))
+        return labels, [column[order] for column in columns]
+    # all codes of a row in one number: sorting numbers is far faster than sorting rows
+    keys = labels.astype(np.int64)
+    for column, domain in zip(columns, domains, strict=True):
+        keys *= domain.size
+        keys += column
+    keys.sort()
+    codes = []
+    for domain in reversed(domains):
+        keys, rest = np.divmod(keys, domain.size)
+        codes.append(rest.astype(np.int32))
+    return labels, codes[::-1]

@@ -1,0 +1,220 @@
+"""The lossy join of a new table with earlier releases, never made row by row.
+
+Wang and Fung, KDD 2006, sections 3.3, 5 and 7. Rows of tables match if what they show of every
+common attribute may come from one value: if runs, sets or intervals overlap, which in a taxonomy is
+to lie on one path. Earlier releases are kept as distinct combinations with weights; several are
+joined with each other first, their own common attributes respected.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+from discreet.release import Release
+from discreet.release.extents import Extent, read_extents
+from discreet.release.labels import Labels, read_labels
+from discreet.table.domain import Domain
+from discreet.table.microdata import Microdata, number_rows, pick_each
+from discreet.table.schema import refuse_other_kind
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+TABLE = "generalized"
+MOST_PAIRS, MOST_CELLS = 50_000_000, 500_000_000
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Values that cannot be one person's: of an attribute of the new table, and of earlier ones."""
+
+    here: str
+    values: tuple[str, ...]
+    there: str
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """One attribute as an earlier release shows it, label by label."""
+
+    name: str
+    labels: Labels
+    extent: Extent | None
+    """The same as codes of the new table, if that has the attribute."""
+
+    def overlaps(self, low: Ints, high: Ints, missing: int) -> Bools:
+        """Of runs of codes of the new table (rows): which labels may be the same value.
+
+        ``missing`` is the code of a missing value, or -1.
+        """
+        extent = self.extent
+        assert extent is not None
+        if extent.covers is not None:
+            flags = extent.covers[extent.which]
+            upto = np.concatenate([np.zeros((len(flags), 1), np.int64), flags.cumsum(1)], axis=1)
+            return np.asarray((upto[:, high + 1] - upto[:, low] > 0).T)
+        last = np.where(high == missing, high - 1, high)[:, None]
+        met = (low[:, None] <= extent.high) & (extent.low <= last) & (low[:, None] <= last)
+        return np.asarray(met | ((high == missing)[:, None] & extent.absent))
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Earlier releases as one table of distinct combinations."""
+
+    columns: list[Shown]
+    """A common attribute of several releases has a column for each."""
+    codes: Ints
+    """Per column and combination the number of its label."""
+    weights: Ints
+    members: Ints
+    """Per release and combination, which of the release's own combinations it is made of."""
+    counts: list[Ints]
+    """Per release how many records its own combinations have."""
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes there are."""
+        return list(dict.fromkeys(column.name for column in self.columns))
+
+    def number(self, names: Sequence[str]) -> Ints:
+        """Number the combinations of what all releases show of some attributes."""
+        return self._number([i for i, c in enumerate(self.columns) if c.name in names])
+
+    def number_once(self, names: Sequence[str]) -> Ints:
+        """Number the combinations of what the first release that has each attribute shows."""
+        return self._number(self.find_first(names))
+
+    def find_first(self, names: Sequence[str]) -> list[int]:
+        """Give the first column of each of some attributes."""
+        shown = [column.name for column in self.columns]
+        return [shown.index(name) for name in names]
+
+    def _number(self, places: Sequence[int]) -> Ints:
+        return number_rows((self.codes[i] for i in places), len(self.weights))
+
+    def joined(self, names: Sequence[str]) -> list[str]:
+        """Which attributes of a new table decide what matches."""
+        ruled = {rule.here for rule in self.rules}
+        return [name for name in names if name in self.names or name in ruled]
+
+    def match(self, data: Microdata, names: Sequence[str], low: Ints, high: Ints) -> Bools:
+        """Of runs of codes of some attributes (rows): which combinations match."""
+        if len(low) * len(self.weights) > MOST_CELLS:
+            raise SchemaError(
+                f"{len(low):,} combinations here and {len(self.weights):,} in earlier releases are "
+                "too many to match.",
+                hint="Give what tables share taxonomies or coarser values, or put it into X.",
+            )
+        met = np.ones((len(low), len(self.weights)), dtype=bool)
+        for column, codes in zip(self.columns, self.codes, strict=True):
+            if column.name in names and column.extent is not None:
+                a = list(names).index(column.name)
+                domain = data.domains[column.name]
+                missing = domain.size - 1 if domain.missing else -1
+                met &= column.overlaps(low[:, a], high[:, a], missing)[:, codes]
+        for rule in self.rules:
+            met &= ~self._contradict(rule, data, names, low, high)
+        return met
+
+    def count_unmet(self, met: Bools) -> int:
+        """Count the records, of any release, in no combination that is met."""
+        lost = 0
+        for counts, members in zip(self.counts, self.members, strict=True):
+            there = np.zeros(len(counts), dtype=bool)
+            there[members[met]] = True
+            lost += int(counts[~there].sum())
+        return lost
+
+    def _contradict(
+        self, rule: Rule, data: Microdata, names: Sequence[str], low: Ints, high: Ints
+    ) -> Bools:
+        """Values contradict each other if all that either may be is named by the rule."""
+        a = list(names).index(rule.here)
+        named = np.isin(data.domains[rule.here].texts, rule.values)
+        upto = np.concatenate([[0], np.cumsum(named)])
+        here = upto[high[:, a] + 1] - upto[low[:, a]] == high[:, a] - low[:, a] + 1
+        there = np.zeros(len(self.weights), dtype=bool)
+        for column, codes in zip(self.columns, self.codes, strict=True):
+            sets = column.labels.sets
+            if column.name == rule.there and sets is not None:
+                inside = np.array([bool(s) and s <= set(rule.others) for s in sets])
+                there |= inside[codes]
+        return np.asarray(here[:, None] & there)
+
+
+def read_history(
+    earlier: Sequence[Release], data: Microdata, names: Sequence[str], rules: Sequence[Rule]
+) -> History:
+    """Read what earlier releases show of some attributes and of those the new table has."""
+    parts = []
+    often = Counter(name for release in earlier for name in release.schema.names)
+    common = [name for name, times in often.items() if times > 1]
+    seen = {attribute.name: attribute for attribute in data.public_schema}
+    for release in earlier:
+        for attribute in release.schema:
+            refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
+        if release.form != TABLE:
+            raise SchemaError(
+                f"An earlier release by {release.method} has no records to join with.",
+                hint="Leave it out; what it tells together with this table is then not examined.",
+            )
+        known = [*data.codes, *names, *common, *(rule.there for rule in rules)]
+        parts.append(_read(release, data, [n for n in release.schema.names if n in known]))
+    whole = reduce(_combine, parts)
+    return replace(whole, rules=tuple(rules))
+
+
+def _read(release: Release, data: Microdata, names: list[str]) -> History:
+    table = release.tables[TABLE]
+    columns, codes = [], []
+    for name in names:
+        labels, number = read_labels(release, table, name)
+        extent = None
+        if name in data.domains and release.recodings[name].is_blurred:
+            (extent,) = read_extents(release, data, table[pick_each(number)], [name]).values()
+        elif name in data.domains:
+            extent = _cover_exactly(labels, data.domains[name])
+        columns.append(Shown(name, labels, extent))
+        codes.append(number)
+    key = number_rows(codes, table.height)
+    weights, first = np.bincount(key), pick_each(key)
+    kept = np.array([c[first] for c in codes], dtype=np.int64).reshape(len(codes), len(first))
+    return History(columns, kept, weights, np.arange(len(weights))[None], [weights])
+
+
+def _cover_exactly(labels: Labels, domain: Domain) -> Extent:
+    """Give single values as codes of a new table; a value that it lacks covers none."""
+    place = domain.find(labels.texts)
+    covers = np.zeros((len(place), domain.size), dtype=bool)
+    covers[np.flatnonzero(place >= 0), place[place >= 0]] = True
+    return Extent(place, place, labels.absent, covers, np.arange(len(place)))
+
+
+def _combine(one: History, other: History) -> History:
+    """Join what two releases show; their common attributes must overlap."""
+    pairs = len(one.weights) * len(other.weights)
+    if pairs > MOST_PAIRS:
+        raise SchemaError(
+            f"The earlier releases have {pairs:,} combinations together.",
+            hint="Check against fewer of them at a time.",
+        )
+    met = np.ones((len(one.weights), len(other.weights)), dtype=bool)
+    for column, codes in zip(one.columns, one.codes, strict=True):
+        for shown, numbers in zip(other.columns, other.codes, strict=True):
+            if shown.name == column.name:
+                met &= column.labels.meets(shown.labels)[codes][:, numbers]
+    left, right = np.nonzero(met)
+    codes = np.concatenate([one.codes[:, left], other.codes[:, right]])
+    weights = one.weights[left] * other.weights[right]
+    members = np.concatenate([one.members[:, left], other.members[:, right]])
+    columns = [*one.columns, *other.columns]
+    return History(columns, codes, weights, members, [*one.counts, *other.counts])

@@ -1,0 +1,107 @@
+"""Permutation: exact quasi-identifiers, and the sensitive numbers shuffled within groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+from discreet.forms.permuted.help_table import build_help
+from discreet.publishing.method import Method
+from discreet.publishing.methods.exact import find_number, lay_out, require_ke
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs
+from discreet.release import Promise, Release
+from discreet.table.microdata import Microdata
+
+PERMUTED, HELP, GROUP = "permuted", "help", "group"
+ABOUT = {
+    PERMUTED: (
+        "One row per person, with exact quasi-identifiers. The sensitive value in a row is that "
+        "of some person of the same `group`, drawn at random."
+    ),
+    HELP: (
+        "One row per `group` and number of `hits`: bounds of the sum, the smallest and the largest "
+        "value of so many people of the group, and the mean and variance of their sum. It follows "
+        "from the permuted table alone."
+    ),
+}
+OPEN = (
+    "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
+    "How likely a value is. The groups bound which values are possible; one of them may be far "
+    "likelier than the rest. The audit measures it.",
+    "What someone learns who already knows the sensitive values of other people in the group.",
+    "What follows from joining this release with others about the same people.",
+)
+
+
+@dataclass(frozen=True)
+class Permutation(Method):
+    """Group people by sensitive value, then shuffle the values within each group.
+
+    Zhang, Koudas, Srivastava, Yu, ICDE 2007, section 4. The groups are optimal for the chosen
+    ``objective`` (see :func:`discreet.publishing.partitioners.sorted_runs.partition_runs`).
+
+    >>> import discreet as dc, polars as pl
+    >>> frame = pl.DataFrame({"age": [40, 38, 35, 41, 43, 47], "pay": [56, 54, 55, 65, 75, 70]})
+    >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
+    >>> release = dc.publish(data, dc.Permutation(dc.KE(k=3, e=2)), seed=1)
+    >>> sorted(release.tables["permuted"].group_by("group").agg("pay").row(0)[1]) in (
+    ...     [54, 55, 56], [65, 70, 75])
+    True
+
+    **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
+    values possible, spread over at least e. It does not bound how likely each is, and does not
+    hide who is in the table. The shuffles come from the operating system's generator unless a
+    seed is given; whoever learns the seed can undo them.
+    """
+
+    title: ClassVar[str] = "permutation"
+    form: ClassVar[str] = "permuted"
+    paper: ClassVar[str] = "Zhang, Koudas, Srivastava, Yu: Aggregate Query Answering, ICDE 2007"
+
+    objective: Objective = "sum"
+
+    def __post_init__(self) -> None:
+        require_ke("Permutation", self.principle)
+        if self.objective not in get_args(Objective):
+            raise SchemaError(
+                f"objective = {self.objective!r}: give one of {', '.join(get_args(Objective))}."
+            )
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+        """Group, number the groups at random, shuffle, and tabulate the bounds."""
+        principle = require_ke("Permutation", self.principle)
+        name = find_number(data, "Permutation", principle)
+        data = data.sorted()  # a seed then gives one release, whatever the order of the input
+        partition = partition_runs(data, name, principle, self.objective, rng)
+        group = rng.permutation(partition.count)[partition.labels].astype(np.int32)
+        shuffled = _shuffle(data.codes[name], partition, rng)
+        table, recodings = lay_out(data, name, shuffled, {GROUP: group})
+        return Release(
+            form=self.form,
+            method=self.title,
+            parameters=self.parameters(),
+            promise=Promise(principle, principle.promise, OPEN),
+            schema=data.public_schema,
+            recodings=recodings,
+            tables={
+                PERMUTED: table,
+                HELP: build_help(table[GROUP], table[name], data.schema[name]),
+            },
+            about=ABOUT,
+        )
+
+
+def _shuffle(
+    codes: NDArray[np.int32], partition: Partition, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Give each person the value of somebody of the same group, all assignments equally likely."""
+    random = rng.random(len(codes))
+    mixed = partition.order[np.lexsort((random, partition.sorted_labels))]
+    shuffled = np.empty_like(codes)
+    shuffled[partition.order] = codes[mixed]
+    return shuffled

@@ -1,0 +1,373 @@
+"""Sequential releases: a new table that stays safe when it is joined with all earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import reduce
+from operator import and_
+from pathlib import Path
+from typing import ClassVar, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import PromiseError, SchemaError, name_closest
+from discreet.principles.base import All, Principle
+from discreet.principles.groups import Groups
+from discreet.principles.linking import Linking, XYLinkability
+from discreet.principles.size import KAnonymity
+from discreet.publishing.method import Method
+from discreet.publishing.methods.boxes import blur, free_label
+from discreet.publishing.methods.generalization import ABOUT, OPEN, TABLE, assemble
+from discreet.publishing.methods.lossy_join import History, Rule, read_history
+from discreet.publishing.methods.x_groups import Link
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.ladders import Gain
+from discreet.publishing.partitioners.specialization import Limit, Specialized, specialize
+from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.release.explanation import Branch, Explanation, Step
+from discreet.table.microdata import Microdata, number_keys, number_rows, pick_each
+
+Ints = NDArray[np.int64]
+AT_ONCE = 500
+"""Combinations that are matched with earlier releases at a time."""
+EXACT = (
+    "Who somebody is, to whom knows more than X: {names} are published as they are, because no "
+    "promise here is about them."
+)
+LOSSY = (
+    "Who can tell by more than the attributes that tables share which of their rows are one "
+    "person's: the join is lossy only as long as nobody does.",
+    "What follows from releases that were not given as earlier ones.",
+)
+
+
+@dataclass(frozen=True)
+class Sequential(Method):
+    """Generalize a new table just enough that its join with earlier releases keeps (X,Y)-privacy.
+
+    Wang and Fung, KDD 2006. ``principles`` are :class:`XYAnonymity`, :class:`XYLinkability` and
+    :class:`KAnonymity`; the quasi-identifiers in their X are generalized, step by step from the
+    most general table down. ``target`` names the attribute the table is released to predict;
+    without it steps are chosen by what they undo (``gain="distortion"`` or ``"discernibility"``).
+    ``inconsistent`` lists values that cannot be one person's: ``("sex", ["male"], "pregnant",
+    ["yes"])`` of an attribute here and one there.
+
+    >>> import discreet as dc
+    >>> frame = pl.DataFrame({"job": ["banker", "banker", "clerk", "driver", "engineer"],
+    ...                       "disease": ["cancer", "cancer", "hiv", "cancer", "hiv"]})
+    >>> schema = dc.Schema.infer(frame, quasi_identifiers=["job"], sensitive=["disease"])
+    >>> old = dc.publish(dc.read(frame, schema), dc.Generalization(dc.KAnonymity(1)))
+    >>> new = frame.select("job", name=pl.Series(["Alice", "Alice", "Bob", "Bob", "Cathy"]))
+    >>> schema = dc.Schema.infer(new, quasi_identifiers=["job", "name"], sensitive=[])
+    >>> promise = dc.XYAnonymity(x=["name", "job"], y="people", k=2)
+    >>> method = dc.Sequential(principles=[promise], earlier=[old])
+    >>> dc.publish(dc.read(new, schema), method).tables["generalized"]["job"].unique().to_list()
+    ['*']
+
+    **Guarantee**: whoever joins this table with the earlier ones by what they share, and knows X of
+    a person, learns about Y what the principles say. Earlier releases stay as they are.
+    """
+
+    title: ClassVar[str] = "sequential"
+    form: ClassVar[str] = "generalized"
+    paper: ClassVar[str] = "Wang and Fung: Anonymizing Sequential Releases, KDD 2006"
+
+    principle: Principle = field(default_factory=All)
+    principles: InitVar[Sequence[Principle]] = ()
+    earlier: Sequence[Release | str | Path] = ()
+    target: str | None = None
+    gain: Gain | None = None
+    inconsistent: Sequence[tuple[str, Sequence[str], str, Sequence[str]]] = ()
+
+    def __post_init__(self, principles: Sequence[Principle]) -> None:
+        asked = [*self.principle.parts, *principles]
+        if not asked:
+            raise SchemaError("Sequential needs a principle.", hint="Give principles=[...].")
+        for part in asked:
+            if not isinstance(part, Linking | KAnonymity):
+                raise SchemaError(
+                    f"{part} is not about joins.",
+                    hint="Give xy-anonymity, xy-linkability or k-anonymity.",
+                )
+        object.__setattr__(self, "principle", reduce(and_, asked))
+        if isinstance(self.earlier, Release | str | Path):
+            object.__setattr__(self, "earlier", (self.earlier,))
+        if self._linkings() and not self.earlier:
+            raise SchemaError(
+                f"{self._linkings()[0]} is about joins: there is no earlier release.",
+                hint="Give earlier=[...], or promise k-anonymity.",
+            )
+        if any(len(rule) != 4 for rule in self.inconsistent):
+            raise SchemaError("inconsistent: give attribute and values here, and there.")
+        if self.gain is not None and self.gain not in get_args(Gain):
+            raise SchemaError(f"gain = {self.gain!r}: give one of {', '.join(get_args(Gain))}.")
+        if self.gain == "entropy" and self.target is None:
+            raise SchemaError('gain = "entropy" needs a target.', hint="Name the attribute.")
+
+    def parameters(self) -> dict[str, object]:
+        """What was asked for besides the principle; earlier releases are not published again."""
+        rules = [[here, [*values], there, [*others]] for here, values, there, others in
+                 self.inconsistent]  # fmt: skip
+        return {"gain": self._gain, "target": self.target, "inconsistent": rules}
+
+    @property
+    def _gain(self) -> Gain:
+        return self.gain or ("entropy" if self.target else "distortion")
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
+        """Specialize as far as the join allows, and publish the cut."""
+        found = self.specialize(data)
+        names = self.generalized(data)
+        partition, boxes, recodings = _show(data, found, names)
+        exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
+        for name in exact:
+            recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
+        opened = list(dict.fromkeys(part.leaves_open for part in self.principle.parts))
+        exposed = [name for name in data.quasi_identifiers if name not in names]
+        if exposed:
+            opened.insert(0, EXACT.format(names=", ".join(exposed)))
+        return Release(
+            form=self.form,
+            method=self.title,
+            parameters=self.parameters(),
+            promise=Promise(self.principle, self.principle.promise, (*opened, *LOSSY, *OPEN)),
+            schema=data.public_schema,
+            recodings=recodings,
+            tables={TABLE: assemble(data, partition, boxes, exact)},
+            about={TABLE: ABOUT},
+        )
+
+    def specialize(self, data: Microdata, history: History | None = None) -> Specialized:
+        """Find the cut, with the steps that led to it; ``history`` if it was read already."""
+        history = history or self.read_earlier(data)
+        self._check_names(data, history.names)
+        self._check_rules(data, history)
+        self._check_values(data, history)
+        names = self.generalized(data)
+        if not names:
+            raise SchemaError(
+                "x: no quasi-identifier of this table is in it, so nothing can be generalized.",
+                hint=f"Give some of {', '.join(data.quasi_identifiers)}.",
+            )
+        links = [Link(part, data, history, tuple(names)) for part in self._linkings()]
+        if links:
+            _require_population(data, history)
+        limits = [Limit(k=part.k) for part in self.principle.parts if isinstance(part, KAnonymity)]
+        judges = []
+        for link in links:
+            limit = link.limit()
+            if limit is None:
+                judges.append(link.judge())
+            else:
+                limits.append(limit)
+        found = specialize(data, names, limits, judges, target=self.target, gain=self._gain)
+        if found is None:
+            self._refuse(links, data.n)
+        assert found is not None
+        return found
+
+    def explain(self, data: Microdata) -> Explanation:
+        """Give the cut of every attribute, and the steps that led there."""
+        found, names = self.specialize(data), self.generalized(data)
+        ladders = found.ladders
+
+        def word(node: int) -> str:
+            domain, low, high = (data.domains[names[ladders.owner[node]]], ladders.low[node],
+                                 ladders.high[node])  # fmt: skip
+            if ladders.names[node] is not None:
+                return str(ladders.names[node])
+            ends = domain.texts[low], domain.texts[high]
+            return ends[0] if low == high else f"[{ends[0]}, {ends[1]}]"
+
+        def walk(node: int, depth: int, counts: Ints) -> list[Branch]:
+            if counts[node]:
+                return [Branch(depth, word(node), int(counts[node]), shown=True)]
+            below = range(ladders.first[node], ladders.first[node] + ladders.count[node])
+            branches = [b for child in below for b in walk(child, depth + 1, counts)]
+            people = sum(b.people for b in branches if b.shown)
+            return [Branch(depth, word(node), people, shown=False), *branches]
+
+        cuts = {
+            name: walk(ladders.roots[a], 0,
+                       np.bincount(found.nodes[:, a], minlength=len(ladders.low)))
+            for a, name in enumerate(names)
+        }  # fmt: skip
+        steps = [
+            Step(names[ladders.owner[s.node]], word(s.node),
+                 tuple(word(ladders.first[s.node] + i) for i in range(ladders.count[s.node])),
+                 s.score, s.gain, s.loss)
+            for s in found.steps
+        ]  # fmt: skip
+        return Explanation(cuts, steps)
+
+    def _linkings(self) -> list[Linking]:
+        return [part for part in self.principle.parts if isinstance(part, Linking)]
+
+    def generalized(self, data: Microdata) -> list[str]:
+        """Give the attributes that are generalized: those in any X; for k-anonymity, all."""
+        known = data.quasi_identifiers
+        if any(isinstance(part, KAnonymity) for part in self.principle.parts):
+            return known
+        return [n for n in known if any(n in part.x for part in self._linkings())]
+
+    def read_earlier(self, data: Microdata) -> History:
+        """Read what the earlier releases show of what this is about."""
+        from discreet.release.store import load
+
+        if not self.earlier:
+            nothing, one = np.zeros((0, 1), dtype=np.int64), np.ones(1, dtype=np.int64)
+            return History([], nothing, one, nothing, [])
+        releases = [r if isinstance(r, Release) else load(r) for r in self.earlier]
+        needed = [n for part in self._linkings() for n in (*part.x, *part.y)]
+        rules = [Rule(here, tuple(values), there, tuple(others))
+                 for here, values, there, others in self.inconsistent]  # fmt: skip
+        return read_history(releases, data, needed, rules)
+
+    def _check_values(self, data: Microdata, history: History) -> None:
+        """Refuse thresholds for values that Y does not have, or shows only among others."""
+        for part in self._linkings():
+            if not isinstance(part, XYLinkability) or not part.values:
+                continue
+            (name,) = part.y
+            if name in data.domains:
+                texts = list(data.domains[name].texts)
+            else:
+                column = history.columns[history.find_first([name])[0]]
+                sets = column.labels.sets
+                if sets is None or any(len(found) > 1 for found in sets):
+                    raise SchemaError(
+                        f"values: an earlier release shows {name!r} by sets or intervals.",
+                        hint="Leave values out: k then holds for every label.",
+                    )
+                texts = list(column.labels.texts)
+            for value in part.values:
+                if value not in texts:
+                    raise SchemaError(
+                        f"values: {name!r} has no value {value!r}.", hint=name_closest(value, texts)
+                    )
+
+    def _check_rules(self, data: Microdata, history: History) -> None:
+        """Refuse rules about values that nobody has: they would silently rule nothing out."""
+        for here, values, there, others in self.inconsistent:
+            shown = {text for column in history.columns if column.name == there
+                     for found in column.labels.sets or [] for text in found}  # fmt: skip
+            known = data.domains[here].texts if here in data.quasi_identifiers else []
+            for name, there_is in ((here, known), (there, shown)):
+                if not there_is:
+                    raise SchemaError(
+                        f"inconsistent: {name!r} is not shown by values or sets of them.",
+                        hint="Name a quasi-identifier here, and an attribute of earlier releases.",
+                    )
+            if data.domains[here].taxonomy is None and data.schema[here].type.ordered:
+                raise SchemaError(f"inconsistent: {here!r} is published by intervals.")
+            for name, given, texts in ((here, values, known), (there, others, sorted(shown))):
+                for value in given:
+                    if value not in texts:
+                        raise SchemaError(
+                            f"inconsistent: {name!r} has no value {value!r}.",
+                            hint=name_closest(value, list(texts)),
+                        )
+
+    def _check_names(self, data: Microdata, there: list[str]) -> None:
+        known = [*data.codes, *(name for name in there if name not in data.codes)]
+        named = [("target", self.target)] if self.target else []
+        for part in self._linkings():
+            named += [("x", name) for name in part.x]
+            named += [("y", name) for name in part.y if not isinstance(part.y, str)]
+        for where, name in named:
+            if name not in known or (where == "target" and name not in data.codes):
+                other = "" if where == "target" else " nor in an earlier one"
+                raise SchemaError(
+                    f"{where}: {name!r} is not in this table{other}.",
+                    hint=name_closest(name, known),
+                )
+            if where == "x" and name in data.codes and name not in data.quasi_identifiers:
+                raise SchemaError(
+                    f"x: {name!r} is published unchanged here.",
+                    hint='Set role = "quasi-identifier" for it.',
+                )
+            if where != "x" and name in self.generalized(data):
+                raise SchemaError(
+                    f"{where}: {name!r} is a quasi-identifier and may be generalized.",
+                    hint='Set role = "sensitive" for it, or "other" with keep = true.',
+                )
+
+    def _refuse(self, links: list[Link], n: int) -> None:
+        """Say by how much the most general table fails."""
+        for link in links:
+            zeros = np.zeros((link.data.n, len(link.names)), dtype=np.int64)
+            sizes = [link.data.domains[name].size - 1 for name in link.names]
+            most = zeros + np.array(sizes, dtype=np.int64)
+            groups = link.list_groups(zeros, most)
+            good = link.principle.admits(groups)
+            if not good.all():
+                worst = int(np.flatnonzero(~good)[0])
+                best = link.principle.feasible(groups.take(worst)).best
+                raise PromiseError(
+                    f"{link.principle} cannot be kept: even if all of X here is generalized away, "
+                    f"{best}.",
+                    hint="Ask for less, or leave attributes of earlier releases out of X or Y.",
+                    subject=link.principle,
+                )
+        for part in self.principle.parts:
+            if isinstance(part, KAnonymity):
+                part.require(Groups.of_people(np.array([n])))
+
+
+def _require_population(data: Microdata, history: History) -> None:
+    """Every row must match one of the other tables: else it drops out of what is counted."""
+    joined = history.joined(list(data.codes))
+    number = data.number(joined)
+    first = pick_each(number)
+    rows = np.array([data.codes[n][first] for n in joined], dtype=np.int64)
+    rows = rows.reshape(len(joined), len(first)).T
+    alone, there = np.zeros(len(rows), dtype=bool), np.zeros(len(history.weights), dtype=bool)
+    for start in range(0, len(rows), AT_ONCE):
+        part = rows[start : start + AT_ONCE]
+        met = history.match(data, joined, part, part)
+        alone[start : start + AT_ONCE] = ~met.any(axis=1)
+        there |= met.any(axis=0)
+    lonely, unmet = int(alone[number].sum()), history.count_unmet(there)
+    if lonely or unmet:
+        raise PromiseError(
+            f"By {', '.join(joined) or 'nothing'}, {lonely:,} people here match nobody in the "
+            f"earlier releases, and {unmet:,} records there match nobody here.",
+            hint="Give releases about the same people, or leave out those about others.",
+        )
+
+
+def _show(
+    data: Microdata, found: Specialized, names: list[str]
+) -> tuple[Partition, pl.DataFrame, dict[str, Recoding]]:
+    """Give classes of people who show the same, one row of labels for each, and what these mean."""
+    numbers, series = [], []
+    recodings: dict[str, Recoding] = {}
+    for name in data.quasi_identifiers:
+        domain, ladders = data.domains[name], found.ladders
+        if name in names:
+            nodes, number = number_keys(found.nodes[:, names.index(name)])
+            runs = [(ladders.low[i], ladders.high[i], ladders.names[i]) for i in nodes]
+        else:
+            codes, number = number_keys(data.codes[name].astype(np.int64))
+            runs = [(code, code, domain.texts[code]) for code in codes]
+        if domain.attribute.type.ordered and domain.taxonomy is None:
+            cells, how = blur(data, Partition.from_labels(number), [name], "set")
+            series.append(cells[number])
+            recodings |= how
+        else:
+            labels: dict[str, list[str]] = {}
+            for low, high, label in runs:
+                text = "*" if high - low + 1 == domain.size > 1 else str(label)
+                labels[free_label(text, labels)] = list(domain.texts[low : high + 1])
+            texts = pl.Series(name, list(labels), dtype=pl.Enum(list(labels)))
+            series.append(pl.DataFrame({name: texts.gather(number)}))
+            recodings[name] = Recoding(
+                Transformation.SET, labels, list(domain.texts), domain.missing
+            )
+        numbers.append(number)
+    key = number_rows(numbers, data.n)
+    boxes = pl.concat([cells[pick_each(key)] for cells in series], how="horizontal")
+    return Partition.from_labels(key), boxes, recodings

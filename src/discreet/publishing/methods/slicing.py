@@ -1,0 +1,262 @@
+"""Slicing: correlated attributes stay together, the links between the rest are broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError, name_closest
+from discreet.principles.base import require_whole
+from discreet.publishing.method import Method
+from discreet.publishing.methods.column_generalization import show_columns
+from discreet.publishing.methods.exact import refuse_names
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.columns import Similarity, choose_columns, correlate, move_out
+from discreet.publishing.partitioners.slices import (
+    is_possible,
+    part_by,
+    partition_as_printed,
+    scatter_people,
+    slice_people,
+)
+from discreet.release import Promise, Release
+from discreet.table.microdata import Microdata
+
+TABLE, BUCKET = "sliced", "bucket"
+ABOUT = (
+    "As many rows per `bucket` as people. Values of the attributes of one column ({columns}) stand "
+    "together as people have them{regions}; which values of different columns belong to one person "
+    "is not told: within a bucket, each column is shuffled by itself. A row is nobody's record."
+)
+REGIONS = ", quasi-identifiers by regions that at least {frequency} people are in"
+EXACTLY = (
+    "That somebody in the table has certain values of one column: columns are published as they "
+    "are. A column value that nobody else has may tell that its person is in the table."
+)
+BY_REGION = "That somebody in the table is in a certain region of one column."
+OPEN = (
+    "What someone learns who already knows the sensitive values of other people in the bucket.",
+    "What someone works out who compares buckets, or knows how they were chosen.",
+    "What follows from joining this release with others about the same people.",
+)
+PRINTED = (
+    "The paper's check was asked for. Somebody who knows the quasi-identifiers of everybody can "
+    "rule out buckets, and may even be certain of a person's value; the audit says for whom."
+)
+Check = Literal["safe", "paper"]
+
+
+@dataclass(frozen=True)
+class Slicing(Method):
+    """Part attributes into columns and people into buckets; shuffle each column in each bucket.
+
+    Li, Li, Zhang, Molloy, TKDE 2012. ``columns`` is their number, found from correlations, or the
+    columns themselves; an attribute in every one of them stays linked to all, and buckets hold one
+    value of it. With ``alpha`` the sensitive column has that many attributes; without, those found,
+    as far as they do not give the sensitive value away. ``buckets`` is ``"mondrian"``, where every
+    combination that matches does so in one bucket, or the size of random buckets, with more
+    combinations that nobody has but more matches for members. ``check="paper"`` bounds p(t,s) as
+    the paper does, which is not safe; see the audit. ``similarity="agreement"`` is for ratings:
+    items stay together that people rated the same.
+
+    >>> import discreet as dc
+    >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
+    ...                       "zip": [47906, 47906, 47905, 47905, 47302, 47302, 47304, 47304],
+    ...                       "disease": ["dyspepsia", "flu", "flu", "bronchitis",
+    ...                                   "flu", "dyspepsia", "dyspepsia", "gastritis"]})
+    >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age", "sex", "zip"],
+    ...                                       sensitive=["disease"]))
+    >>> method = dc.Slicing(dc.FrequencyDiversity(2), columns=[["age", "sex"], ["zip", "disease"]])
+    >>> release = dc.publish(data, method, seed=1)
+    >>> release.tables["sliced"].group_by("bucket").len()["len"].to_list()
+    [2, 2, 2, 2]
+
+    **Guarantee**: the principle holds, in every bucket, for the sensitive values that stand beside
+    each value of the rest of their column. So it holds for what an adversary believes who knows
+    all quasi-identifiers of everyone, and even the bucket. The shuffles come from the operating
+    system's generator unless a seed is given; whoever learns the seed can undo them.
+    """
+
+    title: ClassVar[str] = "slicing"
+    form: ClassVar[str] = "sliced"
+    paper: ClassVar[str] = "Li, Li, Zhang, Molloy: Slicing, IEEE TKDE 2012"
+
+    columns: int | Sequence[Sequence[str]] = 2
+    alpha: int | None = None
+    buckets: Literal["mondrian"] | int = "mondrian"
+    check: Check = "safe"
+    similarity: Similarity = "contingency"
+    frequency: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, list | tuple):
+            if not all(isinstance(column, list | tuple) for column in self.columns):
+                raise SchemaError(
+                    f"columns = {self.columns!r}: give a number, or a list of lists.",
+                    hint='For example columns = [["age", "sex"], ["zip", "disease"]].',
+                )
+            object.__setattr__(self, "columns", tuple(tuple(column) for column in self.columns))
+            if self.alpha is not None:
+                raise SchemaError("alpha goes with a number of columns, not with given ones.")
+        else:
+            require_whole("columns", self.columns)
+        if self.alpha is not None:
+            require_whole("alpha", self.alpha)
+        require_whole("frequency", self.frequency)
+        if self.buckets != "mondrian":
+            require_whole("buckets", self.buckets, 2)
+        if self.check not in get_args(Check):
+            raise SchemaError(f"check = {self.check!r}: give one of {', '.join(get_args(Check))}.")
+        if self.similarity not in get_args(Similarity):
+            given = ", ".join(get_args(Similarity))
+            raise SchemaError(f"similarity = {self.similarity!r}: give one of {given}.")
+        if self.check == "paper" and self.buckets != "mondrian":
+            raise SchemaError('check = "paper" goes with buckets = "mondrian".')
+
+    def parameters(self) -> dict[str, object]:
+        """How it was asked for is not published, only the columns that came out."""
+        return {"buckets": self.buckets, "check": self.check, "frequency": self.frequency}
+
+    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+        """Find columns and buckets, number the buckets at random, and shuffle."""
+        if len(data.sensitive) > 1:
+            raise SchemaError(
+                f"Slicing takes one sensitive attribute: {', '.join(data.sensitive)} given.",
+                hint='Set role = "sensitive" for one column, "quasi-identifier" for the rest.',
+            )
+        columns, shared = self._find_columns(data)
+        data = data.sorted()  # a seed then gives one release, whatever the order of the input
+        shown = show_columns(data, columns, self.frequency)
+        partition = part_by(
+            shown.people,
+            shared,
+            lambda rows: self._part_people(
+                data.taken(rows), shown.people.taken(rows), columns, rng
+            ),
+        )
+        number = rng.permutation(partition.count)[partition.labels].astype(np.int32)
+        table = _shuffle(shown.cells, number, rng)
+        opened = [*dict.fromkeys(part.leaves_open for part in self.principle.parts)]
+        guarantee = self._word_promise()
+        if self.check == "paper":
+            opened = [PRINTED, *opened]
+            guarantee += " This is said of somebody who knows the quasi-identifiers of one person."
+        words = "; ".join(", ".join(column) for column in columns)
+        regions, seen = "", EXACTLY
+        if self.frequency > 1:
+            regions, seen = REGIONS.format(frequency=self.frequency), BY_REGION
+        return Release(
+            form=self.form,
+            method=self.title,
+            parameters={**self.parameters(), "columns": [list(column) for column in columns]},
+            promise=Promise(self.principle, guarantee, (*opened, seen, *OPEN)),
+            schema=data.public_schema.only(shown.recodings),
+            recodings=shown.recodings,
+            tables={TABLE: table},
+            about={TABLE: ABOUT.format(columns=words, regions=regions)},
+        )
+
+    def _part_people(
+        self,
+        data: Microdata,
+        shown: Microdata,
+        columns: list[list[str]],
+        rng: np.random.Generator,
+    ) -> Partition:
+        """Part people into buckets in the way asked for."""
+        if self.check == "paper":
+            if not data.sensitive or not data.quasi_identifiers:
+                raise SchemaError('check = "paper" needs a sensitive attribute and others.')
+            return partition_as_printed(data, self.principle, columns, shown)
+        if self.buckets == "mondrian":
+            return slice_people(data, self.principle, columns[-1], shown)
+        return scatter_people(shown, self.principle, columns[-1], self.buckets, rng)
+
+    def _word_promise(self) -> str:
+        """Say what is promised of values, and of people only that they share a bucket."""
+        said = [part.promise for part in self.principle.parts if part.reads_values]
+        if self.principle.alike > 1:
+            said.append(f"Every bucket holds at least {self.principle.alike} people.")
+        return " ".join(said)
+
+    def _find_columns(self, data: Microdata) -> tuple[list[list[str]], list[str]]:
+        """Give the columns, the sensitive one last, and the attributes all of them share.
+
+        A shared attribute is listed in the first column only: it is the same all over a bucket.
+        """
+        names = [a.name for a in data.schema.published]
+        sensitive = data.sensitive[0] if data.sensitive else None
+        if isinstance(self.columns, int):
+            found = correlate(data, names, self.similarity)
+            columns = choose_columns(found, self.columns, sensitive=sensitive, alpha=self.alpha)
+            if self.alpha is None and sensitive and len(columns) > 1 and self.check == "safe":
+                # what stands beside the sensitive value must not give it away
+                while len(columns[-1]) > 1 and not self._is_possible(data, columns[-1]):
+                    columns = move_out(found, columns, sensitive)
+            return columns, []
+        given = [name for column in self.columns for name in column]
+        for name in given:
+            if name not in names:
+                raise SchemaError(
+                    f"columns: there is no attribute {name!r}.", hint=name_closest(name, names)
+                )
+        missing = [name for name in names if name not in given]
+        if missing or not all(self.columns):
+            raise SchemaError(
+                "columns: every attribute belongs to a column"
+                + (f"; {missing[0]!r} to none." if missing else "."),
+                hint="List each attribute.",
+            )
+        shared = [name for name in names if given.count(name) > 1]
+        self._refuse_shared(shared, sensitive)
+        columns = [list(column) for column in self.columns]
+        for name in shared:
+            for column in columns[1:]:
+                column.remove(name)
+        columns = [column for column in columns if column]
+        return sorted(columns, key=lambda column: sensitive in column), shared
+
+    def _is_possible(self, data: Microdata, column: list[str]) -> bool:
+        shown = show_columns(data, [column], self.frequency)
+        return is_possible(shown.people, self.principle, column)
+
+    def _refuse_shared(self, shared: list[str], sensitive: str | None) -> None:
+        """Only what is in every column, and not sensitive, can be checked exactly."""
+        assert not isinstance(self.columns, int)
+        for name in shared:
+            if name == sensitive:
+                raise SchemaError(
+                    f"columns: {name!r} is sensitive and in several columns. Their values could be "
+                    "put together again by it.",
+                    hint="List it in one column.",
+                )
+            if any(list(column).count(name) != 1 for column in self.columns):
+                raise SchemaError(
+                    f"columns: {name!r} is in some columns.",
+                    hint="List each attribute once, or once in every column.",
+                )
+        if shared and self.frequency > 1:
+            raise SchemaError(
+                f"frequency = {self.frequency} is not kept where columns share {shared[0]!r}.",
+                hint="List it in one column, or leave frequency out.",
+            )
+        if shared and self.check == "paper":
+            raise SchemaError(
+                'check = "paper" does not cover attributes in several columns.',
+                hint="Leave check out, or list each attribute once.",
+            )
+
+
+def _shuffle(
+    columns: list[pl.DataFrame], number: NDArray[np.int32], rng: np.random.Generator
+) -> pl.DataFrame:
+    """Write bucket after bucket; in each, every column in an order of its own."""
+    refuse_names([name for column in columns for name in column.columns], BUCKET)
+    made = [pl.DataFrame({BUCKET: np.sort(number)})]
+    made += [column[np.lexsort((rng.random(len(number)), number))] for column in columns]
+    return pl.concat(made, how="horizontal")

@@ -1,0 +1,153 @@
+"""Columns: which attributes belong together, because they tell about each other.
+
+Li, Li, Zhang, Molloy, TKDE 2012, section 4.1: correlation of two attributes by their mean-square
+contingency coefficient φ², and k-medoids (PAM) on the distances 1 - φ². For ratings, section 7:
+items are the nearer the more people gave both the same rating.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError
+from discreet.publishing.partitioners.medoids import cluster
+from discreet.table.domain import Domain
+from discreet.table.microdata import Microdata
+
+BINS = 10
+"""Numbers and dates with more values are cut into so many intervals of equal width."""
+Floats = NDArray[np.float64]
+Similarity = Literal["contingency", "agreement"]
+
+
+@dataclass(frozen=True, eq=False)
+class Correlations:
+    """How much every pair of attributes tells about each other, 0 to 1; 1 on the diagonal."""
+
+    names: tuple[str, ...]
+    values: Floats
+
+    def between(self, one: str, other: str) -> float:
+        """Give the correlation of two attributes."""
+        return float(self.values[self.names.index(one), self.names.index(other)])
+
+    def restrict(self, names: Sequence[str]) -> Correlations:
+        """Give the part about some attributes."""
+        at = [self.names.index(name) for name in names]
+        return Correlations(tuple(names), self.values[np.ix_(at, at)])
+
+
+def correlate(
+    data: Microdata, names: Sequence[str] | None = None, similarity: Similarity = "contingency"
+) -> Correlations:
+    """Measure every pair of attributes: φ², or how often people give both the same rating.
+
+    φ² is 0 where one of them has a single value.
+
+    >>> import discreet as dc
+    >>> found = correlate(dc.datasets.adult(sensitive="occupation"))
+    >>> round(found.between("sex", "occupation"), 3)
+    0.19
+    """
+    chosen = list(names or [*data.quasi_identifiers, *data.sensitive])
+    if similarity == "agreement":
+        return Correlations(tuple(chosen), _agree(data, chosen))
+    coarse = [_coarsen(data.codes[name], data.domains[name]) for name in chosen]
+    phi = np.eye(len(chosen))
+    for i, j in combinations(range(len(chosen)), 2):
+        phi[i, j] = phi[j, i] = _contingency(*coarse[i], *coarse[j])
+    return Correlations(tuple(chosen), phi)
+
+
+def _agree(data: Microdata, names: list[str]) -> Floats:
+    """The share of people who gave both items the same rating, of those who rated any of them.
+
+    Missing cells are no ratings, so nothing must be filled in before this is measured.
+    """
+    from discreet.kernels.agreement import count_agreements
+
+    ratings = np.empty((data.n, len(names)), dtype=np.int32)
+    number: dict[str, int] = {}
+    for place, name in enumerate(names):
+        domain = data.domains[name]
+        known = [number.setdefault(text, len(number)) for text in domain.texts]
+        known[len(domain.values) :] = [-1] * domain.missing
+        ratings[:, place] = np.array(known)[data.codes[name]]
+    both, same = (np.triu(counts) + np.triu(counts, 1).T for counts in count_agreements(ratings))
+    raters = np.diagonal(both)
+    shares: Floats = same / np.maximum(raters[:, None] + raters - both, 1)
+    np.fill_diagonal(shares, 1)
+    return shares
+
+
+def _coarsen(codes: NDArray[np.int32], domain: Domain) -> tuple[NDArray[np.int64], int]:
+    """Cut the range of a number or date into intervals of equal width; missing stays apart."""
+    known = len(domain.values)
+    if not domain.attribute.type.numeric or known <= BINS:
+        return codes.astype(np.int64), domain.size
+    values = np.asarray(domain.values, dtype=np.float64)
+    width = (values[-1] - values[0]) / BINS
+    intervals = np.minimum((values - values[0]) // width, BINS - 1).astype(np.int64)
+    return np.append(intervals, BINS)[codes], BINS + domain.missing
+
+
+def _contingency(
+    one: NDArray[np.int64], size: int, other: NDArray[np.int64], other_size: int
+) -> float:
+    counts = np.bincount(one * other_size + other, minlength=size * other_size)
+    shares = counts.reshape(size, other_size) / len(one)
+    shares = shares[shares.sum(1) > 0][:, shares.sum(0) > 0]  # values nobody has
+    degrees = min(shares.shape) - 1
+    if degrees == 0:
+        return 0.0
+    expected = np.outer(shares.sum(1), shares.sum(0))
+    return float(((shares - expected) ** 2 / expected).sum() / degrees)
+
+
+def choose_columns(
+    found: Correlations, c: int, *, sensitive: str | None, alpha: int | None
+) -> list[list[str]]:
+    """Part attributes into ``c`` columns; the one with the sensitive attribute comes last.
+
+    With ``alpha`` (section 4.1.3) that one is the sensitive attribute and the ``alpha - 1`` others
+    most correlated with it, and the rest is clustered into ``c - 1``.
+    """
+    names = list(found.names)
+    if alpha is None or sensitive is None:
+        parts = cluster(1 - found.values, c)
+        columns = [[names[i] for i in part] for part in parts]
+        return sorted(columns, key=lambda column: sensitive in column)
+    others = [name for name in names if name != sensitive]
+    if not 1 <= alpha <= len(others) + 1 or not 1 <= c - 1 <= len(others) - alpha + 1:
+        raise SchemaError(
+            f"columns = {c}, alpha = {alpha}: there are {len(others)} attributes besides "
+            f"{sensitive!r}.",
+            hint="Give at least two columns, and leave an attribute for each.",
+        )
+    ranked = sorted(others, key=lambda name: (-found.between(name, sensitive), name))
+    chosen = {sensitive, *ranked[: alpha - 1]}
+    rest = found.restrict([name for name in names if name not in chosen])
+    columns = choose_columns(rest, c - 1, sensitive=None, alpha=None)
+    return [*columns, [name for name in names if name in chosen]]
+
+
+def move_out(found: Correlations, columns: list[list[str]], sensitive: str) -> list[list[str]]:
+    """Take the attribute least correlated with the sensitive one out of its column.
+
+    It goes to the column that it is most correlated with on average.
+    """
+    *others, last = columns
+    loose = min(
+        (name for name in last if name != sensitive),
+        key=lambda name: (found.between(name, sensitive), name),
+    )
+    means = [np.mean([found.between(loose, name) for name in column]) for column in others]
+    nearest = int(np.argmax(means))
+    moved = [[*c, loose] if i == nearest else c for i, c in enumerate(others)]
+    return [*moved, [name for name in last if name != loose]]

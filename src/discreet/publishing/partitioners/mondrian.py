@@ -1,0 +1,251 @@
+"""Mondrian: split the table by one attribute at a time, as long as the principle allows.
+
+LeFevre, DeWitt, Ramakrishnan, ICDE 2006: strict multidimensional recoding, top down. Two things
+differ from the paper. Small nodes do not halve their widest attribute but take the cut, over all
+attributes, that shrinks the groups' extent most; and categories are ordered by frequency within
+their taxonomy. Both lose clearly less for the same promise, at the same speed.
+
+Every choice depends on counts alone, so the order of the input rows does not matter.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import PromiseError, SchemaError
+from discreet.principles.base import Principle, demands
+from discreet.principles.groups import Groups
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.levels import Cells, Judge, Knife
+from discreet.publishing.partitioners.packing import pack_rows, rank_by_frequency
+from discreet.publishing.partitioners.wholes import whole_of
+from discreet.table.microdata import Microdata
+
+Categories = Literal["set", "ancestor"]
+PARALLEL = 20_000
+"""From this many rows on, subtrees are shared among the processor's cores."""
+
+Ints = NDArray[np.int64]
+
+
+def mondrian(
+    data: Microdata,
+    principle: Principle,
+    attributes: Sequence[str] | None = None,
+    *,
+    categories: Categories = "set",
+) -> Partition:
+    """Partition by the given quasi-identifiers (all by default) under a monotone principle.
+
+    With ``categories="set"`` a category may be cut anywhere in its order; with ``"ancestor"`` an
+    attribute with a taxonomy is split into all children of a node at once.
+    """
+    for part in principle.parts:
+        if not part.monotone:
+            raise PromiseError(
+                f"{part} cannot be promised by splitting groups top down: it is not monotone, so "
+                "two groups may satisfy it and their union not.",
+                hint="Use a method that deals people into groups, such as generalization.",
+                subject=part,
+            )
+    return grow(data, principle, attributes, categories).partition
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """The leaves of a grown tree, and the packed rows in them side by side."""
+
+    cells: Cells
+    leaves: NDArray[np.int8]
+    """At the first row of each leaf the buffer that holds its rows; elsewhere -1."""
+    rules: Ints
+    tables: Ints
+    complete: bool
+    """Whether the rules say all that the principle does."""
+    least: int
+
+    @property
+    def fixed(self) -> tuple[Any, ...]:
+        """What a kernel needs to go on."""
+        cells = self.cells
+        return (cells.attrs, self.least, cells.trees, self._fields, self.rules, self.tables)
+
+    @property
+    def _fields(self) -> Ints:
+        """Where the sensitive codes are, and where each one's counts start."""
+        fields = self.cells.sensitive.values() if len(self.rules) else []
+        starts = np.concatenate([[0], np.cumsum([f.mask + 1 for f in fields])])
+        return np.array(
+            [
+                (f.plane, f.shift, f.mask, f.mask + 1, start)
+                for f, start in zip(fields, starts, strict=False)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 5)
+
+    @property
+    def partition(self) -> Partition:
+        """The leaves as groups."""
+        from discreet.kernels.packing import unpack
+
+        row, leaves = self.cells.row, self.leaves
+        order = unpack(self.cells.buffers, leaves, row.plane, row.shift, row.mask)
+        return Partition(order, np.append(np.flatnonzero(leaves >= 0), len(leaves)))
+
+
+def grow(
+    data: Microdata,
+    principle: Principle,
+    attributes: Sequence[str] | None = None,
+    categories: Categories = "set",
+    ranked: str | None = None,
+) -> Tree:
+    """Split as long as both sides satisfy a principle, which the whole table must.
+
+    Rows keep their order within a leaf, or come in the opposite one; ``ranked`` names the sensitive
+    attribute in whose order they come.
+    """
+    names = list(data.quasi_identifiers if attributes is None else attributes)
+    if not names:
+        raise SchemaError(
+            "There is no quasi-identifier to group by.",
+            hint='Set role = "quasi-identifier" for the columns others may know.',
+        )
+    wholes = {name: whole_of(data, name) for name in (*data.sensitive, None)}
+    wanted = list(demands(principle, data.sensitive))
+    for part, name in wanted:
+        part.require(wholes[name])
+    cells = _prepare(data, names, [name for _, name in wanted if name is not None], categories)
+    compiled = _compile(wanted, wholes, list(cells.sensitive), ranked)
+    tree = Tree(cells, np.full(data.n, -1, dtype=np.int8), *compiled, principle.least)
+    if tree.complete:
+        _split_depth_first(tree)
+    else:
+        _split_by_levels(tree, wanted, wholes)
+    return tree
+
+
+def _prepare(
+    data: Microdata, names: list[str], sensitive: list[str], categories: Categories
+) -> Cells:
+    from discreet.kernels.cuts import RANGE, SET, TREE
+
+    sensitive = list(dict.fromkeys(sensitive))
+    kinds, ranks, trees, places = [], {}, [np.zeros(1, dtype=np.int64)], []
+    for name in names:
+        domain = data.domains[name]
+        place, height = 0, 0
+        if categories == "ancestor" and domain.taxonomy is not None:
+            kinds.append(TREE)
+            table = _ancestors(data, name)
+            place, height = sum(map(len, trees)), table.shape[1]
+            trees.append(table.ravel())
+        elif domain.attribute.type.ordered:
+            kinds.append(RANGE)
+        else:
+            kinds.append(SET)
+            ranks[name] = rank_by_frequency(data.codes[name], domain)
+        places.append((place, height))
+    buffers, fields = pack_rows(data, [*names, *sensitive], ranks)
+    attrs = [
+        (field.plane, field.shift, field.mask, data.domains[name].size - 1, kind, *place)
+        for name, field, kind, place in zip(names, fields, kinds, places, strict=False)
+    ]
+    return Cells(
+        buffers,
+        np.array(attrs, dtype=np.int64),
+        np.concatenate(trees),
+        fields[-1],
+        dict(zip(sensitive, fields[len(names) :], strict=False)),
+    )
+
+
+def _ancestors(data: Microdata, name: str) -> Ints:
+    """Per code the numbers of its nodes from the root down, -1 below the leaf."""
+    domain = data.domains[name]
+    tree = domain.taxonomy
+    assert tree is not None
+    height = tree.height + 2
+    table = np.full((domain.size, height), -1, dtype=np.int64)
+    for leaf in range(len(tree.leaves)):
+        path = tree.path(leaf)
+        table[leaf, : len(path)] = path
+    if domain.missing:  # missing hangs below the root, apart from every named node
+        table[-1, :2] = 0, len(tree.nodes)
+    return table
+
+
+def _compile(
+    wanted: list[tuple[Principle, str | None]],
+    wholes: dict[str | None, Groups],
+    fields: list[str],
+    ranked: str | None,
+) -> tuple[Ints, Ints, bool]:
+    """Write the rules as one array, their tables in another; say whether all could be written."""
+    from discreet.kernels.rules import COVER
+
+    rows, tables, length, complete = [], [np.zeros(1, dtype=np.int64)], 1, True
+    for part, name in wanted:
+        if not part.reads_values:
+            continue  # sizes are kept by the least size of a side
+        rules = part.rules(wholes[name])
+        complete &= rules is not None
+        for rule in rules or []:
+            b = int(name == ranked) if rule.op == COVER else rule.b
+            rows.append((rule.op, fields.index(str(name)), rule.a, b, rule.c, length))
+            tables.append(np.asarray(rule.table, dtype=np.int64))
+            length += len(rule.table)
+    return np.array(rows, dtype=np.int64).reshape(-1, 6), np.concatenate(tables), complete
+
+
+def _split_depth_first(tree: Tree) -> None:
+    from discreet.kernels.mondrian import grow_tree, open_root
+
+    cells, fixed, n = tree.cells, tree.fixed, len(tree.leaves)
+    cores = os.cpu_count() or 1
+
+    def grow(root: Ints, pause: int) -> Ints:
+        paused: Ints = grow_tree(cells.buffers, root, tree.leaves, pause, *fixed)
+        return paused
+
+    pause = n // (8 * cores) if n >= PARALLEL and cores > 1 else 0
+    subtrees = grow(open_root(cells.attrs, n), pause)
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(lambda root: grow(root, 0), subtrees))
+
+
+def _split_by_levels(
+    tree: Tree, wanted: list[tuple[Principle, str | None]], wholes: dict[str | None, Groups]
+) -> None:
+    """Do the same with the principles themselves: the first cuts of a level in one question.
+
+    This is the way of any principle that offers no rule, and the reference for those that do.
+    """
+    from discreet.kernels.mondrian import open_root, open_side
+
+    cells, leaves, least = tree.cells, tree.leaves, tree.least
+    knife = Knife(cells, least, Judge(cells, wanted, wholes))
+    level = [open_root(cells.attrs, len(leaves))]
+    while level:
+        below: list[Ints] = []
+        for node, split in zip(level, knife.cut_level(level), strict=True):
+            if split is None:
+                leaves[node[0]] = node[2]
+                continue
+            ends, start = np.array(split.ends), int(node[0])
+            for side, end in enumerate(split.ends):
+                if end - start < 2 * least:
+                    leaves[start] = 1 - node[2]
+                else:
+                    child = np.empty_like(node)
+                    open_side(child, node, side, ends, cells.attrs, split.attribute, split.cut)
+                    below.append(child)
+                start = end
+        level = below

@@ -1,0 +1,264 @@
+"""Slices: buckets of people within which columns may be shuffled apart.
+
+Li, Li, Zhang, Molloy, TKDE 2012, section 4.3, with a condition that is safe (see ``Within``): the
+paper's own can leave somebody's value certain to an adversary who knows everybody's
+quasi-identifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import PromiseError
+from discreet.principles.base import All, Bools, Feasibility, Principle, Rule, demands, ratio
+from discreet.principles.diversity import FrequencyDiversity
+from discreet.principles.groups import Groups
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.mondrian import mondrian
+from discreet.publishing.partitioners.wholes import holds, holds_whole, whole_of
+from discreet.table.domain import Domain
+from discreet.table.microdata import Microdata, number_keys, pick_each
+from discreet.table.schema import Attribute, Role, Schema, Type
+
+
+@dataclass(frozen=True)
+class Within(Principle):
+    """A principle of the sensitive values that go with each value of the rest of their column.
+
+    Bags hold values of the whole sensitive column: pairs of a rest q and a sensitive value. Who
+    knows everybody's quasi-identifiers, and even which bucket a person is in, takes the values
+    beside the person's q in the bucket for equally likely, for nothing tells the people who share
+    q apart. Of several buckets the belief is a mixture of such bags; so the principle must be one
+    that mixtures keep (:attr:`Principle.mixed`).
+    """
+
+    title: ClassVar[str] = "within"
+    paper: ClassVar[str] = "Li, Li, Zhang, Molloy: Slicing, IEEE TKDE 2012"
+    monotone: ClassVar[bool] = True
+    leaves_open: ClassVar[str] = ""
+
+    inner: Principle
+    column: Column
+
+    def admits(self, groups: Groups) -> Bools:
+        """Ask the principle about every part of every bag."""
+        owners, parts = self.column.part(groups)
+        good = np.ones(groups.count, dtype=bool)
+        np.logical_and.at(good, owners, self.inner.admits(parts))
+        return good
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """The whole table must satisfy it."""
+        _, parts = self.column.part(whole)
+        good = self.inner.admits(parts)
+        worst = self.column.words[int(np.flatnonzero(~good)[0])] if not good.all() else ""
+        asked = [self.inner.feasible(parts.take(g)).best for g in np.flatnonzero(~good)[:1]]
+        among = f"of people with {worst}, " if worst else ""
+        best = f"{among}{asked[0]}" if asked else "the whole table satisfies it"
+        return Feasibility(bool(good.all()), best)
+
+    def rules(self, whole: Groups) -> list[Rule] | None:  # noqa: ARG002
+        """A share per part, for the principle that bounds shares; others are asked themselves."""
+        from discreet.kernels.rules import PART_SHARE
+
+        if not isinstance(self.inner, FrequencyDiversity):
+            return None
+        kinds, rest = len(self.column.rest), self.column.rest
+        rules = self.inner.rules(self.column.whole)
+        return rules and [Rule(PART_SHARE, rule.a, rule.b, kinds, rest) for rule in rules]
+
+    @property
+    def least(self) -> int:
+        """As large as one part must be."""
+        return self.inner.least
+
+    @property
+    def promise(self) -> str:
+        """That of the principle."""
+        return self.inner.promise
+
+    def __str__(self) -> str:
+        return str(self.inner)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The values of the sensitive column, numbered rest by rest."""
+
+    rest: NDArray[np.int64]
+    """Per value its rest."""
+    code: NDArray[np.int32]
+    """Per value its sensitive code."""
+    whole: Groups
+    words: list[str]
+    """Each rest in words."""
+
+    def part(self, groups: Groups) -> tuple[NDArray[np.int64], Groups]:
+        """Part bags of values by rest: which bag each part comes from, and the parts."""
+        rest = self.rest[groups.codes]
+        first = np.append(True, (np.diff(groups.owners) != 0) | (np.diff(rest) != 0))
+        offsets = np.append(np.flatnonzero(first), len(rest))
+        parts = Groups(
+            offsets, self.code[groups.codes], groups.weights, self.whole.domain, self.whole.whole
+        )
+        return groups.owners[offsets[:-1]], parts
+
+
+def slice_people(
+    data: Microdata, principle: Principle, column: Sequence[str], shown: Microdata | None = None
+) -> Partition:
+    """Part people into buckets by Mondrian, under a principle within the sensitive column.
+
+    ``shown`` has the same people as the table will show them, if not as they are.
+    """
+    joint, wanted = _look_within(shown or data, principle, column)
+    if shown is not None:
+        known = data.quasi_identifiers
+        joint = replace(
+            joint,
+            codes={**joint.codes, **{name: data.codes[name] for name in known}},
+            domains={**joint.domains, **{name: data.domains[name] for name in known}},
+        )
+    return mondrian(joint, wanted, data.quasi_identifiers)
+
+
+def part_by(
+    data: Microdata, shared: Sequence[str], part: Callable[[NDArray[np.int64]], Partition]
+) -> Partition:
+    """Part the people of each value of some attributes by themselves.
+
+    Overlapping slicing (section 9) has an attribute in two columns. Who reads both in a bucket
+    joins them on it, and learns exactly what buckets of one value each would tell: the values of
+    either column beside each of its values. So such buckets are made and checked instead.
+    """
+    if not shared:
+        return part(np.arange(data.n))
+    number = data.number(shared)
+    labels, count = np.empty(data.n, dtype=np.int64), 0
+    for rows in np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1]):
+        try:
+            made = part(rows)
+        except PromiseError as error:
+            words = _word(data, shared, rows[0])
+            error.message = f"Of people with {words}: {error.message}"
+            error.hint = f"{error.hint or ''} Or list {', '.join(shared)} in one column.".strip()
+            raise
+        labels[rows] = made.labels + count
+        count += made.count
+    return Partition.from_labels(labels)
+
+
+def _word(data: Microdata, names: Sequence[str], row: int) -> str:
+    """Say what values somebody has."""
+    return ", ".join(f"{n} = {data.domains[n].texts[data.codes[n][row]]}" for n in names)
+
+
+def is_possible(data: Microdata, principle: Principle, column: Sequence[str]) -> bool:
+    """Whether the whole table keeps a principle within a sensitive column."""
+    return holds_whole(*_look_within(data, principle, column))
+
+
+def scatter_people(
+    data: Microdata,
+    principle: Principle,
+    column: Sequence[str],
+    size: int,
+    rng: np.random.Generator,
+) -> Partition:
+    """Part people into buckets of one size at random; some take what is left over."""
+    buckets = Partition.from_labels(rng.permutation(np.arange(data.n) % max(1, data.n // size)))
+    joint, wanted = _look_within(data, principle, column)
+    if not holds(joint, buckets, wanted):
+        raise PromiseError(
+            f"{principle} is not kept by random buckets of {size}.",
+            hint="Ask for larger buckets, for fewer attributes in the sensitive column (alpha), or "
+            'for buckets = "mondrian".',
+            subject=principle,
+        )
+    return buckets
+
+
+def _look_within(
+    data: Microdata, principle: Principle, column: Sequence[str]
+) -> tuple[Microdata, Principle]:
+    """Give the table with the values of the sensitive column, and what is asked of them."""
+    wanted = principle.require_mixed()
+    if not data.sensitive:
+        list(demands(wanted, []))  # refuses to be about sensitive values
+        return data, wanted
+    (name,) = data.sensitive
+    joint, made = _join(data, [other for other in column if other != name], name)
+    parts = tuple(
+        part if about is None else Within(part, made, on=name)
+        for part, about in demands(wanted, data.sensitive)
+    )
+    return joint, All(parts)
+
+
+def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Column]:
+    """Number the values of the sensitive column, and give the table with them in its place."""
+    rest = data.number(rests)
+    size = data.domains[name].size
+    values, codes = number_keys(rest * size + data.codes[name])
+    first = pick_each(rest)
+    words = [_word(data, rests, row) for row in first.tolist()]
+    made = Column(values // size, (values % size).astype(np.int32), whole_of(data, name), words)
+    attribute = Attribute(name, Role.SENSITIVE, Type.CATEGORY)
+    domain = Domain(attribute, np.arange(len(values)).astype(str).astype(object))
+    known = [a for a in data.schema if a.role is Role.QUASI_IDENTIFIER]
+    joined = replace(
+        data,
+        schema=Schema((*known, attribute)),
+        codes={**{a.name: data.codes[a.name] for a in known}, name: codes.astype(np.int32)},
+        domains={**{a.name: data.domains[a.name] for a in known}, name: domain},
+    )
+    return joined, made
+
+
+def partition_as_printed(
+    data: Microdata,
+    principle: Principle,
+    columns: Sequence[Sequence[str]],
+    shown: Microdata | None = None,
+) -> Partition:
+    """Part people as Figures 1 and 2 do, buckets weighed by their size.
+
+    It bounds, in floating point, the belief of somebody who knows one person's quasi-identifiers.
+    It is **not** safe against somebody who knows everybody's.
+    """
+    from discreet.kernels.slices import partition_tuples
+
+    (name,) = data.sensitive
+    if not isinstance(principle, FrequencyDiversity):
+        raise PromiseError(
+            f"The paper's check is about frequency-diversity, not {principle}.",
+            hint='Leave check out, or set check = "safe".',
+            subject=principle,
+        )
+    known = data.quasi_identifiers
+    codes = np.stack([data.codes[n].astype(np.int64) for n in known])
+    spans = np.array([data.domains[n].size - 1 for n in known])
+    shown = shown or data
+    numbers = [shown.number([n for n in column if n != name]) for column in columns]
+    if len(numbers) == 1:  # a column in which all are the same
+        numbers = [np.zeros(data.n, dtype=np.int64), *numbers]
+    kinds = np.unique(np.stack(numbers, axis=1), axis=0)
+    of, rest_of = np.ascontiguousarray(kinds[:, :-1].T), kinds[:, -1].copy()
+    starts = np.searchsorted(of[0], np.arange(int(of[0].max()) + 2))  # kinds are sorted by it
+    order, ends = partition_tuples(
+        codes, spans, np.stack(numbers[:-1]), numbers[-1], data.codes[name].astype(np.int64),
+        data.domains[name].size, int(rest_of.max()) + 1, of, rest_of, starts,
+        np.arange(len(kinds)), float(ratio(principle.l)),
+    )  # fmt: skip
+    if not len(ends):
+        raise PromiseError(
+            f"{principle} cannot be kept: even in one bucket of everybody it fails.",
+            hint="Ask for a smaller l, or for fewer attributes in the sensitive column (alpha).",
+            subject=principle,
+        )
+    return Partition(order.astype(np.int32), np.concatenate([[0], ends]))

@@ -1,0 +1,45 @@
+"""What principles are asked of: the whole table as one bag, and the groups of a partition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.principles.base import Principle, demands
+from discreet.principles.groups import Groups
+from discreet.publishing.partition import Partition
+from discreet.table.microdata import Microdata
+
+
+def whole_of(data: Microdata, name: str | None) -> Groups:
+    """The table as one bag of a sensitive attribute; without a name, of people only."""
+    from discreet.kernels.packing import tally
+
+    if name is None:
+        return Groups.of_people(np.array([data.n]))
+    domain = data.domains[name]
+    return Groups.from_counts(tally(data.codes[name], domain.size), domain)
+
+
+def holds_whole(data: Microdata, principle: Principle) -> bool:
+    """Whether the undivided table satisfies a principle."""
+    return all(
+        bool(part.admits(whole_of(data, name))[0])
+        for part, name in demands(principle, data.sensitive)
+    )
+
+
+def holds(data: Microdata, groups: Partition, principle: Principle) -> bool:
+    """Whether every group of a partition satisfies a principle."""
+    return all(
+        bool(part.admits(_bag(data, groups, name)).all())
+        for part, name in demands(principle, data.sensitive)
+    )
+
+
+def _bag(data: Microdata, groups: Partition, name: str | None) -> Groups:
+    if name is None:
+        return Groups.of_people(groups.sizes)
+    codes, whole = data.codes[name][groups.order], whole_of(data, name)
+    return Groups.from_labels(
+        groups.sorted_labels, codes, whole.domain, count=groups.count, whole=whole.whole
+    )

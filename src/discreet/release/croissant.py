@@ -1,0 +1,111 @@
+"""Croissant: a release described for catalogues of data sets, from its folder alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from discreet.files import digest
+from discreet.release import Release
+from discreet.release.manifest import type_of
+from discreet.release.store import MANIFEST, README, explain_recoding, load, read_manifest
+
+CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
+OURS = (
+    "citeAs", "column", "equivalentProperty", "extract", "field", "fileObject", "fileProperty",
+    "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField",
+    "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate", "separator",
+    "source", "subField", "transform",
+)  # fmt: skip
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "dct": "http://purl.org/dc/terms/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{term: f"cr:{term}" for term in OURS},
+}
+"""The context that the specification of Croissant 1.0 asks for."""
+KINDS = {
+    ".parquet": "application/x-parquet",
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".md": "text/markdown",
+}
+TYPES = {
+    "integer": "sc:Integer",
+    "number": "sc:Float",
+    "boolean": "sc:Boolean",
+    "date": "sc:Date",
+    "string": "sc:Text",
+}
+
+
+def describe(folder: str | Path) -> dict[str, Any]:
+    """Describe a release as Croissant 1.0: its files with SHA-256, its tables with their columns.
+
+    Files are named without a folder: the description goes where they go. Who publishes, where,
+    when and under which licence is not in a release; the publisher adds it.
+    """
+    folder = Path(folder)
+    release = load(folder)
+    manifest = read_manifest(folder)
+    paths = {str(table["name"]): str(table["path"]) for table in manifest["resources"]}
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": CONFORMS_TO,
+        "name": str(manifest["name"]),
+        "description": " ".join(
+            [release.promise.guarantee, "Not protected:", *release.promise.leaves_open]
+        ),
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": path,
+                "name": path,
+                "contentUrl": path,
+                "encodingFormat": KINDS[Path(path).suffix],
+                "sha256": digest(folder / path),
+            }
+            for path in [*paths.values(), MANIFEST, README]
+            if (folder / path).is_file()
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": name,
+                "name": name,
+                "description": release.about[name],
+                "field": _describe_fields(release, name, paths[name]),
+            }
+            for name in release.tables
+        ],
+    }
+
+
+def _describe_fields(release: Release, table: str, path: str) -> list[dict[str, Any]]:
+    about = {
+        column: f"{a.name}: {a.role}, published {explain_recoding(a.name, recoding.transformation)}"
+        for a in release.schema
+        for recoding in [release.recodings[a.name]]
+        for column in recoding.columns(a.name)
+    }
+    return [
+        {
+            "@type": "cr:Field",
+            "@id": quote(f"{table}/{column}"),
+            "name": column,
+            # a column that carries no attribute is explained with its table
+            "description": about.get(column, release.about[table]),
+            "dataType": TYPES[type_of(dtype)],
+            "source": {"fileObject": {"@id": path}, "extract": {"column": column}},
+        }
+        for column, dtype in release.tables[table].schema.items()
+    ]

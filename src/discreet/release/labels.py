@@ -1,0 +1,121 @@
+"""Labels: what one published table shows of an attribute, label by label.
+
+The one reader of cells for whoever joins releases. It reads; what follows from a match is decided
+elsewhere, by the publisher and by the auditor each for themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import StoreError
+from discreet.release import Release, Transformation
+from discreet.release.extents import find_positions
+from discreet.table.domain import MISSING, reduce_column
+from discreet.table.microdata import pick_each
+from discreet.table.schema import Attribute
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+AT_ONCE = 1000
+"""Values of sets that are held against all intervals at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of an attribute, each with the values it may stand for."""
+
+    attribute: Attribute
+    texts: list[str]
+    sets: list[frozenset[str]] | None
+    """The values of each as texts, a missing one among them; ``None`` for intervals."""
+    low: Ints
+    high: Ints
+    """Of intervals the ends, as numbers that can be compared; below ``low`` where it holds none."""
+    absent: Bools
+    """Whether it may stand for a missing value."""
+
+    def meets(self, other: Labels) -> Bools:
+        """Which labels of two releases (rows, columns) have a value in common."""
+        if self.sets is not None and other.sets is not None:
+            return np.array([[bool(a & b) for b in other.sets] for a in self.sets], dtype=bool)
+        if other.sets is not None:
+            return other.meets(self).T
+        if self.sets is not None:
+            return self._lie_in(other)
+        low, high = self.low[:, None], self.high[:, None]
+        met = (low <= other.high) & (other.low <= high) & (low <= high)
+        return np.asarray((met & (other.low <= other.high)) | (self.absent[:, None] & other.absent))
+
+    def _lie_in(self, intervals: Labels) -> Bools:
+        """Which sets have a value that lies in an interval."""
+        assert self.sets is not None
+        values = [sorted(held - {MISSING}) for held in self.sets]
+        sizes = np.fromiter(map(len, values), np.int64, len(values))
+        texts = pl.Series([text for held in values for text in held], dtype=pl.String)
+        found = find_positions(texts, self.attribute)
+        owner = np.repeat(np.arange(len(values)), sizes)
+        met = self.absent[:, None] & intervals.absent
+        for start in range(0, len(found), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            at = found[part, None]
+            np.logical_or.at(met, owner[part], (intervals.low <= at) & (at <= intervals.high))
+        return met
+
+
+def read_labels(release: Release, table: pl.DataFrame, name: str) -> tuple[Labels, Ints]:
+    """Read an attribute of a table: its labels, and the number of the one that every row shows."""
+    recoding, attribute = release.recodings[name], release.schema[name]
+    if not recoding.is_blurred:
+        codes, domain = reduce_column(table[name], attribute).encode(None)
+        sets = [frozenset([text]) for text in domain.texts]
+        return _list_sets(attribute, list(domain.texts), sets), codes.astype(np.int64)
+    number = _number_rows(table, recoding.columns(name))
+    rows = table[pick_each(number)]
+    texts = [MISSING if text is None else text for text in rows[name].cast(pl.String)]
+    if recoding.transformation is Transformation.SET:
+        unknown = sorted(set(texts) - set(recoding.labels))
+        if unknown:
+            raise StoreError(f"Label {unknown[0]!r} of {name!r} is not in the manifest.")
+        spelled = _spell({m for text in texts for m in recoding.labels[text]}, attribute)
+        sets = [frozenset(spelled[member] for member in recoding.labels[t]) for t in texts]
+        return _list_sets(attribute, texts, sets), number
+    ends = [rows[f"{name}_{end}"] for end in ("low", "high")]
+    none = (ends[0].is_null() | ends[1].is_null()).to_numpy()
+    low, high = (find_positions(end, attribute) for end in ends)
+    absent = rows[f"{name}_missing"].to_numpy() if recoding.missing else np.zeros(len(none), bool)
+    made = Labels(attribute, texts, None, np.where(none, 1, low), np.where(none, 0, high), absent)
+    return made, number
+
+
+def _spell(members: set[str], attribute: Attribute) -> dict[str, str]:
+    """Write values as domains write them: a manifest may spell 0 as 0.0, which is the same."""
+    listed = sorted(members - {MISSING})
+    if not listed:
+        return {MISSING: MISSING}
+    codes, domain = reduce_column(pl.Series(listed, dtype=pl.String), attribute).encode(None)
+    written = [domain.texts[code] for code in codes.tolist()]
+    return {MISSING: MISSING, **dict(zip(listed, written, strict=True))}
+
+
+def _list_sets(attribute: Attribute, texts: list[str], sets: list[frozenset[str]]) -> Labels:
+    nothing = np.zeros(len(sets), dtype=np.int64)
+    absent = np.array([MISSING in held for held in sets], dtype=bool)
+    return Labels(attribute, texts, sets, nothing + 1, nothing, absent)
+
+
+def _number_rows(table: pl.DataFrame, columns: Sequence[str]) -> Ints:
+    """Number what rows show in some columns; mostly the first of them says it all."""
+    number = table[columns[0]].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    number -= number.min(initial=1)
+    first = pick_each(number)
+    rest = table.select(columns[1:])
+    if rest.width and not rest[first][number].equals(rest):
+        shown = table.select(pl.struct(columns).rank("dense"))
+        number = shown.to_series().to_numpy().astype(np.int64) - 1
+    return number

@@ -1,0 +1,162 @@
+"""Release: what the public gets, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from discreet.errors import QueryError
+from discreet.principles.base import Principle
+from discreet.table.schema import Schema
+
+if TYPE_CHECKING:
+    from discreet.forms.asking import Answer
+    from discreet.forms.prepared import Prepared
+
+Format = Literal["parquet", "csv"]
+AUXILIARY = ("batches", "help", "windows")
+"""Tables that others refer to; they have no record per person."""
+
+
+class Transformation(StrEnum):
+    """What was done to the values of an attribute."""
+
+    BATCHED = "batched"
+    """Counted in batches; each person's record refers to one."""
+    EXACT = "exact"
+    """Published as it is."""
+    INTERVAL = "interval"
+    """A range: the label, and its ends beside it as ``<name>_low`` and ``<name>_high``."""
+    PERTURBED = "perturbed"
+    """Kept with some probability, else any number of the domain."""
+    PERMUTED = "permuted"
+    """Exact values, shuffled among the people of each group."""
+    SLICED = "sliced"
+    """Exact values, shuffled together with the rest of their column within each bucket."""
+    SWAPPED = "swapped"
+    """Exact values, exchanged between people of near rank."""
+    SET = "set"
+    """A set of values under a label; which values, the label's entry in the manifest says."""
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """How one attribute looks in a release, enough to read it back without the microdata."""
+
+    transformation: Transformation
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    """For sets: which values each label stands for."""
+    domain: list[str] = field(default_factory=list)
+    """For sets all values, for intervals the two outermost, as text."""
+    missing: bool = False
+    """Whether a missing cell counts as a value of its own here."""
+
+    @property
+    def is_blurred(self) -> bool:
+        """Whether a cell stands for several values."""
+        return self.transformation in (Transformation.INTERVAL, Transformation.SET)
+
+    def columns(self, name: str) -> list[str]:
+        """Give the columns of the table that carry this attribute."""
+        if self.transformation is not Transformation.INTERVAL:
+            return [name]
+        ends = [name, f"{name}_low", f"{name}_high"]
+        return [*ends, f"{name}_missing"] if self.missing else ends
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a release guarantees, in symbols and in words."""
+
+    principle: Principle
+    guarantee: str
+    leaves_open: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Published tables, the promise they keep, and how to read them.
+
+    It holds no microdata, no row order, no seed and no path: whatever is in here may be printed
+    in a newspaper.
+    """
+
+    form: str
+    """How it looks, and so how it is read, asked and attacked, whoever made it."""
+    method: str
+    parameters: dict[str, object]
+    promise: Promise
+    schema: Schema
+    recodings: dict[str, Recoding]
+    tables: dict[str, pl.DataFrame]
+    about: dict[str, str]
+    """What one row of each table is, in a sentence."""
+
+    @property
+    def shown(self) -> dict[str, list[str]]:
+        """Per table that shows people: the quasi-identifiers it shows."""
+        known = self.schema.quasi_identifiers
+        return {
+            title: [name for name in known if name in table.columns]
+            for title, table in self.tables.items()
+            if title not in AUXILIARY
+        }
+
+    def find_table(self, names: Collection[str]) -> str:
+        """Give the table that shows all these quasi-identifiers and the fewest others."""
+        shown = self.shown
+        fitting = [title for title, there in shown.items() if set(names) <= set(there)]
+        if not fitting:
+            raise QueryError(
+                f"No table of this release shows {', '.join(sorted(names))} together.",
+                hint="Ask about attributes of one table: "
+                + "; ".join(", ".join(there) for there in shown.values())
+                + ".",
+            )
+        return min(fitting, key=lambda title: len(shown[title]))
+
+    def query(self, sql: str, *, engine: str | None = None) -> Answer:
+        """Answer a question in SQL about the table ``release``, with bounds.
+
+        Runs on the embedded DuckDB, or on the database at ``engine`` (``postgresql://…``).
+        """
+        from discreet.forms.asking import ask
+
+        return ask(self, sql, engine)
+
+    def reconstruct(self, names: Sequence[str]) -> pl.DataFrame:
+        """Rebuild the distribution of some attributes: their values, each with a probability."""
+        from discreet.forms.reconstruction import reconstruct
+
+        return reconstruct(self, names)
+
+    def sample(self, n: int, *, seed: int | None = None) -> pl.DataFrame:
+        """Draw synthetic records from the distribution the release stands for."""
+        from discreet.forms.reconstruction import sample
+
+        return sample(self, n, seed)
+
+    def prepare(self, *, engine: str | None = None) -> Prepared:
+        """Hold the release ready for many questions, which are then answered much faster.
+
+        In memory, or in a session of the database at ``engine``, which is loaded once.
+        """
+        from discreet.forms.prepared import Prepared
+
+        return Prepared(self, engine)
+
+    def write(
+        self, folder: str | Path, *, format: Format = "parquet", overwrite: bool = False
+    ) -> Path:
+        """Write to a folder, whole or not at all, and verify what was written.
+
+        An earlier release is replaced only with ``overwrite``.
+        """
+        from discreet.release.store import write
+
+        return write(self, Path(folder), format=format, overwrite=overwrite)

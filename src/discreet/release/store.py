@@ -1,0 +1,314 @@
+"""Store: a release as a folder, written whole or not at all, and verified as bytes on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic_core import to_json
+
+from discreet.errors import StoreError
+from discreet.files import (
+    digest,
+    digest_open,
+    drafting,
+    open_plain,
+    place_folder,
+    read_text,
+    resolve,
+    settle,
+    writing,
+)
+from discreet.release import Format, Release, Transformation
+from discreet.release.manifest import DAMAGED, Seal, Stored, describe, type_of, understand
+from discreet.table.schema import UNUSABLE_NAME, Role, Schema
+
+MANIFEST = "datapackage.json"
+README = "README.md"
+Approve = Callable[[Path, Release], None]
+"""Takes a draft on disk, and what was read back from it."""
+
+
+def write(
+    release: Release,
+    folder: Path,
+    *,
+    format: Format,
+    overwrite: bool,
+    approve: Approve | None = None,
+) -> Path:
+    """Write to a temporary folder beside the target, verify it from disk, then rename it.
+
+    ``approve`` is shown the draft before that, and may still raise.
+    """
+    if format not in ("parquet", "csv"):
+        raise StoreError(f"format = {format!r}: give 'parquet' or 'csv'.")
+
+    def fill(draft: Path) -> None:
+        _write_files(release, draft, format)
+
+    return _fill_folder(folder, overwrite, fill, approve)
+
+
+def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
+    """Put a release that lies in one folder into another, byte by byte."""
+
+    def fill(draft: Path) -> None:
+        for path in source.iterdir():
+            shutil.copyfile(path, draft / path.name)
+        settle(draft)
+
+    return _fill_folder(folder, overwrite, fill, None)
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    """Give the SHA-256 of every file in a folder, which must hold nothing else."""
+    for path in folder.iterdir():
+        if path.is_symlink() or not path.is_file():
+            raise StoreError(
+                f"{path}: is not a plain file, as everything in a release is.",
+                hint="Get the release again from its publisher.",
+            )
+    return {path.name: digest(path) for path in sorted(folder.iterdir())}
+
+
+def _fill_folder(
+    folder: Path, overwrite: bool, fill: Callable[[Path], None], approve: Approve | None
+) -> Path:
+    from discreet.forms.verify import verify
+
+    place = resolve(folder)  # where a link lies, what it points to is meant
+    refuse_to_replace(place, overwrite=overwrite)
+    with writing(folder), drafting(place, folder=True) as draft:
+        fill(draft)
+        written = load(draft)
+        verify(written)
+        if approve is not None:
+            approve(draft, written)
+        draft.chmod(0o755)
+        _put_in_place(draft, place, overwrite)
+    return folder.absolute()
+
+
+def _put_in_place(draft: Path, folder: Path, overwrite: bool) -> None:
+    try:
+        # once more: much may have come into the folder since the first look
+        refuse_to_replace(folder, overwrite=overwrite)
+        place_folder(draft, folder, replace=overwrite)
+    except FileExistsError:
+        refuse_to_replace(folder, overwrite=overwrite)
+        raise
+    if draft.exists():  # and what came in at the very last moment is not removed with the rest
+        try:
+            refuse_to_replace(draft, overwrite=True)
+        except StoreError:
+            place_folder(draft, folder, replace=True)
+            refuse_to_replace(folder, overwrite=True)
+            raise
+
+
+def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a place for a release that holds anything but, with ``overwrite``, another one."""
+    with suppress(OSError):  # there may be no folder to stand in
+        if Path.cwd().is_relative_to(resolve(folder)):
+            raise StoreError(
+                f"{folder}: is the folder you stand in, and a release is put in place as a whole.",
+                hint="Give the name of a folder in it, or go elsewhere.",
+            )
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    try:
+        strangers = find_strangers(folder)
+    except (StoreError, OSError) as error:
+        raise StoreError(
+            f"{folder}: exists and is not a release.", hint="Choose another folder."
+        ) from error
+    if strangers:
+        raise StoreError(
+            f"{folder}: holds {strangers[0]}, which is not part of the release there.",
+            hint="Move it elsewhere, or choose another folder.",
+        )
+    if not overwrite:
+        raise StoreError(
+            f"{folder}: holds a release already.",
+            hint="Choose another folder, or replace the release with --overwrite.",
+        )
+
+
+def _write_files(release: Release, draft: Path, format: Format) -> None:
+    seals = {}
+    for name, table in release.tables.items():
+        path = draft / f"{name}.{format}"
+        try:
+            if format == "parquet":
+                table.write_parquet(path, compression="zstd", compression_level=1, statistics=False)
+            else:
+                table.write_csv(path)
+        except pl.exceptions.PolarsError as error:
+            raise StoreError(f"{path.name}: cannot be written ({error}).") from error
+        seals[name] = Seal.of(path)
+    (draft / MANIFEST).write_bytes(to_json(describe(release, format, seals), indent=1) + b"\n")
+    (draft / README).write_text(_explain(release, format), encoding="utf-8")
+    settle(draft)
+
+
+def load(folder: str | Path) -> Release:
+    """Read a release from its folder, trusting nothing but the bytes there."""
+    folder = Path(folder)
+    release, stored = understand(read_manifest(folder))
+    tables = {name: _read_table(folder, table) for name, table in stored.items()}
+    return replace(release, tables=tables)
+
+
+def load_schema(folder: str | Path) -> Schema:
+    """Read only what the columns of a release are, not its tables."""
+    return understand(read_manifest(Path(folder)))[0].schema
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read what a release says about itself, as it is written there."""
+    try:
+        manifest = json.loads(read_text(folder / MANIFEST))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise StoreError(
+            f"{folder}: not a release: it has no {MANIFEST}.",
+            hint="Give the folder that discreet wrote.",
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"{folder}: its {MANIFEST} cannot be read ({error.strerror or error}).", hint=DAMAGED
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(
+            f"{folder}: not a release: its {MANIFEST} is not JSON.", hint=DAMAGED
+        ) from error
+    if not isinstance(manifest, dict):
+        raise StoreError(f"{folder}: its {MANIFEST} holds no object.")
+    return manifest
+
+
+def find_strangers(folder: Path) -> list[str]:
+    """List what lies in a release's folder without being part of the release."""
+    _, stored = understand(read_manifest(folder))
+    known = {MANIFEST, README, *(table.path for table in stored.values())}
+    return sorted(path.name for path in folder.iterdir() if path.name not in known)
+
+
+def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
+    path = folder / stored.path
+    if path.parent != folder or path.suffix not in (".parquet", ".csv"):
+        raise StoreError(f"{stored.path}: not a table of this release.")
+    try:
+        with open_plain(path) as file:  # a path could be a pattern, or a folder, to polars
+            _refuse_changed(file, stored)
+            if path.suffix == ".parquet":
+                table = pl.read_parquet(file)
+            else:
+                table = pl.read_csv(file, infer_schema=False)
+                table = table.with_columns(_cast(name, kind) for name, kind in stored.types.items())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise StoreError(
+            f"{path.name}: cannot be read ({str(error).splitlines()[0]}).", hint=DAMAGED
+        ) from error
+    if not table.height:
+        raise StoreError(f"{path.name}: the table has no rows.")
+    for name in table.columns:  # names go into statements that databases run
+        if UNUSABLE_NAME.search(name):
+            raise StoreError(f"{path.name}: {name!r} is not the name of a column.")
+    types = table.schema
+    for name, kind in stored.types.items():
+        if name in types and type_of(types[name]) != kind:
+            raise StoreError(f"{path.name}: column {name!r} is not of type {kind}.")
+    return table
+
+
+def _refuse_changed(file: BufferedReader, stored: Stored) -> None:
+    """Refuse a table that is not the one its manifest speaks of; older ones do not say."""
+    if stored.seal is None:
+        return
+    size = os.fstat(file.fileno()).st_size
+    if size != stored.seal.size:
+        raise StoreError(
+            f"{stored.path}: is not what was published: it has {size:,} bytes, not "
+            f"{stored.seal.size:,}.",
+            hint=DAMAGED,
+        )
+    if digest_open(file) != stored.seal.sha256:
+        raise StoreError(
+            f"{stored.path}: is not what was published: its SHA-256 is another.", hint=DAMAGED
+        )
+
+
+def _cast(name: str, kind: str) -> Any:
+    column = pl.col(name)
+    match kind:
+        case "integer":
+            return column.cast(pl.Int64)
+        case "number":
+            return column.cast(pl.Float64)
+        case "date":
+            return column.str.to_date()
+        case "boolean":
+            return column == "true"
+    return column
+
+
+def _explain(release: Release, format: Format) -> str:
+    """Write the README that tells an analyst what the tables mean."""
+    lines = [
+        "# About this release",
+        "",
+        f"Made by {release.method}, to publish a table about people without telling about anyone.",
+        "",
+        "## What is promised",
+        release.promise.guarantee,
+        "",
+        *(f"- {part} — {part.paper}" for part in release.promise.principle.parts),
+        "",
+        "## What is not protected",
+        *(f"- {text}" for text in release.promise.leaves_open),
+    ]
+    kept = [a.name for a in release.schema.having(Role.OTHER)]
+    if kept:
+        lines.append(f"- {', '.join(kept)}: published unchanged, protected by nothing.")
+    lines += ["", "## Tables"]
+    for name, table in release.tables.items():
+        lines += [f"`{name}.{format}`, {table.height} rows. {release.about.get(name, '')}", ""]
+    lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
+    for attribute in release.schema:
+        recoding = release.recodings[attribute.name]
+        lines.append(
+            f"| {attribute.name} | {attribute.role} | {attribute.type} | "
+            f"{explain_recoding(attribute.name, recoding.transformation)} |"
+        )
+    lines += [
+        "",
+        "An empty cell was missing in the source; nothing was suppressed.",
+        "",
+        f"`{MANIFEST}` says all this for programs (Frictionless data package). In Python: "
+        '`import discreet as dc; dc.load("this folder").tables`.',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def explain_recoding(name: str, transformation: Transformation) -> str:
+    """Say how an attribute is published."""
+    return {
+        Transformation.BATCHED: "counted in batches; each record refers to one",
+        Transformation.EXACT: "exactly",
+        Transformation.SLICED: "exactly, but shuffled with its column within each bucket",
+        Transformation.SWAPPED: "exactly, but exchanged between people of near rank",
+        Transformation.PERTURBED: "a person's own with some probability, else any of the domain",
+        Transformation.PERMUTED: "exactly, but shuffled among the people of each group",
+        Transformation.INTERVAL: f"as an interval; its ends are in `{name}_low` and `{name}_high`",
+        Transformation.SET: f"as a set of values; `{MANIFEST}` lists what each label stands for",
+    }[transformation]

@@ -1,0 +1,246 @@
+"""Comparison: trials of many methods, kept as they are finished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from discreet.errors import SchemaError, StoreError
+from discreet.evaluate.questions import Questions, draw_questions
+from discreet.files import write_file
+from discreet.principles.base import Number, ratio, require_ratio
+from discreet.publishing.method import Method
+from discreet.release import Release
+from discreet.release.store import MANIFEST, fingerprint
+from discreet.steward.choosing.advice import advise
+from discreet.steward.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
+from discreet.table.microdata import Microdata
+
+TRIALS = "trials.jsonl"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What came out of all trials so far. The steward's, never part of a release."""
+
+    trials: list[Trial]
+    people: int
+    questions: dict[str, int]
+    """How many of each kind were asked."""
+    target: str | None
+    original: float | None
+    """How often a model trained on the original is right; and by guessing the commonest value."""
+    chance: float | None
+    missing: int = 0
+    """Trials that were not come to."""
+    belief: float | None = None
+    """The largest belief that advice may leave in anybody's value."""
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row per trial."""
+        kinds = list(self.questions)
+        return pl.DataFrame(
+            [
+                {
+                    "method": t.method, "promise": t.promise, "setting": t.setting,
+                    "worst belief": t.worst_belief, "mean belief": t.mean_belief,
+                    "identity": t.identity, "membership": t.membership, "loss": t.loss,
+                    "KL": t.divergence,
+                    **{f"error: {kind}": t.errors.get(kind) for kind in kinds},
+                    "accuracy": t.accuracy, "seconds": t.seconds, "bytes": t.size,
+                    "problem": t.problem,
+                }
+                for t in self.trials
+            ],
+            infer_schema_length=None,
+        )  # fmt: skip
+
+    @property
+    def advice(self) -> list[str]:
+        """Which method for which purpose, with reasons and limits, in sentences."""
+        tested = int(self.people * TESTED)
+        return advise(self.trials, self.original, self.chance, self.belief, tested)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as plain values, for ``--json``."""
+        return {
+            "people": self.people,
+            "questions": self.questions,
+            "target": self.target,
+            "accuracy_on_original": self.original,
+            "accuracy_by_chance": self.chance,
+            "trials": [trial.to_dict() for trial in self.trials],
+            "not_tried": self.missing,
+            "advice": self.advice,
+        }
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write a page that needs nothing but a browser: the table, the charts, the advice."""
+        from discreet.steward.choosing.page import show_comparison
+
+        return show_comparison(self, Path(path))
+
+
+def compare(
+    data: Microdata,
+    methods: Sequence[Method | Refused],
+    workload: Questions | int | None = None,
+    *,
+    folder: str | Path | None = None,
+    seed: int = 0,
+    belief: Number | None = None,
+    tell: Callable[[str, int, int], None] = lambda *_: None,
+) -> Comparison:
+    """Try several methods on one table: what each protects, and what it is good for.
+
+    ``workload`` is the questions to ask, or how many to draw. With a ``folder`` every finished
+    trial is kept there and taken from there the next time; an interrupt gives what there is.
+    ``belief`` is the most that advice may leave anybody's value believed with. ``tell`` is called
+    with the name of each trial before it, its number, and how many there are.
+
+    >>> import discreet as dc
+    >>> data = dc.datasets.adult(sensitive="occupation", quasi_identifiers=["age", "sex"]).head(300)
+    >>> methods = [dc.Generalization(dc.FrequencyDiversity(l)) for l in (2, 3)]
+    >>> compare(data, methods, 40).table["worst belief"].to_list() <= [0.5, 1 / 3]
+    True
+    """
+    if not methods:
+        raise SchemaError("There is nothing to compare.", hint="Give at least one method.")
+    if belief is not None:
+        require_ratio("belief", belief, 0, 1)
+    if workload is None or isinstance(workload, int):
+        workload = draw_questions(data, 1000 if workload is None else workload, seed=seed)
+    course = Course.lay(data, workload, seed)
+    kept = _Kept(Path(folder) if folder is not None else None, _print(course))
+    trials: list[Trial] = []
+    try:
+        original, chance = kept.guess(course)
+        for i, method in enumerate(methods):
+            name = method.title if isinstance(method, Refused) else (
+                f"{method.title}, {method.principle}")  # fmt: skip
+            tell(name, i, len(methods))
+            trials.append(kept.take(method, course))
+    except KeyboardInterrupt:
+        if folder is None or not trials:
+            raise
+    return Comparison(
+        trials, data.n, workload.counts, course.target if course.train else None, original, chance,
+        len(methods) - len(trials), None if belief is None else float(ratio(belief)),
+    )  # fmt: skip
+
+
+def _print(course: Course) -> str:
+    """Give a number for the table and the questions, to know trials by that were made on them."""
+    from discreet import __version__
+
+    made = hashlib.sha256(f"{__version__} {course.seed}".encode())
+    for name, codes in course.data.codes.items():
+        texts = "\0".join(course.data.domains[name].texts)
+        made.update(f"{course.data.schema[name]}\0{texts}".encode() + codes.tobytes())
+    for batch in course.questions.batches:
+        made.update("\0".join(batch.sql).encode())
+    made.update("\0".join(sql for sql, _, _ in course.questions.own).encode())
+    return made.hexdigest()
+
+
+def _print_earlier(method: Method) -> str:
+    """Know the earlier releases that a method is about by what they hold."""
+    told = []
+    for held in getattr(method, "earlier", ()):
+        if isinstance(held, Release):
+            tables = held.tables.items()
+            told.append(str([(t, int(f.hash_rows(0).sum())) for t, f in tables]))
+        else:
+            told.append(str(fingerprint(Path(held))))
+    return " ".join(told)
+
+
+def _refuse_public(folder: Path) -> None:
+    """Refuse to keep trials where the public, or a ledger, would have them."""
+    for place in (folder.absolute(), *folder.absolute().parents):
+        if (place / MANIFEST).exists() or (place / "ledger.sqlite").exists():
+            raise StoreError(
+                f"{folder}: lies inside {place.name}, a release or a ledger.",
+                hint="A comparison is yours; keep it elsewhere.",
+            )
+
+
+class _Kept:
+    """Trials that were finished before, and a place for those to come."""
+
+    def __init__(self, folder: Path | None, course: str) -> None:
+        self.file = None if folder is None else folder / TRIALS
+        self.course = course
+        self.found: dict[str, Any] = {}
+        self.cut_off = False
+        if folder is not None:
+            _refuse_public(folder)
+        if self.file is not None and self.file.exists():
+            for line in self.file.read_text(encoding="utf-8", errors="replace").splitlines():
+                try:
+                    row = json.loads(line)
+                    self.found[row["key"]] = row["value"]
+                except (ValueError, KeyError, TypeError):  # cut off in the middle
+                    continue
+            self.cut_off = not self.file.read_bytes().endswith(b"\n")
+
+    def take(self, method: Method | Refused, course: Course) -> Trial:
+        """Give a trial that was made before, else make it and keep it."""
+        if isinstance(method, Refused):
+            return try_method(method, course)
+        key = self._key(
+            f"{method.title} {method.principle} {name_setting(method)} {_print_earlier(method)}"
+        )
+        if key in self.found:
+            with suppress(
+                KeyError, TypeError, ValueError, AttributeError
+            ):  # kept by another version
+                return Trial.from_dict(self.found[key])
+        trial = try_method(method, course)
+        self._keep(key, trial.to_dict())
+        return trial
+
+    def guess(self, course: Course) -> tuple[float | None, float | None]:
+        """The same for what models learn from the original."""
+        key = self._key("original")
+        kept = self.found.get(key)
+        if not isinstance(kept, list) or len(kept) != 2:
+            kept = list(course.guess())
+            self._keep(key, kept)
+        return kept[0], kept[1]
+
+    def _key(self, text: str) -> str:
+        return hashlib.sha256(f"{self.course} {text}".encode()).hexdigest()
+
+    def _keep(self, key: str, value: Any) -> None:
+        self.found[key] = json.loads(json.dumps(value))
+        if self.file is None:
+            return
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            with self.file.open("a", encoding="utf-8") as file:
+                if self.cut_off:  # the last line has no end: what follows must not join it
+                    file.write("\n")
+                    self.cut_off = False
+                file.write(json.dumps({"key": key, "value": value}, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise StoreError(
+                f"{self.file}: cannot be written ({error.strerror or error}).",
+                hint="Choose a folder that is yours to write to.",
+            ) from error
+
+
+def write_all(found: Comparison, folder: Path) -> list[Path]:
+    """Write the table as JSON, and the page."""
+    text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    target = folder / "comparison.json"
+    write_file(target, lambda draft: draft.write_text(text, encoding="utf-8"))
+    return [target, found.to_html(folder / "comparison.html")]

@@ -1,0 +1,211 @@
+"""Trial: one method on a table, measured in every respect a steward may choose by."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from discreet.errors import DiscreetError
+from discreet.evaluate.divergence import diverge_in_part
+from discreet.evaluate.questions import Questions, answer_questions
+from discreet.principles.base import Principle
+from discreet.publishing import publish
+from discreet.publishing.method import Method
+from discreet.release import Release, Transformation
+from discreet.table.microdata import Microdata, read
+from discreet.table.schema import Type
+
+TESTED = 0.25
+"""The share of people that models are tried on."""
+
+
+class Refused(NamedTuple):
+    """A method that cannot even be asked for a promise, and why."""
+
+    title: str
+    principle: Principle
+    reason: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came out; all plain values."""
+
+    method: str
+    promise: str
+    setting: str
+    """Parameters besides the promise that are not as usual."""
+    seconds: float = 0.0
+    size: int = 0
+    """Bytes on disk."""
+    worst_belief: float | None = None
+    mean_belief: float | None = None
+    identity: float | None = None
+    """The largest chance to name anybody's record."""
+    proximity: dict[str, list[tuple[str, float, float]]] = field(default_factory=dict)
+    """Per sensitive number, ε in words, and how likely anybody's is told to within it: at worst,
+    and on average."""
+    membership: float | None = None
+    """How often a member is told from somebody who is none; a half is chance."""
+    loss: float | None = None
+    divergence: float | None = None
+    errors: dict[str, float] = field(default_factory=dict)
+    """Per kind of question the average relative error."""
+    unanswered: dict[str, str] = field(default_factory=dict)
+    """Per kind of question why some could not be answered."""
+    accuracy: float | None = None
+    """Share of people about whom a decision tree trained on the release is right."""
+    exact: bool = False
+    """Whether quasi-identifiers are published as they are."""
+    leaves_open: tuple[str, ...] = ()
+    problem: str | None = None
+    """Why there is no release."""
+
+    @property
+    def label(self) -> str:
+        """Name it as briefly as tells it from others."""
+        return f"{self.method}, {self.promise}" + (f", {self.setting}" if self.setting else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values, for JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> Trial:
+        """Read it back."""
+        near = {name: [tuple(p) for p in points] for name, points in values["proximity"].items()}
+        open_ = tuple(values["leaves_open"])
+        return Trial(**{**values, "proximity": near, "leaves_open": open_})  # type: ignore[arg-type]
+
+
+def name_setting(method: Method) -> str:
+    """Name the parameters of a method that differ from the usual ones."""
+    from dataclasses import MISSING, fields
+
+    told = []
+    for f in fields(method):
+        value = getattr(method, f.name)
+        usual = f.default if f.default is not MISSING else None
+        if f.name not in ("principle", "earlier") and value not in (usual, ()):
+            told.append(f"{f.name} = {value}")
+    return ", ".join(told)
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What every method is tried on: a table, questions, and a part of the table for models."""
+
+    data: Microdata
+    questions: Questions
+    train: Microdata | None
+    test: pl.DataFrame | None
+    seed: int
+
+    @staticmethod
+    def lay(data: Microdata, questions: Questions, seed: int) -> Course:
+        """Divide the people into those to learn from and those to be tried on."""
+        if not data.sensitive or data.n < 20:
+            return Course(data, questions, None, None, seed)
+        rows = np.random.default_rng(seed).permutation(data.n)
+        tested = int(data.n * TESTED)
+        frame = data.to_polars()
+        train = read(frame[np.sort(rows[tested:])], data.schema.published)
+        return Course(data, questions, train, frame[np.sort(rows[:tested])], seed)
+
+    @property
+    def target(self) -> str:
+        """What models are to tell."""
+        return self.data.sensitive[0]
+
+    def learn(self, records: pl.DataFrame) -> float:
+        """Train a decision tree on records; say how often it is right about other people."""
+        from discreet.evaluate.mining import classify
+
+        assert self.test is not None
+        names = [n for n in self.test.columns if n in records.columns]
+        train, test = (self._halve(part.select(names)) for part in (records, self.test))
+        return classify(train, test, self.target, ("tree",))["tree"]
+
+    def _halve(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Of a number, ask only whether it is above the middle."""
+        if self.data.schema[self.target].type not in (Type.INTEGER, Type.DECIMAL):
+            return frame
+        middle = self.data.to_polars()[self.target].median()
+        above = (pl.col(self.target) > middle).cast(pl.String)
+        return frame.with_columns(above.alias(self.target))
+
+    def guess(self) -> tuple[float | None, float | None]:
+        """How often a tree trained on the original is right, and always guessing the commonest."""
+        if self.train is None or self.test is None:
+            return None, None
+        shares = self._halve(self.test)[self.target].value_counts(normalize=True)["proportion"]
+        try:
+            return self.learn(self.train.to_polars()), float(shares.max())  # type: ignore[arg-type]
+        except DiscreetError:  # the library for models is not there
+            return None, None
+
+
+def try_method(method: Method | Refused, course: Course) -> Trial:
+    """Publish by one method and measure what came out; what cannot be had is a reason."""
+    if isinstance(method, Refused):
+        return Trial(method.title, str(method.principle), "", problem=method.reason)
+    named = Trial(method.title, str(method.principle), name_setting(method))
+    started = perf_counter()
+    try:
+        release = publish(course.data, method, seed=course.seed)
+        seconds = perf_counter() - started
+        with tempfile.TemporaryDirectory() as folder:
+            place = release.write(Path(folder) / "release")
+            size = sum(path.stat().st_size for path in place.iterdir())
+    except DiscreetError as error:
+        return replace(named, problem=error.message)
+    examined, used = _examine(release, course), _use(release, method, course)
+    return replace(named, seconds=seconds, size=size, **examined, **used)
+
+
+def _examine(release: Release, course: Course) -> dict[str, Any]:
+    """Measure what the release gives away, as an audit does."""
+    from discreet.auditing import audit
+    from discreet.forms.sliced.membership import tell_members
+
+    found = audit(release, course.data)
+    beliefs = list(found.beliefs.values())
+    return {
+        "worst_belief": found.max_belief,
+        "mean_belief": float(np.mean([b.mean() for b in beliefs])) if beliefs else None,
+        "identity": float(found.identity.prosecutor),
+        "proximity": {
+            name: [(reach.said, float(reach.worst), float(reach.mean)) for reach in near.curve]
+            for name, near in found.proximity.items()
+        },
+        "membership": tell_members(release, course.data, course.seed),
+        "loss": found.loss.ncp,
+        "exact": all(
+            release.recodings[name].transformation is Transformation.EXACT
+            for name in release.schema.quasi_identifiers
+        ),
+        "leaves_open": tuple(release.promise.leaves_open),
+        "problem": None if found.kept else f"the audit says: {found.problems[0]}",
+    }
+
+
+def _use(release: Release, method: Method, course: Course) -> dict[str, Any]:
+    """Measure what the release is good for."""
+    errors, unanswered = answer_questions(release, course.data, course.questions)
+    divergence = diverge_in_part(release, course.data)
+    accuracy = None
+    if course.train is not None:
+        try:
+            learned = publish(course.train, method, seed=course.seed)
+            accuracy = course.learn(learned.sample(course.train.n, seed=course.seed))
+        except DiscreetError as error:
+            unanswered = {**unanswered, "model": error.message}
+    return {
+        "errors": errors, "unanswered": unanswered, "divergence": divergence, "accuracy": accuracy
+    }  # fmt: skip

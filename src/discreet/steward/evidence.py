@@ -1,0 +1,223 @@
+"""Evidence: what a reviewer examined, found and signs, and the proof that a release is that one.
+
+The steward's and the reviewer's; it never goes into a release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.auditing import AuditReport
+from discreet.auditing.report import summarize
+from discreet.errors import DiscreetError, PromiseError, StoreError
+from discreet.evaluate.divergence import diverge_in_part
+from discreet.evaluate.questions import answer_questions, draw_questions
+from discreet.files import digest, read_text, write_file
+from discreet.forms.sliced.membership import tell_members
+from discreet.forms.verify import verify
+from discreet.pages import write_page
+from discreet.principles.groups import Groups
+from discreet.release import Release
+from discreet.release.store import explain_recoding, fingerprint, load
+from discreet.table.microdata import Microdata
+from discreet.table.readers import read_table
+
+NAME, PAGE = "evidence.json", "evidence.html"
+FORMAT = 1
+KEPT = "every published group keeps the promise, as far as the release alone can tell"
+LIBRARIES = ("discreet", "duckdb", "numba", "numpy", "polars", "sqlglot")
+QUESTIONS = 400
+
+
+def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> dict[str, Any]:
+    """Put together what was examined: the release, the table it was made from, and what was found.
+
+    ``report`` is the audit of the release in ``folder`` against ``data``, read from ``source``.
+    """
+    release = load(folder)
+    broken = _find_broken(release)
+    problems = [*report.problems, *([broken] if broken else [])]
+    return {
+        "evidence": FORMAT,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "verdict": "not kept" if problems else "kept",
+        "problems": problems,
+        "judged_by": [str(part) for part in report.judged.parts],
+        "verifier": broken or KEPT,
+        "files": fingerprint(folder),
+        "microdata": {"file": source.name, "sha256": digest(source), "people": data.n,
+                      "read": data.intake.read, "dropped": data.intake.dropped},
+        "columns": _list_columns(release, source),
+        "method": {"name": release.method, "parameters": dict(release.parameters)},
+        "promise": {
+            "principles": [str(part) for part in release.promise.principle.parts],
+            "guarantee": release.promise.guarantee,
+            "papers": list(dict.fromkeys(p.paper for p in release.promise.principle.parts)),
+        },
+        "risk": _list_risks(data, report, tell_members(release, data, seed=0)),
+        "utility": _measure_use(release, data, report),
+        "attacks": [vars(attack) for attack in report.attacks],
+        "with_earlier": [made.to_dict() for made in report.composed],
+        "not_protected": list(release.promise.leaves_open),
+        "audit": summarize(report),
+        "versions": {"python": platform.python_version(),
+                     **{name: version(name) for name in LIBRARIES}},
+    }  # fmt: skip
+
+
+def _find_broken(release: Release) -> str | None:
+    """What the verifier finds broken, who reads nothing but the published tables."""
+    try:
+        verify(release)
+    except DiscreetError as error:
+        return error.message
+    return None
+
+
+def _list_columns(release: Release, source: Path) -> list[dict[str, str]]:
+    """Say of every column of the source what was done to it."""
+    told = []
+    for name in read_table(source).columns:
+        if name not in release.schema.names:
+            told.append({"name": name, "role": "", "done": "left out"})
+            continue
+        how = explain_recoding(name, release.recodings[name].transformation)
+        told.append({"name": name, "role": str(release.schema[name].role),
+                     "done": f"published {how}"})  # fmt: skip
+    return told
+
+
+def _list_risks(
+    data: Microdata, report: AuditReport, membership: float | None
+) -> list[dict[str, Any]]:
+    """Each risk before and after, beside what was promised."""
+    classes = data.number(data.quasi_identifiers) if data.quasi_identifiers else (
+        np.zeros(data.n, dtype=np.int64))  # fmt: skip
+    sizes = np.bincount(classes)
+    identity = report.identity
+    alike = max((p.alike for p in report.judged.parts), default=1)
+    rows: list[dict[str, Any]] = [
+        {"risk": "people who look the same, at least", "before": int(sizes.min()),
+         "threshold": alike if alike > 1 else None, "after": identity.smallest},
+        {"risk": "people who look like nobody else", "before": int((sizes == 1).sum()),
+         "threshold": None, "after": int((report.candidates == 1).sum())},
+        {"risk": "chance to name a record, at most", "before": 1 / int(sizes.min()),
+         "threshold": None, "after": float(identity.prosecutor)},
+        {"risk": "records expected to be named rightly", "before": len(sizes) / data.n,
+         "threshold": None, "after": float(identity.marketer)},
+        {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
+         "after": membership},
+    ]  # fmt: skip
+    for name, belief in report.beliefs.items():
+        bags = Groups.from_labels(classes, data.codes[name], data.domains[name], count=len(sizes))
+        before = (bags.largest / bags.sizes)[classes]
+        parts = [str(p) for p in report.judged.parts
+                 if p.reads_values and not p.joins and p.on in (None, name)]  # fmt: skip
+        rows += [
+            {"risk": f"belief in a value of {name}, at most", "before": float(before.max()),
+             "threshold": " and ".join(parts) or None, "after": float(belief.max())},
+            {"risk": f"belief in a value of {name}, on average", "before": float(before.mean()),
+             "threshold": None, "after": float(belief.mean())},
+        ]  # fmt: skip
+    return rows
+
+
+def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict[str, Any]:
+    questions = draw_questions(data, QUESTIONS)
+    errors, unanswered = answer_questions(release, data, questions)
+    return {
+        "precision_lost": report.loss.ncp,
+        "per_attribute": report.loss.per_attribute,
+        "divergence": diverge_in_part(release, data),
+        "questions": sum(questions.counts.values()),
+        "errors": errors,
+        "not_answered": unanswered,
+    }
+
+
+def write_evidence(found: dict[str, Any], folder: Path) -> str:
+    """Write the page and the JSON; give the seal, by which any change of either can be told."""
+    page = write_page(folder / PAGE, "evidence.html", found=found)
+    sealed = json.loads(json.dumps({**found, "page": digest(page)}, default=str))
+    seal = _seal(sealed)
+    text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False)
+    write_file(folder / NAME, lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+    return seal
+
+
+def _seal(found: dict[str, Any]) -> str:
+    """Give the SHA-256 of all findings but the seal itself."""
+    kept = {name: value for name, value in found.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def check_evidence(evidence: Path, folder: Path) -> list[str]:
+    """Say how a release differs from the one that was examined; nothing if it does not.
+
+    The release is verified once more from its bytes. That the evidence itself is the one that was
+    written, only who noted its seal can tell.
+    """
+    path, found = _read_evidence(evidence)
+    if not folder.is_dir():
+        raise StoreError(f"{folder}: there is no such folder.", hint="Give the release's folder.")
+    problems = []
+    if found["seal"] != _seal(found):
+        problems.append(f"{path.name} was changed after the audit")
+    if not path.with_name(PAGE).is_file():
+        problems.append(f"{PAGE} is missing")
+    elif digest(path.with_name(PAGE)) != found["page"]:
+        problems.append(f"{PAGE} was changed after the audit")
+    problems += _compare_files(found["files"], folder)
+    if found["verdict"] != "kept" or found["problems"]:
+        problems.append("the audit found that the promise is not kept")
+    if not problems:
+        try:
+            verify(load(folder))
+        except (PromiseError, StoreError) as error:
+            problems.append(error.message)
+    return problems
+
+
+def _compare_files(files: dict[str, str], folder: Path) -> list[str]:
+    """Name every file that is missing, new or changed."""
+    plain = {p.name: p.is_file() and not p.is_symlink() for p in folder.iterdir()}
+    there = {name: digest(folder / name) if good else "" for name, good in plain.items()}
+    problems = []
+    for name in sorted({*files, *there}):
+        if name not in there:
+            problems.append(f"{name} was examined and is missing")
+        elif name not in files:
+            problems.append(f"{name} was not there when the release was examined")
+        elif there[name] != files[name]:
+            problems.append(f"{name} was changed after the audit")
+    return problems
+
+
+def _read_evidence(evidence: Path) -> tuple[Path, dict[str, Any]]:
+    path = evidence / NAME if evidence.is_dir() else evidence
+    hint = "Give the folder that `discreet audit --evidence` wrote."
+    try:
+        found = json.loads(read_text(path))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}).", hint=hint) from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path}: is no evidence.", hint=hint) from error
+    wanted = ("files", "page", "seal", "verdict", "problems")
+    if not isinstance(found, dict) or any(name not in found for name in wanted):
+        raise StoreError(f"{path}: is no evidence.", hint=hint)
+    if found.get("evidence") != FORMAT or not isinstance(found["files"], dict):
+        raise StoreError(f"{path}: evidence of another format than {FORMAT}.", hint=hint)
+    return path, found
+
+
+def read_seal(evidence: Path) -> str:
+    """Give the seal of evidence."""
+    return str(_read_evidence(evidence)[1]["seal"])

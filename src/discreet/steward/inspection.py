@@ -1,0 +1,271 @@
+"""Inspection: look at an unknown table and draft what to do with it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from discreet.errors import DiscreetError, visible
+from discreet.publishing.methods import REGISTRY as METHODS
+from discreet.table.arx_projects import PROJECT, read_project
+from discreet.table.microdata import read
+from discreet.table.readers import read_described
+from discreet.table.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.spss_stata import Described
+from discreet.table.taxonomy import Taxonomy, canonical_text
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a table looks like, and a plan for it."""
+
+    rows: int
+    schema: Schema
+    missing: dict[str, int]
+    unique: int
+    """Rows that no other row equals on the proposed quasi-identifiers."""
+    plan: str
+    files: dict[str, str]
+    """Texts of the files that the plan refers to and that lie nowhere yet."""
+
+    @property
+    def story(self) -> str:
+        """The one figure that tells whether there is a problem."""
+        names = self.schema.quasi_identifiers
+        if not names:
+            return "No column looks like a quasi-identifier: set the roles in the plan yourself."
+        told = (
+            f"{self.unique:,} of {self.rows:,} rows ({self.unique / self.rows:.1%}) are unique on "
+            f"the {len(names)} proposed quasi-identifiers: {', '.join(names)}."
+        )
+        if not self.schema.sensitive:
+            told += "\nNo column looks sensitive: set the roles in the plan yourself."
+        return told
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the findings as plain values, for ``--json``."""
+        return {
+            "rows": self.rows,
+            "unique_rows": self.unique,
+            "columns": [
+                {
+                    "name": a.name,
+                    "role": str(a.role),
+                    "type": str(a.type),
+                    "missing": self.missing.get(a.name, 0),
+                    "reason": a.reason,
+                }
+                for a in self.schema
+            ],
+        }
+
+
+def inspect_table(path: Path, plan_folder: Path) -> Inspection:
+    """Propose roles and types, count who is unique, and draft a plan beside it."""
+    if path.suffix.lower() == PROJECT:
+        return _inspect_project(path)
+    told = read_described(path)
+    schema = Schema(tuple(_describe(a, told) for a in Schema.infer(told.frame)))
+    return _draft(told.frame, schema, os.path.relpath(path.absolute(), plan_folder), {}, {})
+
+
+def _inspect_project(path: Path) -> Inspection:
+    """Take roles and hierarchies from a project, and its table as a file beside the plan."""
+    project = read_project(path)
+    table = f"{path.stem}.csv"
+    files, taxonomies = {table: project.frame.write_csv()}, {}
+    attributes = []
+    for attribute in Schema.infer(project.frame):
+        role = project.roles[attribute.name]
+        why = f"{attribute.reason.split('; ')[0]}; {role} in the project"
+        adopted = replace(attribute, role=role, reason=why)
+        if attribute.name in project.hierarchies:
+            plain = re.sub(r"[^\w-]+", "_", attribute.name)
+            file = f"{path.stem}.{plain}.csv"
+            while file in files:
+                file = file.removesuffix(".csv") + "_.csv"
+            rows = project.hierarchies[attribute.name]
+            adopted, rows, fits = _fit_hierarchy(project.frame, adopted, rows)
+            files[file] = _write_rows(rows)
+            if fits:
+                taxonomies[attribute.name] = file
+        attributes.append(adopted)
+    return _draft(project.frame, Schema(tuple(attributes)), table, taxonomies, files)
+
+
+def _fit_hierarchy(
+    frame: pl.DataFrame, attribute: Attribute, rows: list[list[str]]
+) -> tuple[Attribute, list[list[str]], bool]:
+    """Find the type under which a hierarchy is a taxonomy of its column; else say why it is none.
+
+    Hierarchies of numbers may list them in any order, taxonomies may not; and numbers that are
+    not grouped by their order are categories.
+    """
+    column = frame.select(attribute.name)
+    known = read(column, Schema((_readable(attribute),))).domains[attribute.name].texts
+    rank = {text: number for number, text in enumerate(known)}
+    ordered = sorted(rows, key=lambda row: rank.get(canonical_text(row[0]), len(rank)))
+    category = replace(
+        attribute,
+        type=Type.CATEGORY,
+        decimals=None,
+        reason=f"{attribute.reason}; a category, as its hierarchy is of no {attribute.type}",
+    )
+    problem = ""
+    for tried, paths in (
+        (attribute, ordered if attribute.type.ordered else rows),
+        (category, rows),
+    ):
+        try:
+            taxonomy = Taxonomy.from_paths(paths, source="its hierarchy")
+            read(column, Schema((_readable(replace(tried, taxonomy=taxonomy)),)))
+        except DiscreetError as error:
+            problem = error.message.split("\n  - ")[-1].split("\n")[0]
+            continue
+        return tried, paths, True
+    why = f"{attribute.reason}; its hierarchy cannot be used: {problem}"
+    return replace(attribute, reason=why), rows, False
+
+
+def _write_rows(rows: list[list[str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _draft(
+    frame: pl.DataFrame,
+    schema: Schema,
+    source: str,
+    taxonomies: dict[str, str],
+    files: dict[str, str],
+) -> Inspection:
+    # count missing cells of every column, also of those that will not be published
+    readable = Schema(tuple(_readable(a) for a in schema))
+    data = read(frame, readable)
+    shares = {
+        name: float(np.bincount(data.codes[name]).max() / data.n)
+        for name in schema.sensitive
+        if schema[name].type is Type.CATEGORY
+    }
+    return Inspection(
+        rows=frame.height,
+        schema=schema,
+        missing=data.intake.missing,
+        unique=data.count_unique(schema.quasi_identifiers),
+        plan=draft_plan(
+            schema, source, rows=frame.height, most_frequent=shares, taxonomies=taxonomies
+        ),
+        files=files,
+    )
+
+
+def _readable(attribute: Attribute) -> Attribute:
+    return replace(attribute, role=Role.QUASI_IDENTIFIER)
+
+
+def _describe(attribute: Attribute, told: Described) -> Attribute:
+    """Add what the file says about a column: in words, and the order of an ordinal."""
+    label = told.labels.get(attribute.name, "")
+    if attribute.role is Role.OTHER and re.search(r"\w", label):  # names there are often codes
+        spoken = re.sub(r"\W+", "_", label).strip("_")
+        (said,) = Schema.infer(told.frame.select(pl.col(attribute.name).alias(spoken)))
+        if said.role is not Role.OTHER:
+            reason = said.reason.replace("name says", "label says")
+            attribute = replace(attribute, role=said.role, reason=reason)
+    order = tuple(t for t in told.orders.get(attribute.name, ()) if t not in attribute.na)
+    if order:
+        reason = "; ".join(["ordered in the file", *attribute.reason.split("; ")[1:]])
+        attribute = replace(attribute, type=Type.ORDINAL, order=order, decimals=None, reason=reason)
+    if attribute.name in told.labels:
+        reason = f"{told.labels[attribute.name]}; {attribute.reason}"
+        attribute = replace(attribute, reason=reason)
+    return attribute
+
+
+def draft_plan(
+    schema: Schema,
+    source: str,
+    *,
+    rows: int,
+    most_frequent: Mapping[str, float],
+    taxonomies: Mapping[str, str],
+) -> str:
+    """Write a commented plan that runs as it is and is meant to be edited.
+
+    ``most_frequent`` gives the share of the most frequent value of each sensitive attribute, so
+    that the promise drafted is one the table can keep; ``taxonomies`` the files of those that
+    attributes have.
+    """
+    lines = [
+        "# A plan for `discreet publish`. Check every role: it decides who learns what.",
+        "#   identifier        names a person; never leaves",
+        "#   quasi-identifier  known to others; published blurred",
+        "#   sensitive         must not be learned about a person; published, unlinked",
+        "#   other             dropped, unless keep = true publishes it unchanged",
+        "# Types: integer, decimal, date, ordinal (with order = [...]), category, boolean.",
+        '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
+        "# A taxonomy names groups of values, for example:",
+        '#   taxonomy = { file = "country.csv" }   ARX, Amnesia or JSON',
+        '#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = ["month"]',
+        "",
+        "[source]",
+        f"file = {_quote(source)}",
+    ]
+    for attribute in schema:
+        lines += ["", f"[columns.{_quote(attribute.name)}]", f"# {visible(attribute.reason)}"]
+        lines.append(f"role = {_quote(attribute.role)}")
+        lines.append(f"type = {_quote(attribute.type)}")
+        if attribute.missing is not Missing.REJECT:
+            lines.append(f"missing = {_quote(attribute.missing)}")
+        if attribute.na:
+            lines.append(f"na = [{', '.join(map(_quote, attribute.na))}]")
+        if attribute.order:
+            lines.append(f"order = [{', '.join(map(_quote, attribute.order))}]")
+        if attribute.name in taxonomies:
+            lines.append(f"taxonomy = {{ file = {_quote(taxonomies[attribute.name])} }}")
+        if attribute.decimals is not None:
+            lines.append(f"decimals = {attribute.decimals}")
+    lines += [
+        "",
+        "[method]",
+        f"# name: {', '.join(METHODS)}",
+        'name = "generalization"',
+        "",
+        "[[method.principles]]",
+        'name = "k-anonymity"',
+        f"k = {max(1, min(10, rows // 2))}",
+    ]
+    for name, share in most_frequent.items():
+        reach = int(1 / share + 1e-9)
+        if reach < 2:
+            lines += [
+                "",
+                f"# {visible(name)}: one value covers {share:.1%} of rows, so no group can keep it "
+                "below one half.",
+            ]
+            continue
+        lines += [
+            "",
+            "[[method.principles]]",
+            f"# the most frequent value of {visible(name)} covers {share:.1%} of rows: l ≤ {reach}",
+            'name = "frequency-diversity"',
+            f"l = {min(3, reach)}",
+            f"on = {_quote(name)}",
+        ]
+    lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
+    return "\n".join(lines)
+
+
+def _quote(text: str) -> str:
+    return visible(json.dumps(str(text), ensure_ascii=False))

@@ -1,0 +1,389 @@
+"""Ledger: what has been published from a source, and the check of what is to follow.
+
+A folder with a database and a copy of every release. A release is recorded before it is put in
+place: whatever stops a publication, nothing is out that the ledger does not know of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.errors import DiscreetError, PromiseError, StoreError, list_problems
+from discreet.files import find_drafts, refuse_unwritable, resolve, sweep
+from discreet.release.store import (
+    MANIFEST,
+    copy,
+    fingerprint,
+    load,
+    refuse_to_replace,
+    write,
+)
+from discreet.steward.ledger.book import RESTORE, Book, Entry, State, now
+
+if TYPE_CHECKING:
+    from discreet.auditing.composition import Composed
+    from discreet.publishing.method import Method
+    from discreet.release import Format, Release
+    from discreet.table.microdata import Microdata, TableLike
+    from discreet.table.schema import Schema
+
+RELEASES, NEW = "releases", "the new release"
+NUMBERED = re.compile(r"(?!0000)[0-9]{4}|[1-9][0-9]{4,8}")
+"""The name of a copy."""
+MOST_LEFT_OUT = 3
+"""A proposal leaves out no more attributes."""
+
+
+class Ledger:
+    """What has been published from one source.
+
+    >>> import tempfile, discreet as dc
+    >>> ledger = Ledger.init(Path(tempfile.mkdtemp()) / "ledger", source="census 2026")
+    >>> ledger.source, ledger.entries
+    ('census 2026', [])
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._book = Book(self.folder)
+        self.source: str = self._book.source
+        copies = self.folder / RELEASES
+        if copies.is_symlink() or not copies.is_dir():
+            what = "is a link" if copies.is_symlink() else "is not there"
+            raise StoreError(
+                f"{copies}: {what}; the copies of the ledger lie in a folder of its own.",
+                hint="Move the folder back, or restore the ledger from a backup.",
+            )
+
+    @staticmethod
+    def init(folder: str | Path, source: str) -> Ledger:
+        """Begin a ledger for a source, in a folder that is empty or not there."""
+        folder = Path(folder)
+        if not source.strip():
+            raise StoreError("A ledger needs the name of its source.", hint="Give --source NAME.")
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise StoreError(
+                f"{folder}: is not empty.", hint="Choose another folder for the ledger."
+            )
+        missing = [place for place in (folder, *folder.parents) if not place.exists()]
+        try:
+            (folder / RELEASES).mkdir(parents=True, exist_ok=True)
+            Book.init(folder, source)
+        except OSError as error:
+            with suppress(OSError):
+                for place in (folder / RELEASES, *missing):
+                    place.rmdir()
+            raise StoreError(
+                f"{folder}: cannot be written ({error.strerror or error}).",
+                hint="Choose another place for the ledger, or another name for its source.",
+            ) from error
+        return Ledger(folder)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Everything published so far, the oldest first.
+
+        A copy that the database does not know of, because an older one was restored, counts too.
+        """
+        # copies before rows: a copy is named only after its row is written
+        copies = {path.name: path for path in (self.folder / RELEASES).iterdir()
+                  if NUMBERED.fullmatch(path.name)}  # fmt: skip
+        known = self._book.entries
+        for entry in known:
+            copies.pop(entry.name, None)
+        return sorted([*known, *map(_adopt, copies.values())], key=lambda entry: entry.number)
+
+    def find(self, number: int) -> Entry:
+        """Give one entry."""
+        for entry in self.entries:
+            if entry.number == number:
+                return entry
+        known = ", ".join(entry.name for entry in self.entries) or "none so far"
+        raise StoreError(
+            f"There is no release {number:04} in this ledger.", hint=f"Known: {known}."
+        )
+
+    def load(self, entry: Entry) -> Release:
+        """Read the copy of a release, which must be what was recorded."""
+        place = self.copy_of(entry)
+        if not _holds(place, entry):
+            what = "is not what was published" if place.exists() else "is gone"
+            raise StoreError(
+                f"{place}: the ledger's copy of {entry.name} {what}.",
+                hint="Restore it from the release itself, or from a backup of the ledger.",
+            )
+        return load(place)
+
+    def copy_of(self, entry: Entry) -> Path:
+        """Give the folder of the ledger's own copy."""
+        place = self.folder / RELEASES / entry.name
+        if entry.state == "pending" and not place.exists():  # noted, and struck before it was named
+            return next((made for made in find_drafts(place) if _holds(made, entry)), place)
+        return place
+
+    def read(self, source: TableLike, schema: Schema) -> Microdata:
+        """Read a table with everything that earlier releases show of it, to check against them."""
+        from discreet.forms.disclosure import read_known
+
+        return read_known(source, schema, [held for _, held in self._load_all()])
+
+    def _load_all(self) -> list[tuple[str, Release]]:
+        """Read every release that is out, or may be."""
+        return [(e.name, self.load(e)) for e in self.entries if e.state != "withdrawn"]
+
+    def check(self, release: Release, data: Microdata) -> tuple[list[Composed], list[str]]:
+        """Say which promises would not survive a release, and what was left out of account."""
+        return _check(release, data, self._load_all())
+
+    def publish(
+        self,
+        release: Release,
+        data: Microdata | Callable[[], Microdata],
+        folder: str | Path,
+        *,
+        format: Format = "parquet",
+        overwrite: bool = False,
+        examine: Callable[[Release], None] | None = None,
+    ) -> tuple[Entry, list[str]]:
+        """Check a release against all before it, audit it, record it, and put it into a folder.
+
+        On a breach nothing is written. Gives the entry, and notes on what was not examined. What
+        columns the check needs depends on the releases so far: ``data`` may be a function that
+        reads them, called when no other publication can come in between. ``examine`` is shown what
+        was read back from disk, in place of the audit here, and raises if it must not go out.
+        """
+        folder = resolve(Path(folder))
+        self._refuse_inside(folder)
+        with self._book.lock():
+            self._clean(folder)
+            refuse_to_replace(folder, overwrite=overwrite)
+            refuse_unwritable(folder, folder=True)
+            known = data() if callable(data) else data
+            broken, notes = self.check(release, known)
+            if broken:
+                raise refuse(broken)
+            check = examine or (lambda written: self._examine(written, known))
+            entry = self._record(release, folder, format, overwrite, check)
+            try:
+                self._place(entry)
+            except BaseException:
+                self._settle(entry, "published" if _is_placed(entry) else "withdrawn")
+                raise
+        return self.find(entry.number), notes
+
+    def propose(
+        self,
+        data: Microdata,
+        method: Method,
+        broken: Sequence[Composed],
+        *,
+        known: Microdata,
+        seed: int | None = None,
+    ) -> str:
+        """Say what to generalize so that a release passes: try each quasi-identifier in turn.
+
+        An attribute that is left out is generalized as far as can be. ``known`` is the table with
+        all that earlier releases show.
+        """
+        from discreet.publishing import publish
+
+        earlier = self._load_all()
+        gone: list[str] = []
+        failing = most = max(found.people for found in broken)
+        while failing and len(data.quasi_identifiers) > 1 and len(gone) < MOST_LEFT_OUT:
+            tried: dict[str, int] = {}
+            for name in data.quasi_identifiers:
+                with suppress(DiscreetError):  # a method may not do without it
+                    release = publish(data.without(name), method, seed=seed)
+                    found, _ = _check(release, known, earlier)
+                    tried[name] = max((b.people for b in found), default=0)
+            best = min(tried, key=tried.__getitem__, default=None)
+            if best is None or tried[best] >= failing:
+                break
+            gone.append(best)
+            data, failing = data.without(best), tried[best]
+        listed = " and ".join(gone)
+        if gone and not failing:
+            return f"Leave out {listed}: generalized that far, the release would pass."
+        less = f"Without {listed} it would still fail for {failing:,} people of {most:,}. "
+        return (
+            (less if gone else "Leaving out one attribute does not help. ")
+            + "Publish the sensitive attribute only once, or hand out the earlier release's folder "
+            "once more as it is."
+        )
+
+    def _record(
+        self,
+        release: Release,
+        folder: Path,
+        format: Format,
+        replaces: bool,
+        examine: Callable[[Release], None],
+    ) -> Entry:
+        """Write the copy, then the entry, then name the copy; whoever is struck can be told so."""
+        number = max((entry.number for entry in self.entries), default=0) + 1
+        place = self.folder / RELEASES / f"{number:04}"
+
+        def note(draft: Path, written: Release) -> None:
+            examine(written)
+            self._book.insert(
+                _describe(number, now(), written, draft, str(folder), replaces, "pending")
+            )
+
+        try:
+            write(release, place, format=format, overwrite=False, approve=note)
+        except BaseException:
+            # an interrupt may strike when the entry is written and nobody knows of it yet
+            for entry in self._book.entries:
+                if entry.number == number:
+                    self._settle(entry, "withdrawn")
+            raise
+        return self.find(number)
+
+    def _examine(self, release: Release, data: Microdata) -> None:
+        """Refuse a release of which the audit finds that it breaks its promise.
+
+        Promises about joins have just been asked, if there is anything to join with.
+        """
+        from discreet.auditing import audit
+        from discreet.principles import KAnonymity
+        from discreet.principles.base import part_joins
+
+        alone, joins = part_joins(release.promise.principle)
+        if joins and all(entry.state == "withdrawn" for entry in self.entries):
+            raise StoreError(
+                f"{joins[0]} is about joins, and this ledger has no earlier release.",
+                hint="Record the earlier releases first, or audit it yourself: examine=....",
+            )
+        audit(release, data, principle=alone or KAnonymity(1)).require_kept()
+
+    def _place(self, entry: Entry) -> None:
+        copy(self.copy_of(entry), Path(entry.folder), overwrite=entry.replaces)
+        self._settle(entry, "published")
+
+    def _settle(self, entry: Entry, state: State) -> None:
+        self._book.settle(entry, state)
+
+    def _clean(self, wanted: Path) -> None:
+        """Finish what was interrupted: put in place what is noted, remove drafts of what is not.
+
+        What did not come from here stays where it is.
+        """
+        entries = self.entries
+        noted = {entry.number for entry in self._book.entries}
+        for entry in entries:
+            if entry.number not in noted:
+                self._book.insert(entry)
+        for entry in entries:
+            if entry.state != "pending":
+                continue
+            named = self.folder / RELEASES / entry.name
+            if (copied := self.copy_of(entry)) != named:
+                copied.rename(named)
+            place = Path(entry.folder)
+            try:
+                if _is_placed(entry):
+                    self._settle(entry, "published")
+                elif not named.exists():
+                    # a copy gets its number before it is put anywhere: this one never was
+                    self._settle(entry, "withdrawn")
+                    continue
+                else:
+                    self.load(entry)
+                    self._place(replace(entry, replaces=_is_older(entry, entries)))
+            except StoreError:
+                self._settle(entry, "recorded")
+                continue
+            if place == wanted:
+                raise StoreError(
+                    f"Release {entry.name} was interrupted while being put into {place}; it is now "
+                    "complete there, and nothing else was published.",
+                    hint="If this is not the release you want, publish to another folder.",
+                )
+        sweep(self.folder / RELEASES)
+
+    def _refuse_inside(self, folder: Path) -> None:
+        ours = resolve(self.folder)
+        if folder.is_relative_to(ours) or ours.is_relative_to(folder):
+            raise StoreError(
+                f"{folder}: a release and its ledger cannot lie in one another.",
+                hint="The ledger is yours; keep it away from what is published.",
+            )
+
+
+def _check(
+    release: Release, data: Microdata, earlier: Sequence[tuple[str, Release]]
+) -> tuple[list[Composed], list[str]]:
+    """Put a release together with earlier ones in every way there is."""
+    from discreet.auditing.composition import compose, compose_joins
+
+    if not earlier:
+        return [], []
+    broken, notes = compose(release, data, earlier, NEW)
+    return [*broken, *compose_joins(release, earlier, NEW)], notes
+
+
+def _is_placed(entry: Entry) -> bool:
+    """Whether a release is out."""
+    return _holds(Path(entry.folder), entry)
+
+
+def _is_older(entry: Entry, entries: Sequence[Entry]) -> bool:
+    """Whether an entry was to replace what lies in its folder, and nothing newer came since."""
+    there = [e.number for e in entries if _holds(Path(entry.folder), e)]
+    return entry.replaces and bool(there) and max(there) < entry.number
+
+
+def _holds(place: Path, entry: Entry) -> bool:
+    """Whether a folder holds a release, byte by byte, and nothing else."""
+    try:
+        return fingerprint(place) == entry.files
+    except (OSError, StoreError):  # not there, or no longer files only
+        return False
+
+
+def refuse(broken: Sequence[Composed]) -> PromiseError:
+    """Say why a release cannot follow the earlier ones."""
+    listed = list_problems([str(found) for found in broken])
+    return PromiseError(
+        f"This release does not go together with what was published before:\n{listed}",
+        subject=broken,
+    )
+
+
+def _describe(
+    number: int, made: str, release: Release, place: Path, folder: str, replaces: bool, state: State
+) -> Entry:
+    """Write the entry of a release of which a copy lies at a place."""
+    return Entry(
+        number, made, release.method, str(release.promise.principle),
+        max(table.height for table in release.tables.values()),
+        [{"name": a.name, "role": str(a.role), "type": str(a.type),
+          "published": str(release.recodings[a.name].transformation)} for a in release.schema],
+        fingerprint(place), folder, replaces, state,
+    )  # fmt: skip
+
+
+def _adopt(place: Path) -> Entry:
+    """Write the entry of a copy that nothing else speaks of; what it is must be known."""
+    try:
+        if place.is_symlink():
+            raise StoreError("a link")
+        made = datetime.fromtimestamp((place / MANIFEST).stat().st_mtime, UTC)
+        when = made.isoformat(timespec="seconds")
+        return _describe(int(place.name), when, load(place), place, "", False, "recorded")
+    except (StoreError, OSError) as error:
+        reason = error.message if isinstance(error, StoreError) else error.strerror
+        raise StoreError(
+            f"{place}: is not in the ledger's book and cannot be read ({reason}); it may be out.",
+            hint=RESTORE + " If it was never published, move it elsewhere.",
+        ) from error
+
+
+__all__ = ["Entry", "Ledger", "State", "refuse"]

@@ -1,0 +1,384 @@
+"""Plan: the steward's decisions as a TOML file, checked before anything is read."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache, reduce
+from itertools import product
+from math import prod
+from operator import and_
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WrapValidator,
+    create_model,
+)
+from pydantic_core import PydanticCustomError
+
+from discreet.errors import DiscreetError, PlanError, list_problems
+from discreet.files import read_text
+from discreet.principles import REGISTRY as PRINCIPLES
+from discreet.principles import make_principle
+from discreet.publishing.method import Method
+from discreet.publishing.methods import REGISTRY as METHODS
+from discreet.release import Format
+from discreet.table.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy, TaxonomyRule
+
+SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
+"""A range of whole numbers to try."""
+MOST_TRIED, MOST_BITS = 100, 256
+RULES = "give lists of four: attribute here, its values, attribute there, its values"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class TaxonomyPlan(_Part):
+    """Where a taxonomy comes from: one of a file, or a rule."""
+
+    file: str | None = None
+    intervals: list[float] | None = None
+    prefixes: list[Annotated[int, Field(ge=0, le=10_000)]] | None = None
+    dates: list[Literal[DATE_LEVELS]] | None = None  # type: ignore[valid-type]
+
+    def make(self, attribute: str, folder: Path) -> Taxonomy | TaxonomyRule:
+        """Read the file or make the rule."""
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise PlanError(
+                f"columns.{attribute}.taxonomy: give one of file, intervals, prefixes, dates.",
+            )
+        if self.file is not None:
+            return Taxonomy.read(folder / self.file, attribute=attribute)
+        if self.intervals is not None:
+            return Intervals(tuple(self.intervals))
+        if self.prefixes is not None:
+            return Prefixes(tuple(self.prefixes))
+        return Dates(tuple(self.dates or ()))
+
+
+class ColumnPlan(_Part):
+    """One column of the table."""
+
+    role: Role
+    type: Type = Type.CATEGORY
+    missing: Missing = Missing.REJECT
+    na: list[str] = []
+    order: list[str] = []
+    decimals: int | None = Field(default=None, ge=0, le=18)
+    keep: bool = False
+    taxonomy: TaxonomyPlan | None = None
+
+    def make(self, name: str, folder: Path) -> Attribute:
+        """Make the attribute."""
+        return Attribute(
+            name,
+            self.role,
+            self.type,
+            missing=self.missing,
+            taxonomy=self.taxonomy.make(name, folder) if self.taxonomy else None,
+            order=tuple(self.order),
+            decimals=self.decimals if self.type is Type.DECIMAL else None,
+            na=tuple(self.na),
+            keep=self.keep,
+        )
+
+
+class SourcePlan(_Part):
+    """The table to publish."""
+
+    file: str
+
+
+class ReleasePlan(_Part):
+    """Where the release goes."""
+
+    folder: str = "release"
+    format: Format = "parquet"
+    seed: int | None = Field(default=None, ge=0, strict=True)
+
+
+def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseModel]:
+    """Derive the plan's model of a principle or method from its dataclass fields."""
+    from dataclasses import MISSING
+    from fractions import Fraction
+
+    parts: dict[str, Any] = {"name": (Literal[title], ...)}
+    hints = get_type_hints(kind)
+    for f in fields(kind):
+        if f.name in skip:
+            continue
+        hint = hints[f.name]
+        args = getattr(hint, "__args__", ())
+        pairs = [arg for arg in args if get_origin(arg) is tuple]
+        if Fraction in args:
+            hint = int | float | str
+        if int in args and any(get_origin(arg) is Sequence for arg in args):
+            hint = _check(list[list[str]] | int, "give a whole number, or a list of lists of names")
+        if pairs:
+            hint = _write_pair(single=Fraction in args, optional=type(None) in args)
+        if f.name == "earlier":  # folders of releases
+            hint = list[str]
+        if f.name == "inconsistent":
+            four = Annotated[list[str | list[str]], Field(min_length=4, max_length=4)]
+            hint = _check(list[four], RULES)
+        usual = [] if f.default == () else f.default
+        parts[f.name] = (hint, ... if f.default is MISSING else usual)
+    doc = (kind.__doc__ or "").split("\n")[0]
+    made: type[BaseModel] = create_model(
+        kind.__name__, __config__=ConfigDict(extra="forbid", strict=True), __doc__=doc, **parts
+    )
+    return made
+
+
+def _write_pair(*, single: bool, optional: bool) -> Any:
+    """How two numbers are written, or one for both; what is wrong is said in one sentence."""
+    number = int | float | str
+    hint: Any = Annotated[list[number], Field(min_length=2, max_length=2)]  # type: ignore[valid-type]
+    hint = number | hint if single else hint
+    hint = hint | None if optional else hint
+    return _check(
+        hint, "give one number, or two in a list" if single else "give two numbers in a list"
+    )
+
+
+def _check(hint: Any, wanted: str) -> Any:
+    """Take what is wrong with a setting that can be written in several ways in one sentence."""
+
+    def check(value: Any, handler: Callable[[Any], Any]) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise PydanticCustomError("several", wanted) from error  # type: ignore[arg-type]
+
+    return Annotated[hint, WrapValidator(check)]
+
+
+@cache
+def plan_model() -> type[BaseModel]:
+    """Build the model of a whole plan from the registries of principles and methods."""
+    return create_model(
+        "Plan",
+        __base__=_Part,
+        source=(SourcePlan, ...),
+        columns=(dict[str, ColumnPlan], Field(min_length=1)),
+        method=(_method_model(), ...),
+        compare=(list[dict[str, Any]], []),
+        release=(ReleasePlan, ReleasePlan()),
+    )
+
+
+@cache
+def _method_model() -> Any:
+    """Build the model of any method with its principles."""
+    principles = tuple(_model_of(kind, title) for title, kind in PRINCIPLES.items())
+    principle: Any = Annotated[Union[principles], Field(discriminator="name")]  # noqa: UP007
+    methods = []
+    for title, kind in METHODS.items():
+        base = _model_of(kind, title, skip=("principle",))
+        methods.append(
+            create_model(
+                kind.__name__,
+                __base__=base,
+                principles=(list[principle], Field(min_length=1)),  # type: ignore[valid-type]
+            )
+        )
+    method: Any = methods[0]
+    if len(methods) > 1:
+        method = Annotated[Union[tuple(methods)], Field(discriminator="name")]  # noqa: UP007
+    return method
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to publish, how, and where to."""
+
+    source: Path
+    schema: Schema
+    method: Method
+    folder: Path
+    format: Format
+    seed: int | None
+    inputs: tuple[Path, ...]
+    """The files the plan is made of: itself, the table, the taxonomies."""
+    contenders: tuple[Method, ...] = ()
+    """The methods to compare, one per value of what is swept over."""
+
+    @staticmethod
+    def read(path: str | Path) -> Plan:
+        """Read a plan; every mistake in it is named with its place."""
+        path = Path(path)
+        try:
+            written = tomllib.loads(read_text(path))
+        except OSError as error:
+            raise PlanError(
+                f"{path}: cannot be read ({error.strerror}).",
+                hint="Write one with: discreet inspect FILE.",
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise PlanError(
+                f"{path.name}: not TOML ({error}).",
+                hint="Quote texts and separate lists by commas.",
+            ) from error
+        _refuse_huge(written, path)
+        return _understand(written, path)
+
+
+def _refuse_huge(written: Any, path: Path) -> None:
+    """Refuse whole numbers that nothing can count and that are too long to be shown."""
+    if isinstance(written, int) and written.bit_length() > MOST_BITS:
+        raise PlanError(
+            f"{path.name}: a whole number has {written.bit_length():,} bits.",
+            hint=f"Give numbers of at most {MOST_BITS} bits.",
+        )
+    if isinstance(written, dict | list):
+        for part in written.values() if isinstance(written, dict) else written:
+            _refuse_huge(part, path)
+
+
+def _understand(written: dict[str, Any], path: Path) -> Plan:
+    try:
+        plan: Any = plan_model().model_validate(written)
+    except ValidationError as error:
+        raise PlanError(
+            f"{path.name}: not a plan:\n{list_problems([_explain(e) for e in error.errors()])}",
+            hint="Compare with a plan written by: discreet inspect FILE.",
+        ) from error
+    folder = path.parent
+    used = [column.taxonomy for column in plan.columns.values()]
+    taxonomies = [folder / t.file for t in used if t is not None and t.file is not None]
+    try:
+        schema = Schema(tuple(c.make(name, folder) for name, c in plan.columns.items()))
+        method = _make_method(plan.method.model_dump(), folder)
+        contenders = tuple(_list_contenders(plan.compare, path))
+    except DiscreetError as error:
+        error.message = f"{path.name}: {error.message}"
+        raise
+    return Plan(
+        folder / plan.source.file,
+        schema,
+        method,
+        folder / plan.release.folder,
+        plan.release.format,
+        plan.release.seed,
+        (path, folder / plan.source.file, *taxonomies, *_list_earlier(plan, folder)),
+        contenders,
+    )
+
+
+def _list_earlier(plan: Any, folder: Path) -> list[Path]:
+    """Give the folders of earlier releases that a plan is made with."""
+    named = [*getattr(plan.method, "earlier", [])]
+    for chosen in plan.compare:
+        named += [name for name in chosen.get("earlier", []) if isinstance(name, str)]
+    return [folder / name for name in dict.fromkeys(named)]
+
+
+def _make_method(chosen: dict[str, Any], folder: Path) -> Method:
+    principles = [
+        make_principle({k: v for k, v in p.items() if v is not None})
+        for p in chosen.pop("principles")
+    ]
+    kind = METHODS[chosen.pop("name")]
+    if "earlier" in chosen:
+        chosen["earlier"] = [folder / name for name in chosen["earlier"]]
+    return kind(reduce(and_, principles), **chosen)
+
+
+def _list_contenders(written: list[dict[str, Any]], path: Path) -> Iterator[Method]:
+    """Spell out the methods to compare: one for every value of what is swept over."""
+    model = create_model("Contender", method=(_method_model(), ...))
+    for number, entry in enumerate(written, start=1):
+        try:
+            swept = _sweep(entry)
+        except PlanError as error:
+            error.message = f"compare entry {number}: {error.message}"
+            raise
+        for chosen in swept:
+            try:
+                made: Any = model.model_validate({"method": chosen})
+                yield _make_method(made.method.model_dump(), path.parent)
+            except ValidationError as error:
+                problems = [f"compare entry {number}: {_explain(e)}" for e in error.errors()]
+                raise PlanError(
+                    f"{path.name}: not a plan:\n{list_problems(problems)}",
+                    hint='Write [[compare]] as [method]; a range as l = "2..8" or '
+                    "l = { try = [2, 4, 8] }.",
+                ) from error
+            except DiscreetError as error:
+                error.message = f"compare entry {number}: {error.message}"
+                raise
+
+
+def _sweep(entry: Any) -> list[Any]:
+    """List everything that an entry stands for.
+
+    >>> _sweep({"name": "x", "l": "2..3"})
+    [{'name': 'x', 'l': 2}, {'name': 'x', 'l': 3}]
+    """
+    if isinstance(entry, str) and (ends := SWEEP.fullmatch(entry)):
+        values = list(range(int(ends[1]), int(ends[2]) + 1))
+        if not 0 < len(values) <= MOST_TRIED:
+            raise PlanError(
+                f"{entry!r} stands for {len(values):,} values.",
+                hint=f"Give a range from low to high, of at most {MOST_TRIED} values.",
+            )
+        return values
+    if isinstance(entry, dict) and list(entry) == ["try"] and isinstance(entry["try"], list):
+        return entry["try"]
+    if isinstance(entry, dict):
+        return [dict(zip(entry, v, strict=True)) for v in _combine(map(_sweep, entry.values()))]
+    if isinstance(entry, list) and any(isinstance(part, dict) for part in entry):
+        return [list(values) for values in _combine(map(_sweep, entry))]
+    return [entry]
+
+
+def _combine(parts: Iterable[list[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Combine every value with every other, unless that is more than anybody would try."""
+    listed = list(parts)
+    many = prod(map(len, listed))
+    if many > MOST_TRIED:
+        raise PlanError(
+            f"It stands for {many:,} methods.", hint=f"Try at most {MOST_TRIED} in one entry."
+        )
+    return product(*listed)
+
+
+def _explain(error: Any) -> str:
+    """Say what is wrong with a setting in words, counting entries from 1."""
+    # the name of the chosen method or principle is not a place in the file
+    chosen = [step for step in error["loc"] if step not in METHODS and step not in PRINCIPLES]
+    steps = [f"entry {step + 1}" if isinstance(step, int) else step for step in chosen]
+    place, last, given = ".".join(steps[:-1]), steps[-1] if steps else "", error.get("input")
+    match error["type"]:
+        case "extra_forbidden":
+            return f"{place}: there is no setting {last!r}"
+        case "missing":
+            return f"{place}: {last} is missing" if place else f"[{last}] is missing"
+        case "union_tag_invalid":
+            tags = error["ctx"]["expected_tags"]
+            return f"{'.'.join(steps)}: there is no {error['ctx']['tag']!r}; give one of {tags}"
+    shown = f" (it says {given!r})" if isinstance(given, str | int | float) else ""
+    return f"{'.'.join(steps)}: {error['msg']}{shown}"
+
+
+def with_overrides(
+    plan: Plan, folder: Path | None, format: Format | None, seed: int | None
+) -> Plan:
+    """Give the plan with what the command line says instead."""
+    return replace(
+        plan,
+        folder=folder or plan.folder,
+        format=format or plan.format,
+        seed=plan.seed if seed is None else seed,
+    )

@@ -1,0 +1,370 @@
+"""Domains: the distinct values of an attribute, exact, in order, each with a code.
+
+Numbers are kept as whole units of ``10 ** -decimals``, dates as days, so that every comparison
+downstream is between integers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import MicrodataError, SchemaError, TaxonomyError
+from discreet.table.schema import Attribute, Type
+from discreet.table.taxonomy import Taxonomy, canonical_text
+
+MISSING = "(missing)"
+EPOCH = dt.date(1970, 1, 1)
+LARGEST_UNIT = 2**62 - 1
+LARGEST_DECIMAL = 10**15 - 1
+MOST_DIGITS = 400
+"""Beyond that, as beyond every float, a text is no number."""
+"""Fifteen digits survive the way through a float64, in which decimals are published."""
+REACH = {
+    Type.INTEGER: (-LARGEST_UNIT, LARGEST_UNIT),
+    Type.DECIMAL: (-LARGEST_DECIMAL, LARGEST_DECIMAL),
+    Type.DATE: ((dt.date.min - EPOCH).days, (dt.date.max - EPOCH).days),
+    Type.BOOLEAN: (0, 1),
+}
+DECIMAL_COMMA = re.compile(r"^-?\d+,\d+$")
+ISO = re.compile(r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?$")
+TRUE_TEXTS = ("true", "t", "yes", "y", "1")
+FALSE_TEXTS = ("false", "f", "no", "n", "0")
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The ordered values of one attribute; a value's position is its code.
+
+    ``values`` holds whole units for numbers, days for dates, 0 and 1 for booleans, texts for
+    categories and ordinals. If ``missing``, the last code stands for a missing cell.
+    """
+
+    attribute: Attribute
+    values: NDArray[np.int64] | NDArray[np.object_]
+    missing: bool = False
+    taxonomy: Taxonomy | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of codes, the missing one included."""
+        return len(self.values) + self.missing
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point of a decimal; 0 for everything else."""
+        return self.attribute.decimals or 0
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Every code as text, as it is printed."""
+        return [self.write(value) for value in self.values] + [MISSING] * self.missing
+
+    def write(self, value: int | str) -> str:
+        """Print one value of ``values``."""
+        match self.attribute.type:
+            case Type.CATEGORY | Type.ORDINAL:
+                return str(value)
+            case Type.BOOLEAN:
+                return "true" if value else "false"
+            case Type.DATE:
+                return (EPOCH + dt.timedelta(days=int(value))).isoformat()
+            case Type.DECIMAL:
+                text = f"{Decimal(int(value)).scaleb(-self.decimals):f}"
+                return text.rstrip("0").rstrip(".") if "." in text else text
+            case Type.INTEGER:
+                return str(value)
+
+    def find(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Give the code of each text; -1 where it is not a value of this domain."""
+        code_of = {text: code for code, text in enumerate(self.texts)}
+        return np.array([code_of.get(text, -1) for text in texts], dtype=np.int64)
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The values as integers, for principles that measure distances."""
+        name = self.attribute.name
+        if not self.attribute.type.numeric:
+            raise SchemaError(
+                f"Column {name!r} is a {self.attribute.type}; this principle measures differences.",
+                hint="Use it on an integer, decimal or date column, "
+                f"or choose a principle for categories for {name!r}.",
+            )
+        if self.missing:
+            raise SchemaError(
+                f"Column {name!r} has missing values, which have no distance to others.",
+                hint=f'Set missing = "drop" for {name!r}, or fill the cells.',
+            )
+        return np.asarray(self.values, dtype=np.int64)
+
+    def series(self) -> pl.Series:
+        """The values as a typed polars series, one per code; missing is null."""
+        kind = self.attribute.type
+        nothing = [None] * self.missing
+        if kind is Type.DATE:
+            days = [EPOCH + dt.timedelta(days=int(v)) for v in self.values]
+            return pl.Series([*days, *nothing], dtype=pl.Date)
+        if kind is Type.BOOLEAN:
+            return pl.Series([*(bool(v) for v in self.values), *nothing], dtype=pl.Boolean)
+        if kind is Type.DECIMAL:
+            scaled = np.asarray(self.values, dtype=np.float64) / 10.0**self.decimals
+            return pl.Series([*scaled.tolist(), *nothing], dtype=pl.Float64)
+        dtype = pl.Int64 if kind is Type.INTEGER else pl.String
+        return pl.Series([*self.values.tolist(), *nothing], dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column reduced to its distinct raw cells, not yet checked against other columns."""
+
+    attribute: Attribute
+    inverse: NDArray[np.int32]
+    """Per row the number of its raw cell, the last number meaning null."""
+    canonical: NDArray[np.int64] | NDArray[np.object_]
+    """Per raw cell its exact value."""
+    missing: NDArray[np.bool_]
+    """Per raw cell whether it means missing."""
+    full: bool
+    """Whether every raw cell is known to be some row's."""
+
+    @property
+    def absent(self) -> NDArray[np.bool_]:
+        """Per row whether the cell is missing."""
+        return self.missing[self.inverse]
+
+    def encode(self, keep: NDArray[np.bool_] | None) -> tuple[NDArray[np.int32], Domain]:
+        """Code the rows to keep (all if ``None``) and give the domain of their values."""
+        inverse = self.inverse if keep is None else self.inverse[keep]
+        present = np.ones(len(self.missing), dtype=bool)
+        if keep is None and self.full:
+            present[-1] = inverse.max() == len(present) - 1
+        else:
+            present[:] = False
+            present[inverse] = True
+        used = present & ~self.missing
+        values, taxonomy = self._order(np.unique(self.canonical[used]))
+        lookup = np.full(len(self.missing), len(values), dtype=np.int32)
+        ascending = np.argsort(values, kind="stable")
+        lookup[used] = ascending[np.searchsorted(values[ascending], self.canonical[used])]
+        has_missing = bool((present & self.missing).any())
+        return lookup[inverse], Domain(self.attribute, values, has_missing, taxonomy)
+
+    def _order(self, values: np.ndarray) -> tuple[np.ndarray, Taxonomy | None]:
+        """Put values into domain order and restrict the taxonomy to them."""
+        attribute = self.attribute
+        if attribute.type is Type.ORDINAL:
+            rank = {text: i for i, text in enumerate(attribute.order)}
+            values = np.array(sorted(values, key=rank.__getitem__), dtype=object)
+        if attribute.taxonomy is None or not len(values):
+            return values, None
+        texts = [Domain(attribute, values).write(value) for value in values]
+        rule = attribute.taxonomy
+        try:
+            tree = rule if isinstance(rule, Taxonomy) else rule.build(texts)
+        except TaxonomyError as error:
+            raise _problems(attribute, [f"{error.message} {error.hint or ''}"]) from error
+        problems = tree.lint(texts)
+        if problems:
+            raise _problems(attribute, problems)
+        tree = tree.restrict(texts)
+        if attribute.type.ordered:
+            if list(tree.leaves) != texts:
+                raise _problems(attribute, ["its leaves are not in ascending order"])
+            return values, tree
+        by_text = dict(zip(texts, values, strict=True))
+        return np.array([by_text[leaf] for leaf in tree.leaves], dtype=values.dtype), tree
+
+
+def _problems(attribute: Attribute, problems: list[str]) -> MicrodataError:
+    return MicrodataError(
+        "\n".join(f"column {attribute.name!r}: {problem}" for problem in problems),
+        subject=attribute,
+    )
+
+
+def reduce_column(series: pl.Series, attribute: Attribute) -> Column:
+    """Reduce a raw column to its distinct cells and read each of them exactly."""
+    if series.dtype.is_nested() or series.dtype == pl.Binary:
+        raise _problems(attribute, [f"its cells are {series.dtype}, not single values"])
+    uniques, inverse = _factorize(series)
+    canonical: np.ndarray
+    if attribute.type in (Type.CATEGORY, Type.ORDINAL):
+        canonical = _canonical_texts(uniques)
+        absent = np.array([text in ("", *attribute.na) for text in canonical], dtype=bool)
+        bad = np.zeros(len(uniques), dtype=bool)
+        if attribute.type is Type.ORDINAL:
+            known = set(attribute.order)
+            bad = np.array([text not in known for text in canonical], dtype=bool) & ~absent
+        nothing = np.array([""], dtype=object)
+        if MISSING in canonical[~absent]:
+            raise _problems(attribute, [f"the text {MISSING!r} stands for missing cells here; "
+                                        f'add it to na = ["{MISSING}"]'])  # fmt: skip
+    else:
+        canonical, absent, bad = _canonical_units(uniques, attribute)
+        nothing = np.zeros(1, dtype=np.int64)
+    if bad.any():
+        raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute)])
+    cells = np.concatenate([canonical, nothing])
+    return Column(attribute, inverse, cells, np.append(absent, True), series.dtype != pl.Enum)
+
+
+def _describe_bad(
+    uniques: pl.Series, inverse: NDArray[np.int32], bad: NDArray[np.bool_], attribute: Attribute
+) -> str:
+    first = int(np.flatnonzero(np.append(bad, False)[inverse])[0])
+    cell = uniques.slice(int(inverse[first]), 1).cast(pl.String).item()
+    what = {
+        Type.INTEGER: "an integer of up to 18 digits",
+        Type.DECIMAL: f"a number of up to 15 digits, {attribute.decimals} of them decimals",
+        Type.DATE: "a date written YYYY-MM-DD",
+        Type.BOOLEAN: "true or false",
+        Type.ORDINAL: f"one of {list(attribute.order)}",
+    }[attribute.type]
+    comma = " (a decimal comma? write a point)" if DECIMAL_COMMA.match(str(cell)) else ""
+    return (
+        f"{cell!r} in data row {first + 1} is not {what}{comma}; "
+        f"{int(bad.sum())} such distinct values in all"
+    )
+
+
+def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
+    """Split a column into its distinct cells and, per row, which one it is (nulls last)."""
+    if series.dtype == pl.Object:
+        series = pl.Series([None if c is None else str(c) for c in series], dtype=pl.String)
+    elif series.dtype == pl.Null:
+        series = series.cast(pl.String)
+    if series.dtype.is_float():
+        series = series.fill_nan(None) + 0.0  # −0.0 + 0.0 is 0.0
+    elif isinstance(series.dtype, pl.Enum) and not series.null_count():
+        return series.dtype.categories, series.to_physical().cast(pl.Int32).to_numpy()
+    elif series.dtype in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+    if series.dtype.is_integer():
+        dense = _factorize_dense(series)
+        if dense is not None:
+            return dense
+    uniques = series.drop_nulls().unique().sort()
+    if series.dtype == pl.String:
+        inverse = series.cast(pl.Enum(uniques)).to_physical()
+    else:
+        inverse = uniques.search_sorted(series)
+    filled = inverse.cast(pl.Int32)
+    if series.null_count():
+        filled = pl.select(
+            pl.when(series.is_null()).then(pl.lit(len(uniques))).otherwise(filled)
+        ).to_series()
+    return uniques, filled.cast(pl.Int32).to_numpy()
+
+
+def _factorize_dense(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]] | None:
+    """Count instead of sorting where the integers span a range no larger than the column."""
+    if series.null_count() or series.len() == 0:
+        return None
+    low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
+    if high - low >= 4 * series.len() + 1024 or not -LARGEST_UNIT < low <= high < LARGEST_UNIT:
+        return None
+    offsets = series.cast(pl.Int64).to_numpy() - low
+    present = np.zeros(high - low + 1, dtype=bool)
+    present[offsets] = True
+    numbering = np.cumsum(present, dtype=np.int32) - 1
+    uniques = pl.Series(np.flatnonzero(present) + low, dtype=pl.Int64)
+    return uniques, numbering[offsets].astype(np.int32, copy=False)
+
+
+WHOLE_AS_DECIMAL = re.compile(r"^(-?\d+)\.0+$")
+
+
+def _canonical_texts(uniques: pl.Series) -> NDArray[np.object_]:
+    """Write cells of a category as text, so that 1, 1.0 and "1.0" are one value."""
+    if uniques.dtype == pl.Boolean:
+        texts = ["true" if cell else "false" for cell in uniques]
+    else:
+        texts = [canonical_text(str(cell)) for cell in uniques.to_list()]
+    return np.array(texts, dtype=object)
+
+
+def _canonical_units(
+    uniques: pl.Series, attribute: Attribute
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Read cells as whole units; say which mean missing and which cannot be read."""
+    kind, decimals = attribute.type, attribute.decimals or 0
+    absent = np.zeros(len(uniques), dtype=bool)
+    if uniques.dtype == pl.String:
+        uniques = uniques.str.strip_chars()
+        absent |= uniques.is_in(["", *attribute.na]).to_numpy()
+    units, known = _guess_units(uniques, kind, decimals)
+    bad = np.zeros(len(uniques), dtype=bool)
+    for i in np.flatnonzero(~known & ~absent):
+        unit = _read_unit(uniques[int(i)], kind, decimals)
+        bad[i] = unit is None
+        units[i] = unit or 0
+    low, high = REACH[kind]
+    bad |= ~absent & ((units < low) | (units > high))
+    for text in attribute.na:  # −9 may mean missing in a column of numbers, too
+        unit = _read_unit(text, kind, decimals)
+        if unit is not None:
+            absent |= ~bad & (units == unit)
+    return units, absent, bad & ~absent
+
+
+def _guess_units(
+    uniques: pl.Series, kind: Type, decimals: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Read the cells that whole-column arithmetic reads exactly; say which those are."""
+    dtype = uniques.dtype
+    if kind is Type.DATE and dtype in (pl.Date, pl.Datetime):
+        days = uniques.dt.date() if dtype == pl.Datetime else uniques  # local, not UTC
+        return days.to_physical().cast(pl.Int64).to_numpy().copy(), np.ones(len(uniques), bool)
+    if dtype == pl.Boolean and kind is not Type.DATE:
+        return uniques.cast(pl.Int64).to_numpy() * 10**decimals, np.ones(len(uniques), dtype=bool)
+    if kind is Type.INTEGER and (dtype == pl.String or dtype.is_integer()):
+        cast = uniques.cast(pl.Int64, strict=False)
+        return cast.fill_null(0).to_numpy().copy(), cast.is_not_null().to_numpy()
+    if dtype.is_float() and kind in (Type.INTEGER, Type.DECIMAL):
+        cells = uniques.cast(pl.Float64).to_numpy()
+        finite = np.where(np.isfinite(cells), cells, 0.0)
+        scaled = np.rint(finite * 10.0**decimals)
+        # a quotient of two exact floats is correctly rounded: equal means the decimal is exact
+        exact = (np.abs(scaled) < 2**53) & (scaled / 10.0**decimals == cells)
+        return np.where(exact, scaled, 0).astype(np.int64), exact
+    return np.zeros(len(uniques), dtype=np.int64), np.zeros(len(uniques), dtype=bool)
+
+
+def _read_unit(cell: object, kind: Type, decimals: int) -> int | None:
+    text = canonical_text(str(cell))
+    if kind is Type.BOOLEAN:
+        text = text.lower()
+        return 1 if text in TRUE_TEXTS else 0 if text in FALSE_TEXTS else None
+    if kind is Type.DATE:
+        try:
+            return (dt.date.fromisoformat(text[:10]) - EPOCH).days if ISO.match(text) else None
+        except ValueError:
+            return None
+    unit = read_decimal(text, decimals)
+    return None if unit is None or abs(unit) > LARGEST_UNIT else unit
+
+
+def read_decimal(cell: object, decimals: int) -> int | None:
+    """Read a number as whole units of ``10 ** -decimals``, rounding half to even.
+
+    >>> read_decimal("12.5", 1), read_decimal(0.1, 2), read_decimal("1e3", 0)
+    (125, 10, 1000)
+    >>> read_decimal("12.5", 0) is None  # an integer column does not round
+    True
+    """
+    try:
+        scaled = Decimal(str(cell)).scaleb(decimals)
+    except ArithmeticError:
+        return None
+    if not scaled.is_finite() or scaled.adjusted() > MOST_DIGITS:  # 1e99999999 has no end
+        return None
+    whole = scaled.to_integral_value()
+    return None if decimals == 0 and whole != scaled else int(whole)

@@ -1,0 +1,290 @@
+"""Microdata: a table that fits its schema, every published attribute as codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
+from discreet.table.domain import Column, Domain, reduce_column
+from discreet.table.readers import TableLike, read_table
+from discreet.table.schema import Attribute, Missing, Role, Schema, Type
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+NEARLY_UNIQUE = 0.9
+SMALLEST_JUDGED = 20
+"""Below this many rows, distinct values say nothing about being an identifier."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What happened to the rows on the way in. The steward's, never published."""
+
+    read: int
+    dropped: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
+    """Missing cells per column that has any."""
+
+
+@dataclass(frozen=True, eq=False)
+class Microdata:
+    """The steward's table: int32 codes into ordered domains, one array per attribute.
+
+    Only attributes that a release may show are here; identifiers and dropped columns are not
+    even read.
+
+    >>> data = read(pl.DataFrame({"sex": ["F", "M ", "F"], "pay": [1, 2, 2]}),
+    ...             Schema((Attribute("sex", Role.QUASI_IDENTIFIER, Type.CATEGORY),
+    ...                     Attribute("pay", Role.SENSITIVE, Type.INTEGER))))
+    >>> data.codes["sex"].tolist(), data.domains["sex"].texts
+    ([0, 1, 0], ['F', 'M'])
+    """
+
+    schema: Schema
+    codes: dict[str, NDArray[np.int32]]
+    domains: dict[str, Domain]
+    intake: Intake
+    rows: NDArray[np.int64] | None = None
+    """Numbers of the rows kept, if some were dropped."""
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return len(next(iter(self.codes.values())))
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of the quasi-identifiers."""
+        return self.schema.quasi_identifiers
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Names of the sensitive attributes."""
+        return self.schema.sensitive
+
+    @property
+    def public_schema(self) -> Schema:
+        """The published part of the schema, with the taxonomies that rules built."""
+        published = self.schema.published
+        return published.changed(
+            *(replace(a, taxonomy=self.domains[a.name].taxonomy) for a in published)
+        )
+
+    def to_polars(self) -> pl.DataFrame:
+        """Give the values back as a polars frame; ``.to_pandas()`` and ``.to_arrow()`` follow."""
+        return pl.DataFrame(
+            {name: self.domains[name].series().gather(codes) for name, codes in self.codes.items()}
+        )
+
+    def codes_in(self, name: str, domain: Domain) -> NDArray[np.int64]:
+        """Give everyone's value as a code of another domain; -1 where that does not have it."""
+        return domain.find(self.domains[name].texts)[self.codes[name]]
+
+    def without(self, name: str) -> Microdata:
+        """Give the same people without one attribute."""
+        schema = self.schema.only([n for n in self.schema.names if n != name])
+        codes = {n: column for n, column in self.codes.items() if n != name}
+        return replace(self, schema=schema, codes=codes)
+
+    def sorted(self) -> Microdata:
+        """Give the same people in the order of their values, whatever order they came in."""
+        return self.taken(self.order(list(self.codes)))
+
+    def taken(self, rows: NDArray[np.int64]) -> Microdata:
+        """Give the people of some rows, in this order."""
+        codes = {name: column[rows] for name, column in self.codes.items()}
+        return replace(self, codes=codes, rows=rows if self.rows is None else self.rows[rows])
+
+    def order(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Give the rows in the order of the first of some attributes, then the second, and so on.
+
+        By all attributes it does not depend on the order in which people came in.
+        """
+        keys = [np.zeros(self.n, dtype=np.int64)]
+        reach = 1
+        for name in names:  # as few numbers as hold all codes of a row
+            size = self.domains[name].size
+            if reach * size >= 2**62:
+                keys.append(np.zeros(self.n, dtype=np.int64))
+                reach = 1
+            keys[-1] = keys[-1] * size + self.codes[name]
+            reach *= size
+        if len(keys) == 1 and reach * self.n < 2**62:
+            # with the row in the same number: sorting numbers is far faster than sorting rows
+            return np.sort(keys[0] * self.n + np.arange(self.n)) % max(self.n, 1)
+        return np.lexsort(keys[::-1])
+
+    def head(self, n: int) -> Microdata:
+        """Give the first ``n`` people as a table of their own."""
+        return read(self.to_polars().head(n), self.schema.published)
+
+    def count_unique(self, names: Sequence[str] | None = None) -> int:
+        """Count the people whose values on the quasi-identifiers nobody else has."""
+        names = self.quasi_identifiers if names is None else list(names)
+        return int((np.bincount(self.number(names)) == 1).sum()) if names else 0
+
+    def number(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Number the combinations of some attributes, from 0 on without gaps."""
+        return number_rows([self.codes[name] for name in names], self.n)
+
+
+def number_rows(columns: Iterable[NDArray[np.integer]], n: int) -> NDArray[np.int64]:
+    """Number the rows of some columns of codes by their order, from 0 on without gaps.
+
+    >>> number_rows([np.array([1, 0, 1]), np.array([5, 5, 5])], 3).tolist()
+    [1, 0, 1]
+    """
+    key, reach = np.zeros(n, dtype=np.int64), 1
+    for column in columns:
+        size = int(column.max(initial=0)) + 1
+        if reach * size >= 2**62:
+            key = number_keys(key)[1]
+            reach = int(key.max(initial=0)) + 1
+        key, reach = key * size + column, reach * size
+    return number_keys(key)[1]
+
+
+def pick_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give a row of each number, of numbers from 0 on without gaps."""
+    picked = np.empty(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
+    picked[numbers] = np.arange(len(numbers))
+    return picked
+
+
+def number_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the different keys in their order, and each key's place among them.
+
+    >>> [part.tolist() for part in number_keys(np.array([7, 3, 7]))]
+    [[3, 7], [1, 0, 1]]
+    """
+    reach = int(keys.max(initial=0)) + 1
+    if reach > 8 * len(keys) + 1024:
+        values, numbers = np.unique(keys, return_inverse=True)
+        return values, numbers.astype(np.int64)
+    # few possible keys: counting them is far faster than sorting
+    present = np.bincount(keys, minlength=reach) > 0
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
+
+
+def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microdata:
+    """Read a table under a schema.
+
+    ``source`` is a path (CSV, Parquet, Excel, SPSS, Stata) or a polars, pandas or Arrow table.
+    ``schema`` is a :class:`Schema`, the path of a plan, or ``None`` to infer everything.
+
+    All problems of all columns are collected into one error; nothing is read halfway.
+    """
+    if isinstance(schema, str | Path):
+        from discreet.steward.plan import Plan
+
+        schema = Plan.read(schema).schema
+    frame = read_table(source)
+    if schema is None:
+        schema = Schema.infer(frame)
+    unknown = [name for name in schema.names if name not in frame.columns]
+    if unknown:
+        where = Path(source).name if isinstance(source, str | Path) else "the table"
+        raise SchemaError(
+            f"Column {unknown[0]!r} is not in {where}.",
+            hint=name_closest(unknown[0], frame.columns),
+        )
+    columns = _reduce_columns(frame, schema.published)
+    keep, intake = _settle_missing(columns, frame.height)
+    coded = _for_each(columns, lambda column: column.encode(keep))
+    codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
+    domains = {c.attribute.name: part for c, (_, part) in zip(columns, coded, strict=True)}
+    rows = None if keep is None else np.flatnonzero(keep)
+    data = Microdata(schema, codes, domains, intake, rows)
+    _refuse_identifiers(data)
+    return data
+
+
+def _reduce_columns(frame: pl.DataFrame, schema: Schema) -> list[Column]:
+    if not len(schema):
+        raise SchemaError(
+            "No column would be published.",
+            hint="Give at least one column the role quasi-identifier or sensitive.",
+        )
+    return _for_each(list(schema), lambda a: reduce_column(frame[a.name], a))
+
+
+def _for_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
+    """Work on columns side by side; collect what is wrong with any of them into one error."""
+
+    def attempt(item: In) -> Out | MicrodataError:
+        try:
+            return work(item)
+        except MicrodataError as error:
+            return error
+
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(attempt, items))
+    _raise_all([result.message for result in results if isinstance(result, MicrodataError)])
+    return [result for result in results if not isinstance(result, MicrodataError)]
+
+
+def _settle_missing(columns: list[Column], height: int) -> tuple[NDArray[np.bool_] | None, Intake]:
+    keep = np.ones(height, dtype=bool)
+    missing: dict[str, int] = {}
+    problems: list[str] = []
+    for column in columns:
+        if not column.missing[:-1].any() and column.inverse.max() < len(column.missing) - 1:
+            continue
+        absent = column.absent
+        count = int(absent.sum())
+        name = column.attribute.name
+        if not count:
+            continue
+        missing[name] = count
+        if column.attribute.missing is Missing.REJECT:
+            problems.append(f"column {name!r}: {count} of {height} cells are missing")
+        elif column.attribute.missing is Missing.DROP:
+            keep &= ~absent
+    _raise_all(problems, hint='Set missing = "value" or "drop" for the column, or fill the cells.')
+    dropped = int(height - keep.sum())
+    if dropped == height:
+        raise MicrodataError(
+            "Every row has a missing value and would be dropped.",
+            hint='Set missing = "value" for the column with the most: '
+            + max(missing, key=missing.__getitem__),
+        )
+    return (keep if dropped else None), Intake(height, dropped, missing)
+
+
+def _raise_all(problems: list[str], hint: str | None = None) -> None:
+    if problems:
+        lines = [line for problem in problems for line in problem.split("\n")]
+        raise MicrodataError(
+            f"The table does not fit its schema:\n{list_problems(lines, most=12)}",
+            hint=hint or "Correct the cells, or the type and taxonomy of these columns.",
+        )
+
+
+def _refuse_identifiers(data: Microdata) -> None:
+    """Refuse to publish unchanged text that names people, whatever its role says."""
+    if data.n < SMALLEST_JUDGED:
+        return
+    for attribute in data.schema.published:
+        size = data.domains[attribute.name].size
+        exact = attribute.role is Role.OTHER or (
+            attribute.role is Role.SENSITIVE and attribute.type is Type.CATEGORY
+        )
+        if exact and size > NEARLY_UNIQUE * data.n:
+            raise SchemaError(
+                f"Column {attribute.name!r} has {size} distinct values in {data.n} rows and would "
+                "be published unchanged: it identifies people.",
+                hint=f'Set role = "identifier" for {attribute.name!r}.',
+                subject=attribute,
+            )
+
+
+__all__ = ["Attribute", "Intake", "Microdata", "TableLike", "read"]

@@ -1,0 +1,240 @@
+"""Schema: what each column of a table is, who may learn it, and why we think so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from discreet.errors import SchemaError, name_closest
+from discreet.table.taxonomy import Taxonomy, TaxonomyRule, canonical_text
+
+if TYPE_CHECKING:
+    from discreet.table.readers import TableLike
+
+UNUSABLE_NAME = re.compile(r'["\n\r]|^\*$|^\^.*\$$|^#')
+
+
+class Role(StrEnum):
+    """What a column tells an adversary, and so what happens to it."""
+
+    IDENTIFIER = "identifier"
+    """Names a person. Never leaves."""
+    QUASI_IDENTIFIER = "quasi-identifier"
+    """Known to others and, together with the rest, identifying. Published blurred."""
+    SENSITIVE = "sensitive"
+    """What must not be learned about a person. Published, unlinked."""
+    OTHER = "other"
+    """Neither. Dropped unless the steward keeps it."""
+
+
+class Type(StrEnum):
+    """How the values of a column are written and ordered."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    DATE = "date"
+    ORDINAL = "ordinal"
+    CATEGORY = "category"
+    BOOLEAN = "boolean"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether differences between values mean something."""
+        return self in (Type.INTEGER, Type.DECIMAL, Type.DATE)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a range from one value to another means something."""
+        return self.numeric or self is Type.ORDINAL
+
+
+class Missing(StrEnum):
+    """What to do with a missing cell."""
+
+    REJECT = "reject"
+    """Refuse the table and say how many cells are missing."""
+    VALUE = "value"
+    """Treat missing as one value of its own."""
+    DROP = "drop"
+    """Leave the row out, and count it."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column: its role, its type, and how to read it.
+
+    ``order`` lists the values of an ordinal from low to high. ``decimals`` is the number of
+    digits kept after the point of a decimal; ``na`` lists the texts that mean missing.
+    """
+
+    name: str
+    role: Role
+    type: Type
+    missing: Missing = Missing.REJECT
+    taxonomy: Taxonomy | TaxonomyRule | None = None
+    order: tuple[str, ...] = ()
+    decimals: int | None = None
+    na: tuple[str, ...] = ()
+    keep: bool = False
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", tuple(map(canonical_text, self.order)))
+        object.__setattr__(self, "na", tuple(map(canonical_text, self.na)))
+        if not self.name.strip() or UNUSABLE_NAME.search(self.name):
+            raise SchemaError(
+                f"Column {self.name!r} has a name that tables and queries cannot carry.",
+                hint="Rename it: no quotes or line breaks, no # in front, not * alone, not ^…$.",
+                subject=self,
+            )
+        if self.type is Type.ORDINAL and (not self.order or len(set(self.order)) < len(self.order)):
+            what = "has no order" if not self.order else "repeats a value in its order"
+            raise SchemaError(
+                f"Column {self.name!r} is ordinal but {what}.",
+                hint='List its values once, from low to high: order = ["low", "mid", "high"].',
+                subject=self,
+            )
+        if self.type is Type.DECIMAL and self.decimals is None:
+            raise SchemaError(
+                f"Column {self.name!r} is decimal, but not to how many digits.",
+                hint="Say how many digits after the point to keep: decimals = 2.",
+                subject=self,
+            )
+        if self.keep and self.role is Role.IDENTIFIER:
+            raise SchemaError(
+                f"Column {self.name!r} is an identifier and cannot be kept.",
+                hint="Identifiers never leave. Give it another role if it names nobody.",
+                subject=self,
+            )
+
+    def reads_like(self, other: Attribute) -> bool:
+        """Whether its values can be compared with those of another attribute."""
+        return (self.type, self.decimals, self.order) == (other.type, other.decimals, other.order)
+
+    @property
+    def published(self) -> bool:
+        """Whether the column appears in a release at all."""
+        return self.keep or self.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes of a table, each with one role.
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"age": [23, 41, 38], "disease": ["flu", "ulcer", "flu"]})
+    >>> schema = Schema.infer(frame, quasi_identifiers=["age"], sensitive=["disease"])
+    >>> schema["age"].type, schema["disease"].role
+    (<Type.INTEGER: 'integer'>, <Role.SENSITIVE: 'sensitive'>)
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        names = self.names
+        folded = [name.casefold() for name in names]
+        alike = [name for name in names if folded.count(name.casefold()) > names.count(name)]
+        if alike:
+            raise SchemaError(
+                f"Columns {', '.join(map(repr, alike))} differ only in upper and lower case, which "
+                "databases do not tell apart.",
+                hint="Rename one of them.",
+                subject=self,
+            )
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SchemaError(
+                f"Columns with more than one role: {', '.join(map(repr, twice))}.",
+                hint="Give every column one role.",
+                subject=self,
+            )
+
+    @staticmethod
+    def infer(
+        frame: TableLike,
+        *,
+        quasi_identifiers: Sequence[str] | None = None,
+        sensitive: Sequence[str] | None = None,
+        identifiers: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+    ) -> Schema:
+        """Infer the types of all columns and propose the roles that are not given.
+
+        A role that is given is kept as given; the rest are proposed with a reason. Columns
+        named in ``keep`` are published unchanged, so they must be harmless.
+        """
+        from discreet.table.inference import infer
+
+        return infer(frame, quasi_identifiers, sensitive, identifiers, keep)
+
+    @property
+    def names(self) -> list[str]:
+        """Column names in table order."""
+        return [attribute.name for attribute in self.attributes]
+
+    def having(self, role: Role) -> list[Attribute]:
+        """Attributes of one role, in table order."""
+        return [attribute for attribute in self.attributes if attribute.role is role]
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of the quasi-identifiers."""
+        return [attribute.name for attribute in self.having(Role.QUASI_IDENTIFIER)]
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Names of the sensitive attributes."""
+        return [attribute.name for attribute in self.having(Role.SENSITIVE)]
+
+    @property
+    def published(self) -> Schema:
+        """The part of the schema that a release shows."""
+        return Schema(tuple(a for a in self.attributes if a.published))
+
+    def __getitem__(self, name: str) -> Attribute:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise SchemaError(
+            f"Column {name!r} is not in the schema.", hint=name_closest(name, self.names)
+        )
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def only(self, names: Container[str]) -> Schema:
+        """The same without attributes that are not named."""
+        return Schema(tuple(a for a in self.attributes if a.name in names))
+
+    def changed(self, *attributes: Attribute) -> Schema:
+        """Give a schema with these attributes in place of those of the same name."""
+        new = {attribute.name: attribute for attribute in attributes}
+        for name in new:
+            self[name]  # an unknown name raises before anything is replaced
+        return Schema(tuple(new.get(a.name, a) for a in self.attributes))
+
+    def with_taxonomies(self, taxonomies: dict[str, Taxonomy | TaxonomyRule]) -> Schema:
+        """Give a schema in which the named attributes have these taxonomies."""
+        return self.changed(
+            *(replace(self[name], taxonomy=taxonomy) for name, taxonomy in taxonomies.items())
+        )
+
+
+def refuse_other_kind(one: Attribute, other: Attribute) -> None:
+    """Refuse to compare the values of attributes of one name that are of different types."""
+    if not one.reads_like(other):
+        kinds = [
+            f"{a.type}" + (f" with {a.decimals} decimals" if a.decimals is not None else "")
+            for a in (one, other)
+        ]
+        raise SchemaError(
+            f"{one.name!r} is {kinds[0]} in one table and {kinds[1]} in another, or has another "
+            "order.",
+            hint="Read them with the same type, decimals and order.",
+        )
