@@ -146,3 +146,13 @@ def test_what_is_known_about_a_release_goes_by_its_form(path: Path) -> None:
     """Asking who made it would shut out another algorithm for the same form."""
     text = path.read_text(encoding="utf-8")
     assert not re.search(r"release\.method (==|!=|in|not in) |\[release\.method\]", text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_what_a_view_is_only_forms_know(path: Path) -> None:
+    """Everyone else asks it; a ladder of classes would have to know every form."""
+    if room_of(path) == "forms":
+        return
+    assert not {name for name, _ in imports_of(path) if name.endswith(".view")}
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"isinstance\([^)]*\b(view|View|\w+View)\b", text)

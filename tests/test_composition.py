@@ -16,6 +16,7 @@ from tests.samples import microdata
 
 import discreet as dc
 from discreet.auditing.composition import Composed, compose, compose_joins
+from discreet.publishing import Method
 
 PEOPLE = 6
 
@@ -28,7 +29,7 @@ def publish(frame: pl.DataFrame, known: str, form: str, seed: int) -> dc.Release
     """Publish one known attribute and the sensitive one, in some form."""
     data = microdata(frame.select(known, "ill"), [known], ["ill"])
     promise = dc.FrequencyDiversity(2)
-    method: dc.release.Method = {
+    method: Method = {
         "generalization": dc.Generalization(promise),
         "anatomy": dc.Anatomy(promise),
         "slicing": dc.Slicing(promise, columns=[[known], ["ill"]]),
@@ -184,7 +185,7 @@ def test_a_kept_column_links_records() -> None:
 @pytest.mark.parametrize("form", ["permutation", "rank-swapping", "perturbation", "angelization"])
 def test_every_form_can_come_before_every_other(form: str) -> None:
     data = dc.datasets.census(1000, sensitive="income")
-    methods: dict[str, dc.release.Method] = {
+    methods: dict[str, Method] = {
         "generalization": dc.Generalization(dc.KAnonymity(10)),
         "permutation": dc.Permutation(dc.KE(3, 1000)),
         "rank-swapping": dc.RankSwapping(dc.KE(3, 1000)),
@@ -233,7 +234,7 @@ def compose_with(
     return compose(dc.publish(data, HIDDEN), data, numbered)
 
 
-def earlier(frame: pl.DataFrame, known: list[str], method: dc.release.Method) -> dc.Release:
+def earlier(frame: pl.DataFrame, known: list[str], method: Method) -> dc.Release:
     return dc.publish(microdata(frame.select([*known, "ill"]), known, ["ill"]), method, seed=1)
 
 

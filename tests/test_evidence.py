@@ -15,6 +15,7 @@ from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY
 from discreet.release.store import digest, fingerprint
 from discreet.steward.evidence import check_evidence, gather, read_seal, write_evidence
+from discreet.table.readers import read_table
 from test_cli import discreet
 
 METHODS: dict[str, Method] = {
@@ -37,7 +38,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_people(office: Path) -> dc.Microdata:
-    frame = dc.tables.read_table(office / "people.csv")
+    frame = read_table(office / "people.csv")
     schema = dc.Schema.infer(
         frame.drop("patient"), quasi_identifiers=["age", "sex", "region"], sensitive=["income"]
     )

@@ -41,7 +41,7 @@ def make(kind: str, how: str, cells: list[list[int]]) -> tuple[dc.Release, list[
     values = [*VALUES[kind], None]
     order = tuple(VALUES["ordinal"]) if kind == "ordinal" else ()
     attribute = dc.Attribute(
-        "x", dc.Role.QUASI_IDENTIFIER, dc.Type(kind), missing=dc.schema.Missing.VALUE,
+        "x", dc.Role.QUASI_IDENTIFIER, dc.Type(kind), missing=dc.Missing.VALUE,
         order=order, decimals=1 if kind == "decimal" else None,
     )  # fmt: skip
     base = dc.publish(angel_table_1a(), dc.Generalization(dc.KAnonymity(1)))

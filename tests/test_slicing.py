@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.auditing import matching, membership
 from discreet.evaluate import (
     Workload,
     count_truth,
@@ -28,7 +27,9 @@ from discreet.evaluate import (
     measure_error,
 )
 from discreet.evaluate.mining import classify, predict_ratings
-from discreet.forms.verify import read_classes, verify
+from discreet.forms import read_views
+from discreet.forms.sliced import matching, membership
+from discreet.forms.verify import verify
 from discreet.publishing.partitioners.columns import correlate
 from discreet.publishing.partitioners.slices import slice_people
 from discreet.table.ratings import spread_ratings
@@ -177,9 +178,9 @@ def test_values_rarer_than_the_release_says_are_refused(
 ) -> None:
     _, release = blurred
     with pytest.raises(dc.errors.StoreError, match="fewer than 4000 people"):
-        read_classes(replace(release, parameters={**release.parameters, "frequency": 4000}))
+        read_views(replace(release, parameters={**release.parameters, "frequency": 4000}))
     with pytest.raises(dc.errors.StoreError, match="whole number for frequency"):
-        read_classes(replace(release, parameters={**release.parameters, "frequency": "2"}))
+        read_views(replace(release, parameters={**release.parameters, "frequency": "2"}))
 
 
 def test_regions_that_overlap_are_refused_by_the_auditor() -> None:

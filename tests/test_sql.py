@@ -20,6 +20,7 @@ import discreet as dc
 from discreet.evaluate import Estimator, draw_workload
 from discreet.forms.asking import show_sql
 from discreet.forms.permuted.help_table import build_help
+from discreet.publishing import Method
 from samples import microdata
 
 FIGURE_3 = pl.DataFrame(
@@ -630,7 +631,7 @@ ORDER = ("Primary", "Secondary", "Bachelor", "Master+")
     ids=lambda m: m.title,
 )  # fmt: skip
 def test_ordinals_are_compared_by_their_order(
-    method: dc.release.Method, predicate: str, places: set[int]
+    method: Method, predicate: str, places: set[int]
 ) -> None:
     """The alphabet would put Bachelor first; the bounds must hold the true count."""
     frame = pl.DataFrame({"educ": [ORDER[i % 4] for i in range(40)], "ill": list("abcde") * 8})
@@ -668,7 +669,7 @@ def test_what_ordinals_cannot_be_asked_is_said(sql: str, says: str) -> None:
         release.query(sql)
 
 
-FORMS: list[tuple[str, dc.release.Method]] = [
+FORMS: list[tuple[str, Method]] = [
     ("occupation", dc.Generalization(dc.FrequencyDiversity(2))),
     ("occupation", dc.Angelization(dc.FrequencyDiversity(2), k=3)),
     ("occupation", dc.Anatomy(dc.FrequencyDiversity(2))),
@@ -681,9 +682,7 @@ FORMS: list[tuple[str, dc.release.Method]] = [
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
 @pytest.mark.parametrize(("sensitive", "method"), FORMS, ids=[m.title for _, m in FORMS])
-def test_every_form_shows_its_statement(
-    sensitive: str, method: dc.release.Method, dialect: str
-) -> None:
+def test_every_form_shows_its_statement(sensitive: str, method: Method, dialect: str) -> None:
     import sqlglot
 
     frame = dc.datasets.adult_frame().filter(pl.col("capital-loss") > 0).head(200).drop_nulls()
@@ -723,12 +722,12 @@ def test_conditions_are_answered_by_arithmetic_as_value_by_value(
     frame = pl.DataFrame({"x": pl.Series(numbers, dtype=kind), "s": ["a", "b"] * (len(cells) // 2)
                           + ["a"] * (len(cells) % 2)})  # fmt: skip
     schema = dc.Schema.infer(frame, quasi_identifiers=["x"], sensitive=["s"])
-    schema = schema.changed(replace(schema["x"], missing=dc.schema.Missing.VALUE))
+    schema = schema.changed(replace(schema["x"], missing=dc.Missing.VALUE))
     release = dc.publish(dc.read(frame, schema), dc.Generalization(dc.KAnonymity(3)))
     question = f"SELECT COUNT(*) FROM release WHERE {condition}"
     quickly = release.query(question).frame
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discreet.sql.cells.find_numbers", lambda _: None)
+        patch.setattr("discreet.sql.shares.find_numbers", lambda _: None)
         slowly = release.query(question).frame
     assert quickly.equals(slowly)
 

@@ -67,7 +67,9 @@ def test_an_empty_folder_is_taken(release: Release, tmp_path: Path) -> None:
     assert dc.load(release.write(tmp_path / "r")).method == "generalization"
 
 
-@pytest.mark.parametrize("step", ["_write_files", "verify", "_put_in_place"])
+@pytest.mark.parametrize(
+    "step", ["release.store._write_files", "forms.verify.verify", "release.store._put_in_place"]
+)
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failure_at_any_step_leaves_nothing(
     release: Release,
@@ -82,7 +84,7 @@ def test_a_failure_at_any_step_leaves_nothing(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(store, step, fail)
+    monkeypatch.setattr(f"discreet.{step}", fail)
     for target, overwrite in (("new", False), ("old", True)):
         with pytest.raises((dc.errors.StoreError, KeyboardInterrupt)):
             release.write(tmp_path / target, overwrite=overwrite)

@@ -1,10 +1,11 @@
-"""What slices leave possible about a person: audit, ledger and attacks say what all worlds say."""
+"""What a release leaves possible about a person: every reader says what all worlds say."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations, product
 
 import numpy as np
 import polars as pl
@@ -13,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.auditing.attacks import _list_people
-from discreet.forms.disclosure import learn, tell
-from discreet.forms.matches import find_candidates
-from discreet.forms.verify import read_classes
+from discreet.forms import read_views
+from discreet.forms.disclosure import background_knowledge, disclose
+from discreet.forms.possibilities import list_people
 from samples import microdata
 from worlds import shuffles
 
@@ -36,22 +36,21 @@ def slice_up(frame: pl.DataFrame) -> tuple[dc.Microdata, dc.Release]:
 
 
 def by_audit(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
-    found = find_candidates(read_classes(release)[0], data)
-    bags, place = found.believed["s"], found.of[person]
+    found = read_views(release)[0].match(data)
+    bags, place = found.believed["s"], found.set_of[person]
     part = slice(bags.offsets[place], bags.offsets[place + 1])
     return _normalize([bags.domain.texts[c] for c in bags.codes[part]], bags.weights[part])
 
 
 def by_ledger(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
-    told, _ = tell(release, data, learn([("r", release)], data))
-    lines = told.frames[0].filter(pl.col("set") == told.of[person])
+    told, _ = disclose(release, data, background_knowledge([("r", release)], data))
+    lines = told.frames[0].filter(pl.col("set") == told.set_of[person])
     texts = [data.domains["s"].texts[c] for c in lines["s"]]
     return _normalize(texts, lines["w"].to_numpy())
 
 
 def by_attack(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
-    listed = _list_people(find_candidates(read_classes(release)[0], data), data, "s")
-    assert listed is not None
+    listed = list_people(read_views(release)[0].match(data), data, "s")
     mine = listed.record == person
     codes = listed.bags.codes[listed.entry[mine]]
     return _normalize([listed.bags.domain.texts[c] for c in codes], listed.prior[mine])
@@ -103,3 +102,26 @@ def test_beliefs_about_slices_are_those_of_all_worlds(
         assert read(data, release, person) == pytest.approx(  # type: ignore[operator]
             by_worlds(data, release, person), abs=1e-5
         )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    q=st.lists(st.sampled_from("ab"), min_size=6, max_size=6),
+    s=st.lists(st.sampled_from("xyz"), min_size=6, max_size=6),
+)
+def test_people_who_look_alike_may_be_in_several_batches(q: list[str], s: list[str]) -> None:
+    """Whose record it is goes by how many records of each batch look like the person."""
+    data = microdata(pl.DataFrame({"q": q, "s": s}), ["q"], ["s"])
+    made = dc.publish(data, dc.Anatomy(dc.KAnonymity(1), batches="mondrian"), seed=1)
+    batch = pl.Series("batch", [0, 0, 1, 1, 1, 1])
+    people = pl.DataFrame({"q": q, "s": s, "batch": batch})
+    counted = people.group_by("batch", "s").len("count").sort("batch", "s")
+    shown = people.select(made.tables["generalized"].columns).sort("q", "batch")
+    release = replace(made, tables={"generalized": shown, "batches": counted})
+    for person in range(6):
+        counts: Counter[str] = Counter()
+        for mixed in product(permutations(s[:2]), permutations(s[2:])):
+            values = [*mixed[0], *mixed[1]]
+            counts.update(v for look, v in zip(q, values, strict=True) if look == q[person])
+        truth = {v: n / counts.total() for v, n in counts.items()}
+        assert by_ledger(data, release, person) == pytest.approx(truth, abs=1e-5)

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.forms.asking import REWRITERS, show_sql
-from discreet.forms.verify import READERS, verify
+from discreet.forms import list_forms
+from discreet.forms.asking import show_sql
+from discreet.forms.verify import verify
 from discreet.publishing.methods import REGISTRY
 from discreet.release.manifest import OLDER_FORMS
 from discreet.steward.ledger import Ledger
@@ -33,7 +34,7 @@ class Doubling(dc.Generalization):
 
 def test_every_method_names_a_form_that_is_known_everywhere() -> None:
     forms = {method.form for method in REGISTRY.values()}
-    assert forms == set(READERS) == set(REWRITERS)
+    assert forms == set(list_forms())
     assert {title: method.form for title, method in REGISTRY.items()} == OLDER_FORMS
 
 
@@ -72,7 +73,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("form", sorted(READERS))
+@pytest.mark.parametrize("form", sorted(list_forms()))
 def test_records_can_be_drawn_from_every_form(form: str) -> None:
     people = dc.datasets.census(800, sensitive=["income"])
     release = dc.publish(people, METHODS[form], seed=1)

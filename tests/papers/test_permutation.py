@@ -124,8 +124,8 @@ def algorithm_2(xs: list[int], k: int, e: int) -> float:
                 shared = {x for x in overlap if overlap.count(x) > 1 or x in before}
                 movable = len(set(overlap) - shared - {xs[last]})
                 taken = len(shared) + min(movable, held - (k - d))
-                if overlap and taken == 0:
-                    continue
+                if overlap and (taken == 0 or (taken == len(shared) and xs[start] not in shared)):
+                    continue  # what nobody takes brings no range along
                 brought = xs[last + 1] - xs[start] if overlap else 0
                 best = min(best, max(xs[last] - xs[i] + r, g(last + 1, taken, brought)))
         return best

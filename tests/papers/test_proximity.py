@@ -333,7 +333,7 @@ def test_numbers_without_a_relative_neighbourhood_are_refused(
     frame: pl.DataFrame, reason: str
 ) -> None:
     schema = dc.Schema.infer(frame, quasi_identifiers=["a"], sensitive=["pay"])
-    kept = schema.changed(replace(schema["pay"], missing=dc.schema.Missing.VALUE))
+    kept = schema.changed(replace(schema["pay"], missing=dc.Missing.VALUE))
     with pytest.raises(dc.DiscreetError, match=reason):
         dc.publish(dc.read(frame, kept), dc.Generalization(dc.Proximity("0.1", 2, relative=True)))
 

@@ -132,9 +132,9 @@ def test_the_join_of_table_1() -> None:
 
 
 def read(release: dc.Release) -> Any:
-    from discreet.forms.verify import read_classes
+    from discreet.forms import read_views
 
-    return read_classes(release)
+    return read_views(release)
 
 
 def test_example_3() -> None:

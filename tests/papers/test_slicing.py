@@ -19,9 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.forms.matching import match_buckets
-from discreet.forms.sliced.view import Slices
-from discreet.forms.verify import read_classes, verify
+from discreet.forms import read_views
+from discreet.forms.sliced.matching import match_buckets
+from discreet.forms.sliced.view import SlicedView
+from discreet.forms.verify import verify
 from discreet.publishing.partitioners.columns import choose_columns, correlate
 from discreet.publishing.partitioners.medoids import cluster
 from samples import microdata
@@ -71,8 +72,8 @@ def test_table_1f_as_the_paper_works_it_out() -> None:
     data = table_1a()
     release = sliced(data, TABLE_1F, COLUMNS, 2)
     verify(release)
-    (classes,) = read_classes(release)
-    assert isinstance(classes, Slices)
+    (classes,) = read_views(release)
+    assert isinstance(classes, SlicedView)
     person, found = match_buckets(classes, data)
     first = found.filter(pl.col("person") == person[0])
     assert classes.bucket_of[first["group"].to_numpy()].tolist() == [0]

@@ -24,14 +24,13 @@ from discreet.auditing.links import list_x_groups
 from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
 from discreet.files import write_file
-from discreet.forms.batched.joins import JoinedCells, join_views
-from discreet.forms.consistency import compare
-from discreet.forms.matches import Candidates, find_candidates
-from discreet.forms.posterior import Beliefs, believe
-from discreet.forms.sliced.membership import Membership, measure_membership
-from discreet.forms.verify import read_classes
+from discreet.forms import read_views
+from discreet.forms.batched.joins import JoinedCells
+from discreet.forms.consistency import check
+from discreet.forms.matches import Matches
+from discreet.forms.posterior import Posterior
+from discreet.forms.sliced.membership import Membership
 from discreet.principles.base import Principle, demands, part_joins
-from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking
 from discreet.release import Promise, Release
 from discreet.release.explanation import Explanation
@@ -202,8 +201,8 @@ def audit(
         release = load(release)
     _refuse_other_table(release, data)
     wanted = [_find_preset(name) for name in presets or []]
-    views = [find_candidates(classes, data) for classes in read_classes(release)]
-    if not any((found.of >= 0).any() for found in views):
+    views = [view.match(data) for view in read_views(release)]
+    if not any((found.set_of >= 0).any() for found in views):
         raise SchemaError(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
@@ -211,7 +210,8 @@ def audit(
     candidates = np.min([_spread(found, found.records) for found in views], axis=0)
     judged = principle or release.promise.principle
     told = {
-        name: [believe(found, data, name) for found in views] for name in release.schema.sensitive
+        name: [found.view.posterior(found, data, name) for found in views]
+        for name in release.schema.sensitive
     }
     before = [_open(held, i) for i, held in enumerate(earlier)]
     alone, linkings = part_joins(judged)
@@ -223,14 +223,14 @@ def audit(
     composed, notes = compose(release, data, before, OWN) if before else ([], [])
     identity = measure_identity(candidates[candidates > 0], population)
     beliefs, truths, worst = _believe(told)
-    joined = join_views(views)
+    joined = views[0].view.join(views)
     if joined is not None:  # all tables together may tell more than the most telling one
         beliefs = {name: np.maximum(b, joined.beliefs[name]) for name, b in beliefs.items()}
         worst = max(worst or Fraction(0), joined.worst)
     return AuditReport(
         people=data.n,
-        records=views[0].classes.table.height,
-        groups=views[0].classes.count,
+        records=views[0].view.table.height,
+        groups=views[0].view.count,
         promise=release.promise,
         judged=judged,
         checks=checks,
@@ -241,14 +241,14 @@ def audit(
         candidates=candidates,
         breached=breached,
         worst=worst,
-        loss=weigh_loss(data, *(found.classes for found in views)),
+        loss=weigh_loss(data, *(found.view for found in views)),
         proximity=measure_nearness(told, data, judged),
         joined=joined,
-        membership=measure_membership([found.classes for found in views], data),
+        membership=views[0].view.measure_membership(data),
         composed=composed,
         notes=notes,
         attacks=attack(_widest(views), data, beliefs) if attacks else [],
-        findings=[*findings, *dict.fromkeys(f for found in views for f in compare(found, data))],
+        findings=[*findings, *dict.fromkeys(f for found in views for f in check(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
     )
 
@@ -262,13 +262,13 @@ def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
     return str(earlier), load(earlier)
 
 
-def _widest(views: list[Candidates]) -> Candidates:
+def _widest(views: list[Matches]) -> Matches:
     """The table that shows most."""
     return max(views, key=lambda found: len(found.release.schema.quasi_identifiers))
 
 
 def _check(
-    views: list[Candidates], told: dict[str, list[Beliefs]], principle: Principle | None, n: int
+    views: list[Matches], told: dict[str, list[Posterior]], principle: Principle | None, n: int
 ) -> tuple[list[Check], NDArray[np.bool_]]:
     """Count the people for whom each part of a principle fails, in any table."""
     checks, breached = [], np.zeros(n, dtype=bool)
@@ -277,10 +277,8 @@ def _check(
         for view in told[name] if name is not None else []:
             failing |= view.fails(part)
         for found in views if name is None else []:
-            good = part.admits(Groups.of_people(found.records))
-            if found.classes.boxes is not None:
-                good &= found.admits_each(found.classes.admits(part, None))
-            failing |= (found.of >= 0) & ~good[found.of]
+            good = found.view.hides(part, found)
+            failing |= (found.set_of >= 0) & ~good[found.set_of]
         checks.append(Check(part, name, int(failing.sum())))
         breached |= failing
     return checks, breached
@@ -288,7 +286,7 @@ def _check(
 
 def _check_links(
     release: Release,
-    found: Candidates,
+    found: Matches,
     parts: tuple[Principle, ...],
     tables: Sequence[Release],
 ) -> tuple[list[Check], NDArray[np.bool_], list[str]]:
@@ -298,12 +296,12 @@ def _check_links(
             f"{parts[0]} is about joins: the earlier releases are needed to examine it.",
             hint="Give them: earlier=[...], on the command line --earlier FOLDER.",
         )
-    checks, breached = [], np.zeros(len(found.of), dtype=bool)
+    checks, breached = [], np.zeros(len(found.set_of), dtype=bool)
     findings: dict[str, None] = {}
     for part in parts:
         assert isinstance(part, Linking)
         groups, owners, lost = list_x_groups(
-            release, found.classes.table, found.classes.labels, tables, part
+            release, found.view.table, found.view.labels, tables, part
         )
         if any(lost):
             findings[
@@ -320,7 +318,7 @@ def _check_links(
 
 
 def _believe(
-    told: dict[str, list[Beliefs]],
+    told: dict[str, list[Posterior]],
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]], Fraction | None]:
     """Measure the largest belief in any value, and in the true one, from the most telling table."""
     beliefs, truths, worst = {}, {}, None
@@ -354,9 +352,9 @@ def _find_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-def _spread(found: Candidates, per_set: NDArray[Any]) -> NDArray[Any]:
+def _spread(found: Matches, per_set: NDArray[Any]) -> NDArray[Any]:
     """Give everybody what their candidate set has; 0 to those without."""
-    return np.where(found.of >= 0, per_set[found.of], 0)
+    return np.where(found.set_of >= 0, per_set[found.set_of], 0)
 
 
 __all__ = ["PRESETS", "Attack", "AuditReport", "Check", "IdentityRisk", "Preset", "audit"]

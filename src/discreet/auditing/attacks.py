@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from discreet.forms.matches import Candidates
-from discreet.forms.perturbed.view import Perturbed
+from discreet.forms.matches import Matches
+from discreet.forms.possibilities import Possibilities
 from discreet.principles.groups import Groups
 from discreet.table.microdata import Microdata
 
@@ -38,9 +37,9 @@ class Attack:
     """The surest it makes anybody of a value, where that is more than the release says."""
 
 
-def attack(found: Candidates, data: Microdata, beliefs: dict[str, Floats]) -> list[Attack]:
+def attack(found: Matches, data: Microdata, beliefs: dict[str, Floats]) -> list[Attack]:
     """Try all attacks on one table of a release."""
-    if isinstance(found.classes, Perturbed):  # its numbers are drawn; no group holds them
+    if not found.view.holds_values:  # numbers that are drawn are nobody's
         return []
     attacks = []
     for name in found.release.schema.sensitive:
@@ -54,7 +53,7 @@ def attack(found: Candidates, data: Microdata, beliefs: dict[str, Floats]) -> li
         if learned is not None:
             how = "groups are compared by naive Bayes, and each person's likeliest value guessed"
             attacks.append(Attack("deFinetti", name, how, learned, chance))
-        _, bags = found.classes.draws(name)
+        _, bags = found.view.source_bags(name)
         average, worst = _corrupt(bags)
         alone = float(bags.largest.sum() / bags.sizes.sum())
         how = "the group is known, and one other person of it has told theirs"
@@ -89,34 +88,16 @@ def _second(bags: Groups) -> NDArray[np.int64]:
     return np.where(bags.distinct > 1, found, 0)
 
 
-@dataclass(frozen=True, eq=False)
-class Possibilities:
-    """What each record, or person where records are nobody's, may have: one line per value."""
-
-    bags: Groups
-    record: Ints
-    entry: Ints
-    """Per line the entry of the bag that the value would be taken from."""
-    prior: Floats
-    shown: list[Ints]
-    """Per quasi-identifier the number of what each record shows."""
-    place: Ints
-    """Per record what it shows in all: records that show the same are one to the attacker."""
-    wanted: Ints
-    """Per person who has records, the place of these."""
-
-
-def _learn(found: Candidates, data: Microdata, name: str) -> float | None:
+def _learn(found: Matches, data: Microdata, name: str) -> float | None:
     """Learn how values go with quasi-identifiers across groups, and guess (Kifer, SIGMOD 2009).
 
     Each record may have any value of its bag. From how probable each is now, naive Bayes learns
     how values show in the published columns; from that, how probable each is becomes clearer, while
     every bag keeps its counts. ``None`` where there are too many possibilities to try.
     """
-    list_them = _list_people if found.times is not None else _list_rows
-    listed = list_them(found, data, name)
-    if listed is None:
+    if found.view.count_possibilities(found, name) > MOST_ENTRIES:
         return None
+    listed = found.view.list_possibilities(found, data, name)
     bags, record, entry = listed.bags, listed.record, listed.entry
     value, size = bags.codes[entry].astype(np.int64), bags.domain.size
     first = np.flatnonzero(np.append(True, np.diff(record) != 0))
@@ -136,46 +117,8 @@ def _learn(found: Candidates, data: Microdata, name: str) -> float | None:
             p *= bags.weights[entry] / np.maximum(held, 1e-300)
         p /= np.bincount(record, weights=p)[record]
     guess = _guess(listed, value, p)
-    own = data.codes_in(name, bags.domain)[found.of >= 0]
+    own = data.codes_in(name, bags.domain)[found.set_of >= 0]
     return float((guess == own).sum() / data.n)
-
-
-def _list_rows(found: Candidates, data: Microdata, name: str) -> Possibilities | None:  # noqa: ARG001
-    """Rows are people's records: each has a value of the bag it refers to."""
-    classes = found.classes
-    group, bags = classes.draws(name)
-    if int(bags.distinct[group].sum()) > MOST_ENTRIES:
-        return None
-    record, entry = bags.entries_of(group)
-    names = found.release.schema.quasi_identifiers
-    if classes.boxes is None:
-        place = _number_shown(classes.table, names)
-        wanted = place[found.shown_to(found.of >= 0)]
-    else:
-        place, wanted = classes.labels, found.group_of[found.of >= 0]
-    prior = bags.weights[entry] / bags.sizes[group][record]
-    shown = [_number_shown(classes.table, [column]) for column in names]
-    return Possibilities(bags, record, entry, prior, shown, place, wanted)
-
-
-def _number_shown(table: pl.DataFrame, names: list[str]) -> Ints:
-    number = table.select(pl.struct(names).rank("dense")).to_series().to_numpy()
-    return np.asarray(number.astype(np.int64) - 1)
-
-
-def _list_people(found: Candidates, data: Microdata, name: str) -> Possibilities | None:
-    """Rows are nobody's: each person has a value of one of the bags that may be theirs."""
-    seen = np.flatnonzero(found.of >= 0)
-    bags = found.classes.bags(name)
-    person, group, times, among = found.weigh_options(bags, found.of[seen])
-    if not len(seen) or int(bags.distinct[group].sum()) > MOST_ENTRIES:
-        return None
-    option, entry = bags.entries_of(group)
-    prior = (times / among)[option] * bags.weights[entry]
-    prior /= np.bincount(person[option], weights=prior)[person[option]]
-    shown = [data.codes[n][seen].astype(np.int64) for n in found.release.schema.quasi_identifiers]
-    everyone = np.arange(len(seen))
-    return Possibilities(bags, person[option], entry, prior, shown, everyone, everyone)
 
 
 def _guess(listed: Possibilities, value: Ints, p: Floats) -> Ints:

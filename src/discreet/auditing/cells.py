@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.forms.disclosure import Kind, Told
+from discreet.forms.disclosure import Disclosure, Target
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.table.microdata import number_rows
@@ -36,7 +36,7 @@ PARTS, FEW = 840, 50
 class Cells:
     """People who look the same to some releases, all of which show them."""
 
-    told: list[Told]
+    told: list[Disclosure]
     covering: list[int]
     """Which releases these are."""
     sets: Ints
@@ -81,12 +81,12 @@ class Cells:
             i, frame = self.frames[f]
             shared = [c for c in _shown(frame) if c in joined.columns]
             named = frame.rename({"set": f"set {i}", "w": f"w {f}"})
-            floor = self.told[i].floor
-            if floor is None or len(shared) < len(_shown(frame)):
+            default = self.told[i].default_weight
+            if default is None or len(shared) < len(_shown(frame)):
                 joined = joined.join(named, on=[f"set {i}", *shared])
             else:
                 joined = joined.join(named, on=[f"set {i}", *shared], how="left").with_columns(
-                    pl.col(f"w {f}").fill_null(pl.Series(floor).gather(joined[f"set {i}"]))
+                    pl.col(f"w {f}").fill_null(pl.Series(default).gather(joined[f"set {i}"]))
                     if joined.height
                     else pl.col(f"w {f}")
                 )
@@ -94,7 +94,7 @@ class Cells:
 
     def _rank(self, f: int) -> tuple[bool, int]:
         i, frame = self.frames[f]
-        return self.told[i].floor is not None, -frame.width
+        return self.told[i].default_weight is not None, -frame.width
 
     def count_records(self, i: int) -> Ints:
         """Count a release's records that may be a person's, per cell."""
@@ -117,17 +117,17 @@ class Cells:
                     left = np.minimum(left, here)
         return left
 
-    def believe(self, attribute: str, kind: Kind) -> tuple[Groups | None, Ints]:
+    def believe(self, attribute: str, target: Target) -> tuple[Groups | None, Ints]:
         """Give the bag of values of each cell whose releases do not contradict each other."""
         if attribute not in self._believed:
-            self._believed[attribute] = self._believe(attribute, kind)
+            self._believed[attribute] = self._believe(attribute, target)
         return self._believed[attribute]
 
     @cached_property
     def _believed(self) -> dict[str, tuple[Groups | None, Ints]]:
         return {}
 
-    def _believe(self, attribute: str, kind: Kind) -> tuple[Groups | None, Ints]:
+    def _believe(self, attribute: str, target: Target) -> tuple[Groups | None, Ints]:
         joined = next((j for _, j in self.joins if attribute in j.columns), None)
         if joined is None:
             return None, np.zeros(0, dtype=np.int64)
@@ -143,7 +143,7 @@ class Cells:
         whole = self._list_whole(attribute)
         told = told.with_columns(fit_groups(told["cell"].to_numpy(), told[attribute].to_numpy(),
                                             told["w"].to_numpy(), self.people, whole))  # fmt: skip
-        return _bag(told.filter(pl.col("w") > 0), "cell", attribute, kind)
+        return _bag(told.filter(pl.col("w") > 0), "cell", attribute, target)
 
     def _list_whole(self, attribute: str) -> list[tuple[Ints, pl.DataFrame]]:
         """Per release, the groups whose people are all in the table and in these cells.
@@ -175,15 +175,15 @@ class Cells:
         return weights
 
     def judge_alone(
-        self, i: int, part: Principle, attribute: str, kind: Kind
+        self, i: int, part: Principle, attribute: str, target: Target
     ) -> tuple[Bools, NDArray[np.float64]]:
         """Say of each cell whether one release alone keeps a principle, and the surest belief."""
         good = np.ones(len(self.told[i].records), dtype=bool)
         share = np.zeros(len(good))
         at = self.sets[:, self.covering.index(i)]
         rows = self._list_told(i, attribute)
-        if rows is not None and self.told[i].floor is None:
-            bags, sets = _bag(rows, "set", attribute, kind)
+        if rows is not None and self.told[i].default_weight is None:
+            bags, sets = _bag(rows, "set", attribute, target)
             good[sets], share[sets] = part.admits(bags), bags.largest / bags.sizes
         return good[at], share[at]
 
@@ -246,12 +246,12 @@ def _shown(frame: pl.DataFrame) -> list[str]:
     return [c for c in frame.columns if c not in ("set", "w")]
 
 
-def _bag(rows: pl.DataFrame, owner: str, attribute: str, kind: Kind) -> tuple[Groups, Ints]:
+def _bag(rows: pl.DataFrame, owner: str, attribute: str, target: Target) -> tuple[Groups, Ints]:
     """Read sorted rows as bags, and say whose each is."""
     owners, bag = np.unique(rows[owner].to_numpy(), return_inverse=True)
     codes = rows[attribute].to_numpy().astype(np.int32)
-    bags = Groups.from_entries(bag.astype(np.int64), codes, rows["w"].to_numpy(), kind.domain)
-    return kind.weigh(bags), owners
+    bags = Groups.from_entries(bag.astype(np.int64), codes, rows["w"].to_numpy(), target.domain)
+    return target.weigh(bags), owners
 
 
 def _coarsen(column: str, bits: int) -> pl.Expr:
@@ -262,9 +262,9 @@ def _coarsen(column: str, bits: int) -> pl.Expr:
     return pl.when(top < finest).then(weight).otherwise(fine)
 
 
-def list_cells(told: list[Told]) -> Iterator[Cells]:
+def list_cells(told: list[Disclosure]) -> Iterator[Cells]:
     """Sort people by what they look like to every release that shows them, two or more."""
-    of = np.stack([t.of for t in told], axis=1)
+    of = np.stack([t.set_of for t in told], axis=1)
     shown = of >= 0
     for pattern in np.unique(shown, axis=0):
         covering = np.flatnonzero(pattern).tolist()

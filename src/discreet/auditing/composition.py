@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from discreet.auditing.cells import list_cells
 from discreet.auditing.links import list_x_groups
-from discreet.forms.disclosure import Kind, Told, learn, tell
+from discreet.forms import read_views
+from discreet.forms.disclosure import Disclosure, Target, background_knowledge, disclose
 from discreet.forms.posterior import find_largest
-from discreet.forms.verify import read_classes
 from discreet.principles.base import Principle, demands, part_joins
 from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking
@@ -85,12 +85,12 @@ def compose(
     """
     earlier = [(title, held) for title, held in earlier if not _repeats(release, held)]
     releases = [(name, release), *earlier]
-    knowledge = learn(releases, data)
-    kinds = {name: k for name, k in knowledge.kinds.items() if name not in knowledge.known}
-    told: list[Told] = []
+    knowledge = background_knowledge(releases, data)
+    targets = {name: k for name, k in knowledge.targets.items() if name not in knowledge.known}
+    told: list[Disclosure] = []
     notes: list[str] = []
     for title, held in releases:
-        made, unseen = tell(held, data, knowledge)
+        made, unseen = disclose(held, data, knowledge)
         told.append(made)
         notes += [f"{title}: {text}" for text in unseen]
     broken: list[Composed] = []
@@ -98,7 +98,7 @@ def compose(
     if len(releases) > 2:
         trials.append(tuple(range(len(releases))))
     for trial in trials:
-        new, said = _examine([releases[i] for i in trial], [told[i] for i in trial], kinds)
+        new, said = _examine([releases[i] for i in trial], [told[i] for i in trial], targets)
         known = {(b.promised_by, b.principle, b.attribute) for b in broken}
         broken += [b for b in new if (b.promised_by, b.principle, b.attribute) not in known]
         notes += said
@@ -112,14 +112,14 @@ def _repeats(one: Release, other: Release) -> bool:
 
 
 def _examine(
-    releases: list[tuple[str, Release]], told: list[Told], kinds: dict[str, Kind]
+    releases: list[tuple[str, Release]], told: list[Disclosure], targets: dict[str, Target]
 ) -> tuple[list[Composed], list[str]]:
     """Ask every promise of what some releases let an adversary believe together."""
     asked = [
         (i, part, attribute)
         for i, (_, held) in enumerate(releases)
         for part, attribute in _list_demands(held)
-        if attribute is None or attribute in kinds
+        if attribute is None or attribute in targets
     ]
     failing = [_Tally() for _ in asked]
     notes = []
@@ -136,14 +136,14 @@ def _examine(
                 bad &= part.admits(Groups.of_people(fewest)) | (left < fewest)
                 tally.add(cells.people, bad, None)
                 continue
-            bags, owner = cells.believe(attribute, kinds[attribute])
+            bags, owner = cells.believe(attribute, targets[attribute])
             if bags is None:
                 continue
             # what one release tells alone, no other one can take back; but it may tell more
             alone = np.zeros(len(cells.people), dtype=bool)
             surest = np.zeros(len(cells.people))
             for j in cells.covering:
-                kept_alone, sure = cells.judge_alone(j, part, attribute, kinds[attribute])
+                kept_alone, sure = cells.judge_alone(j, part, attribute, targets[attribute])
                 alone |= ~kept_alone & (j != i)
                 surest = np.maximum(surest, sure)
             bad, share = np.zeros(len(cells.people), dtype=bool), np.zeros(len(cells.people))
@@ -205,9 +205,9 @@ def compose_joins(
             named = {*part.x, *(() if isinstance(part.y, str) else part.y)}
             others = [(t, r) for t, r in tables if t != title]
             for chosen in _choose_joins(held, others, named):
-                (classes,) = read_classes(held)
+                (view,) = read_views(held)
                 groups, _, _ = list_x_groups(
-                    held, classes.table, classes.labels, [r for _, r in chosen], part
+                    held, view.table, view.labels, [r for _, r in chosen], part
                 )
                 if groups is None:
                     continue

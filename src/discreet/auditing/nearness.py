@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.forms.posterior import Beliefs, find_largest
+from discreet.forms.posterior import Posterior, find_largest
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
@@ -74,7 +74,7 @@ class Nearness:
 
 
 def measure_nearness(
-    beliefs: dict[str, list[Beliefs]], data: Microdata, principle: Principle
+    beliefs: dict[str, list[Posterior]], data: Microdata, principle: Principle
 ) -> dict[str, Nearness]:
     """Measure every sensitive number over a range of ε, and at the promised one."""
     found = {}
@@ -103,7 +103,7 @@ def measure_nearness(
 
 
 def _measure(
-    views: list[Beliefs], whole: Groups, principle: Proximity, said: str
+    views: list[Posterior], whole: Groups, principle: Proximity, said: str
 ) -> tuple[Reach, NDArray[np.float64]]:
     breaches = [view.breach(principle) for view in views]
     risks = np.maximum.reduce([breach.risks for breach in breaches])

@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import DiscreetError, SchemaError
-from discreet.forms.reconstruction import PROBABILITY, reconstruct
-from discreet.forms.verify import Classes, read_classes
+from discreet.forms import View, read_views
+from discreet.forms.grouped import PROBABILITY
+from discreet.forms.reconstruction import reconstruct
 from discreet.release import Release, Transformation
-from discreet.sql.cells import count_values
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
 
@@ -43,11 +43,12 @@ def measure_divergence(
     (sensitive,) = release.schema.sensitive
     known = release.schema.quasi_identifiers
     wanted = [*known, sensitive] if names is None else list(names)
-    views = {tuple(v.release.schema.quasi_identifiers): v for v in read_classes(release)}
+    views = {tuple(v.release.schema.quasi_identifiers): v for v in read_views(release)}
     view = views.get(tuple(n for n in known if n in wanted))
-    if sensitive in wanted and view is not None and view.boxes is not None:
-        return _diverge_in_boxes(view, data, sensitive)
-    return _diverge_in_cells(release, data, wanted)
+    found = None
+    if sensitive in wanted and view is not None:
+        found = _diverge_in_boxes(view, data, sensitive)
+    return _diverge_in_cells(release, data, wanted) if found is None else found
 
 
 def diverge_in_part(release: Release, data: Microdata) -> float | None:
@@ -73,35 +74,18 @@ def _span(data: Microdata, name: str) -> int:
     return domain.size
 
 
-def _diverge_in_boxes(view: Classes, data: Microdata, sensitive: str) -> float:
-    """By the box that covers each person, without listing its cells."""
-    from discreet.forms.matches import find_candidates
-
-    found = find_candidates(view, data)
-    if (found.of < 0).any() or found.several.any():
-        raise SchemaError("The release does not cover this microdata with one box each.")
-    assert view.boxes is not None
-    cells = np.ones(view.count)
-    for name in view.release.schema.quasi_identifiers:
-        size_of = count_values(view.release, _title_of(view), name)
-        cells *= np.array([size_of[label] for label in view.boxes[name].cast(pl.String)])
-    bags = view.bags(sensitive)
-    shares = np.zeros((bags.count, bags.domain.size))
-    shares[bags.owners, bags.codes] = bags.weights / bags.sizes[bags.owners]
-    box = found.group_of
-    own = data.codes_in(sensitive, bags.domain)
-    if (own < 0).any() or (shares[box, own] == 0).any():
+def _diverge_in_boxes(view: View, data: Microdata, sensitive: str) -> float | None:
+    """By the box that covers each person, without listing its cells; where there is one."""
+    rebuilt = view.density(data, sensitive)
+    if rebuilt is None:
+        return None
+    if (rebuilt == 0).any():
         raise SchemaError("The release gives no probability to some people of this microdata.")
-    rebuilt = view.sizes[box] / data.n / cells[box] * shares[box, own]
     names = [*view.release.schema.quasi_identifiers, sensitive]
     alike = pl.DataFrame({name: data.codes[name] for name in names}).select(
         pl.len().over(names).alias("n")
     )
     return float(np.mean(np.log(alike["n"].to_numpy() / data.n / rebuilt)))
-
-
-def _title_of(view: Classes) -> str:
-    return next(title for title, table in view.release.tables.items() if table is view.table)
 
 
 def _diverge_in_cells(release: Release, data: Microdata, wanted: list[str]) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.forms.verify import Classes, read_classes
+from discreet.forms import View, read_views
 from discreet.release import Release
 from discreet.release.extents import read_extents
 from discreet.table.microdata import Microdata
@@ -37,19 +37,17 @@ def measure_loss(release: Release, data: Microdata) -> Loss:
     >>> measure_loss(exact, data).ncp
     0.0
     """
-    return weigh_loss(data, *read_classes(release))
+    return weigh_loss(data, *read_views(release))
 
 
-def weigh_loss(data: Microdata, *views: Classes) -> Loss:
+def weigh_loss(data: Microdata, *views: View) -> Loss:
     """Measure the same from groups that were read already: in the table that shows most."""
-    classes = max(views, key=lambda view: len(view.release.schema.quasi_identifiers))
-    release, sizes, n = classes.release, classes.sizes, len(classes.labels)
+    view = max(views, key=lambda v: len(v.release.schema.quasi_identifiers))
+    release, sizes, n = view.release, view.sizes, len(view.labels)
     per_attribute = dict.fromkeys(release.schema.quasi_identifiers, 0.0)
     blurred = [name for name in per_attribute if release.recodings[name].is_blurred]
-    boxes, times = classes.boxes, sizes
-    if boxes is None:
-        boxes, times = classes.table, np.ones(n, dtype=np.int64)
-    for name, extent in read_extents(release, data, boxes, blurred).items():
+    shown, times = view.list_shown()
+    for name, extent in read_extents(release, data, shown, blurred).items():
         others = max(data.domains[name].size - 1, 1)
         covered = np.maximum(extent.counts - 1, 0)
         per_attribute[name] = float((covered * times).sum() / (others * n))
@@ -57,5 +55,5 @@ def weigh_loss(data: Microdata, *views: Classes) -> Loss:
         ncp=float(np.mean(list(per_attribute.values()))),
         per_attribute=per_attribute,
         discernibility=int((sizes.astype(np.int64) ** 2).sum()),
-        average_class_size=n / classes.count,
+        average_class_size=n / view.count,
     )

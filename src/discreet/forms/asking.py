@@ -10,12 +10,7 @@ import polars as pl
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
-from discreet.forms.batched.sql import rewrite_angelized
-from discreet.forms.generalized.sql import rewrite_generalized
-from discreet.forms.permuted.sql import rewrite_permuted
-from discreet.forms.perturbed.sql import rewrite_perturbed
-from discreet.forms.sliced.sql import rewrite_sliced
-from discreet.forms.swapped.sql import rewrite_swapped
+from discreet.forms import find_form
 from discreet.sql.engines import connect
 from discreet.sql.parse import Query, parse
 
@@ -24,14 +19,6 @@ if TYPE_CHECKING:
 
 MOST_WRITTEN = 20_000
 DIALECTS = ("duckdb", "postgres", "spark")
-REWRITERS = {
-    "batched": rewrite_angelized,
-    "generalized": rewrite_generalized,
-    "permuted": rewrite_permuted,
-    "perturbed": rewrite_perturbed,
-    "sliced": rewrite_sliced,
-    "swapped": rewrite_swapped,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +70,8 @@ class Answer:
 
 def rewrite(release: Release, text: str) -> tuple[Query, exp.Select, dict[str, pl.DataFrame]]:
     """Read a question; give the statement over a release's tables, and other tables it needs."""
-    if release.form not in REWRITERS:
-        raise QueryError(
-            f"Questions in SQL cannot be put to a {release.form} release yet.",
-            hint="Read its tables directly: release.tables.",
-        )
     query = parse(text, release.schema)
-    return query, *REWRITERS[release.form](query, release)
+    return query, *find_form(release.form).rewrite(query, release)
 
 
 def show_sql(release: Release, text: str, dialect: str) -> str:
@@ -130,7 +112,7 @@ def list_tables(tree: exp.Expr, release: Release) -> list[str]:
     """Give the release's tables that a statement reads, people's own table first."""
     read = {table.name for table in tree.find_all(exp.Table)}
     found = [name for name in release.tables if name in read]
-    return sorted(found, key=lambda name: name == "batches")
+    return sorted(found, key=lambda name: name in find_form(release.form).auxiliary)
 
 
 def name_columns(query: Query, frame: pl.DataFrame) -> pl.DataFrame:

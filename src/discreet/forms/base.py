@@ -1,41 +1,67 @@
-"""Classes: the groups of a release, as everyone outside sees them."""
+"""Form and View: what anyone can do with a release, whoever made it.
+
+A form is how a release looks; its name stands in the manifest. A view is one table of a release as
+everyone outside sees it: groups of people, and what may be true of each.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.errors import StoreError
+from discreet.errors import QueryError, StoreError
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.table.domain import reduce_column
 
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from discreet.forms.batched.joins import JoinedCells
+    from discreet.forms.disclosure import Disclosure, Observed
+    from discreet.forms.estimates import Asked
+    from discreet.forms.matches import Matches
+    from discreet.forms.possibilities import Possibilities
+    from discreet.forms.posterior import Posterior
+    from discreet.forms.prepared import Index
+    from discreet.forms.sliced.membership import Membership
+    from discreet.sql.engines.duckdb import Session
+    from discreet.sql.parse import Query
+    from discreet.table.microdata import Microdata
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Statement = tuple["exp.Select", dict[str, pl.DataFrame]]
+"""A question as one tree over the tables of a release, and what other tables it needs."""
+
 
 @dataclass(frozen=True, eq=False)
-class Classes:
-    """The groups of a release, as everyone outside sees them."""
+class View(ABC):
+    """The groups of one table of a release, as everyone outside sees them."""
 
     release: Release
+    """The release, as far as this table shows it."""
     table: pl.DataFrame
     """One row per record."""
-    labels: NDArray[np.int64]
+    labels: Ints
     """Per record its group."""
-    boxes: pl.DataFrame | None
-    """Per group one of its records, where a group shows one box; else each record shows itself."""
 
-    repeats: ClassVar[int | None] = 1
+    max_own_value_lift: ClassVar[int | None] = 1
     """How many times as often as by chance people may show their own value; ``None`` where records
     show no value."""
-    mixes: ClassVar[bool] = False
-    """Whether a group's bag is a mixture of others, which are judged instead of it."""
-    tells: ClassVar[bool] = True
+    verifiable_alone: ClassVar[bool] = True
     """Whether the release alone tells what a group may hold; else only the microdata does."""
+    holds_values: ClassVar[bool] = True
+    """Whether groups hold values that are their people's."""
 
     @cached_property
     def count(self) -> int:
@@ -43,17 +69,9 @@ class Classes:
         return int(self.labels.max()) + 1
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Records per group."""
         return np.bincount(self.labels, minlength=self.count)
-
-    def admits(self, part: Principle, name: str | None) -> NDArray[np.bool_]:
-        """Say of each group whether a principle holds for it."""
-        return part.admits(self.bags(name))
-
-    def draws(self, name: str) -> tuple[NDArray[np.int64], Groups]:
-        """Give, per record, the bag its value is drawn from; and these bags."""
-        return self.labels, self.bags(name)
 
     def bags(self, name: str | None) -> Groups:
         """Give what may be a group's values of a sensitive attribute; unnamed, its people only."""
@@ -69,6 +87,127 @@ class Classes:
     def _read_bags(self, name: str) -> Groups:
         codes, domain = reduce_column(self.table[name], self.release.schema[name]).encode(None)
         return Groups.from_labels(self.labels, codes, domain, count=self.count)
+
+    def admits(self, part: Principle, name: str | None) -> Bools:
+        """Say of each group whether a principle holds for it."""
+        return part.admits(self.bags(name))
+
+    def source_bags(self, name: str) -> tuple[Ints, Groups]:
+        """Give, per record, the bag its value is drawn from; and these bags."""
+        return self.labels, self.bags(name)
+
+    @abstractmethod
+    def match(self, data: Microdata) -> Matches:
+        """Find, for every person of the microdata, the groups that may be theirs."""
+
+    def hides(self, part: Principle, matches: Matches) -> Bools:
+        """Say of each candidate set whether it hides people among enough others."""
+        return part.admits(Groups.of_people(matches.records))
+
+    def posterior(self, matches: Matches, data: Microdata, name: str) -> Posterior:
+        """Give what the table makes an adversary think about a sensitive attribute of everyone."""
+        from discreet.forms.posterior import Posterior
+
+        return Posterior(matches, data, name)
+
+    @abstractmethod
+    def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
+        """Say where the table is not what the release says it made of this very microdata."""
+
+    @abstractmethod
+    def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
+        """Give what all tables of the release leave possible, this being the first of them."""
+
+    @abstractmethod
+    def estimate(self, asked: Asked) -> Floats:
+        """Estimate the answers of many questions at once."""
+
+    def count_possibilities(self, matches: Matches, name: str) -> int:  # noqa: ARG002
+        """Count the lines that listing would take."""
+        group, bags = self.source_bags(name)
+        return int(bags.distinct[group].sum())
+
+    def list_possibilities(self, matches: Matches, data: Microdata, name: str) -> Possibilities:  # noqa: ARG002
+        """List what each record may have: rows are people's records, with a value of their bag."""
+        from discreet.forms.possibilities import list_records
+
+        return list_records(self, matches, name)
+
+    def list_shown(self) -> tuple[pl.DataFrame, Ints]:
+        """List what people show, and how many people each line is about."""
+        return self.table, np.ones(self.table.height, dtype=np.int64)
+
+    def place_people(self, matches: Matches) -> tuple[Ints, Ints]:
+        """Number what records show in all, and give the number of everyone who has records."""
+        from discreet.forms.matching import number_shown
+
+        place = number_shown(self.release, self.table, self.release.schema.quasi_identifiers)
+        return place, place[matches.shown_to(matches.set_of >= 0)]
+
+    def density(self, data: Microdata, sensitive: str) -> Floats | None:  # noqa: ARG002
+        """Give the probability of everyone's own values; ``None`` where cells must be listed."""
+        return None
+
+    def join(self, found: Sequence[Matches]) -> JoinedCells | None:  # noqa: ARG002
+        """Say what several tables of a release, this being the first, give away together."""
+        return None
+
+    def measure_membership(self, data: Microdata) -> Membership | None:  # noqa: ARG002
+        """Measure how well it hides who is in it, where that can be told."""
+        return None
+
+
+class Form(ABC):
+    """A way a release can look, and all that is known about reading it."""
+
+    name: ClassVar[str]
+    """As it stands in the manifest."""
+    auxiliary: ClassVar[frozenset[str]] = frozenset()
+    """Tables that others refer to; they have no record per person."""
+
+    @abstractmethod
+    def views(self, release: Release) -> list[View]:
+        """Read the groups, once per table that shows people; refuse what is not of this form."""
+
+    @abstractmethod
+    def rewrite(self, query: Query, release: Release) -> Statement:
+        """Rewrite a question into one over the tables of the release, with bounds."""
+
+    @abstractmethod
+    def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw records from what the release stands for."""
+
+    def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:  # noqa: ARG002
+        """Give the named attributes' values, each with a probability."""
+        raise QueryError(
+            f"A {self.name} release does not say how its values are distributed.",
+            hint="Read its tables directly: release.tables.",
+        )
+
+    def index(self, release: Release, session: Session) -> Index | None:  # noqa: ARG002
+        """Lay a release out for many questions, where there is a way faster than the engine's."""
+        return None
+
+    def shown(self, release: Release) -> dict[str, list[str]]:
+        """Per table that shows people: the quasi-identifiers it shows."""
+        known = release.schema.quasi_identifiers
+        return {
+            title: [name for name in known if name in table.columns]
+            for title, table in release.tables.items()
+            if title not in self.auxiliary
+        }
+
+    def matched_by(self, release: Release) -> list[str]:
+        """Give the attributes by which people are found in it."""
+        return release.schema.quasi_identifiers
+
+    def leave_out(self, release: Release, names: Collection[str]) -> Release:
+        """Give the release as it is to somebody who knows nothing of some attributes."""
+        lost = [column for name in names for column in release.recodings[name].columns(name)]
+        tables = {title: table.drop(c for c in lost if c in table.columns)
+                  for title, table in release.tables.items()}  # fmt: skip
+        kept = [name for name in release.schema.names if name not in names]
+        return replace(release, tables=tables, schema=release.schema.only(kept))
 
 
 def take_table(release: Release, names: set[str], name: str, columns: set[str]) -> pl.DataFrame:

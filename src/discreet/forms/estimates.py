@@ -13,15 +13,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
-from discreet.forms.perturbed.view import Perturbed
-from discreet.forms.sliced.view import Slices
-from discreet.forms.swapped.view import Shown
-from discreet.forms.verify import Classes, read_classes
+from discreet.forms.base import View
 from discreet.forms.workload import Bools, Floats, Workload, count_rows, take_known
 from discreet.release import Release
 from discreet.release.extents import find_positions, read_extents
 from discreet.table.domain import reduce_column
-from discreet.table.microdata import Microdata, pick_each
+from discreet.table.microdata import Microdata
 
 Ints = NDArray[np.int64]
 AT_ONCE = 50
@@ -43,9 +40,11 @@ class Estimator:
         self.release, self.data = release, data
 
     @cached_property
-    def views(self) -> list[Classes]:
+    def views(self) -> list[View]:
         """The tables of the release that show people."""
-        return read_classes(self.release)
+        from discreet.forms import read_views
+
+        return read_views(self.release)
 
     def estimate(self, workload: Workload, number: str | None = None) -> Floats:
         """Estimate the count of every question or, given a sensitive ``number``, its sum."""
@@ -54,24 +53,13 @@ class Estimator:
         if not views:
             raise SchemaError("No table of the release shows all attributes of the workload.")
         view = min(views, key=lambda v: len(v.release.schema.quasi_identifiers))
-        asked = _Asked(view, self.data, workload, number)
-        if isinstance(view, Slices):
-            return _estimate_slices(asked)
-        if view.boxes is not None:
-            return _estimate_boxes(asked)
-        if isinstance(view, Perturbed):
-            return _estimate_perturbed(asked)
-        if isinstance(view, Shown):
-            return _estimate_shown(asked)
-        return _estimate_groups(asked)
+        return view.estimate(Asked(view, self.data, workload, number))
 
 
-class _Asked:
+class Asked:
     """A workload, and the table that answers it."""
 
-    def __init__(
-        self, view: Classes, data: Microdata, workload: Workload, number: str | None
-    ) -> None:
+    def __init__(self, view: View, data: Microdata, workload: Workload, number: str | None) -> None:
         self.view, self.data, self.count = view, data, workload.count
         self.known = {
             name: takes
@@ -125,123 +113,14 @@ class _Asked:
         return [np.repeat(sizes, min(64, self.count - i), axis=1) for i in range(0, self.count, 64)]
 
 
-def _estimate_boxes(asked: _Asked) -> Floats:
-    view, boxes = asked.view, asked.view.boxes
-    assert boxes is not None
-    covers = {name: _Cover(asked, boxes, name) for name in asked.known}
-    found = []
-    for first in range(0, asked.count, AT_ONCE):
-        part = slice(first, min(first + AT_ONCE, asked.count))
-        share = np.repeat(view.sizes[:, None].astype(float), part.stop - part.start, axis=1)
-        for name, takes in asked.known.items():
-            share *= covers[name].share(takes[part])
-        if asked.told is not None:
-            share *= asked.hold(part)
-        found.append(share.sum(axis=0))
-    return np.concatenate(found)
-
-
-def _estimate_groups(asked: _Asked) -> Floats:
-    """Of exact records whose values are anybody's in their group."""
-    view, found, first = asked.view, [], 0
-    for counts in asked.count_groups(asked.known, view.labels, view.count):
-        part = slice(first, first + counts.shape[1])
-        first = part.stop
-        held = asked.hold(part) if asked.told is not None else 1.0
-        found.append((counts * held).sum(axis=0))
-    return np.concatenate(found)
-
-
-def _estimate_shown(asked: _Asked) -> Floats:
-    """Of exact records with swapped numbers: these are taken for the true ones."""
-    view = asked.view
-    takes = dict(asked.known)
-    if asked.told is not None and asked.takes is not None:
-        takes[asked.told] = asked.takes
-    added = np.ones(view.count)
-    if asked.numbers is not None and asked.told is not None:
-        shown = reduce_column(view.table[asked.told], view.release.schema[asked.told])
-        domain = shown.encode(None)[1]
-        added = domain.numbers / 10**domain.decimals
-    counts = asked.count_groups(takes, view.labels, view.count)
-    return np.concatenate([(added[:, None] * c).sum(axis=0) for c in counts])
-
-
-def _estimate_perturbed(asked: _Asked) -> Floats:
-    """Of exact records with perturbed numbers: less what the numbers drawn contribute.
-
-    A record that shows a number taken counts 1/p, and every record (1-p)/p of the share of all
-    numbers that are taken less; of sums the same with the numbers. Questions take intervals here.
-    """
-    view = asked.view
-    assert isinstance(view, Perturbed)
-    drawn, p = view.replacement, float(view.replacement.retention)
-    everyone = np.zeros(view.table.height, dtype=np.int64)
-    base = np.concatenate([c[0] for c in asked.count_groups(asked.known, everyone, 1)])
-    if asked.told is None:
-        return base.astype(float)
-    domain = asked.data.domains[asked.told]
-    numbers, unit = domain.numbers, 10**domain.decimals
-    takes = np.ones((asked.count, domain.size), dtype=bool) if asked.takes is None else asked.takes
-    lows = numbers[takes.argmax(axis=1)]
-    highs = numbers[takes.shape[1] - 1 - takes[:, ::-1].argmax(axis=1)]
-    highs = np.where(takes.any(axis=1), highs, lows - 1)  # some take nothing
-    if asked.takes is None:
-        lows, highs = np.full_like(lows, drawn.low), np.full_like(highs, drawn.high)
-    shown = view.domain.numbers
-    inside = (lows <= shown[:, None]) & (shown[:, None] <= highs)
-    worth = np.ones(len(shown)) if asked.numbers is None else shown / unit
-    counts = np.concatenate(asked.count_groups(asked.known, view.labels, view.count), axis=1)
-    seen = (counts * inside * worth[:, None]).sum(axis=0)
-    share = drawn.count(lows, highs) / drawn.size
-    if asked.numbers is not None:  # of the numbers drawn, their average instead of their share
-        first = drawn.low + -((drawn.low - np.maximum(lows, drawn.low)) // drawn.step) * drawn.step
-        last = drawn.low + (np.minimum(highs, drawn.high) - drawn.low) // drawn.step * drawn.step
-        share = share * (first + last) / 2 / unit
-    made = (seen - (1 - p) * share * base) / p
-    if asked.numbers is None:
-        return np.asarray(np.clip(made, 0, base))
-    return np.asarray(np.clip(made, base * (drawn.low / unit), base * (drawn.high / unit)))
-
-
-def _estimate_slices(asked: _Asked) -> Floats:
-    """Per bucket of a sliced release the product of the columns' shares, times its size."""
-    view = asked.view
-    assert isinstance(view, Slices)
-    codes: dict[str, Ints] = {}
-    shares: dict[str, Floats] = {}
-    for name, takes in asked.known.items():
-        if view.release.recodings[name].is_blurred:
-            number = view.table[name].rank("dense").to_numpy().astype(np.int64) - 1
-            boxes = view.table[pick_each(number)]
-            codes[name] = number
-            shares[name] = _Cover(asked, boxes, name).share(takes)
-        else:
-            codes |= asked.read_codes([name])
-            shares[name] = take_known(takes).astype(np.float64)
-    if asked.told is not None:
-        codes |= asked.read_codes([asked.told])
-        shares[asked.told] = asked.weigh(slice(0, asked.count))
-    sizes, estimates = view.bucket_sizes, np.zeros(asked.count)
-    for question in range(asked.count):
-        expected = sizes.astype(float)
-        for column in view.columns:
-            named = [name for name in column if name in shares]
-            if named:
-                taken = np.prod([shares[name][codes[name], question] for name in named], axis=0)
-                expected *= np.bincount(view.bucket, weights=taken, minlength=len(sizes)) / sizes
-        estimates[question] = expected.sum()
-    return estimates
-
-
-class _Cover:
+class Cover:
     """Which values of an attribute boxes stand for, read once for many questions.
 
     Of numbers these are all between the ends, whether anybody has them or not: who reads the
     release cannot know.
     """
 
-    def __init__(self, asked: _Asked, boxes: pl.DataFrame, name: str) -> None:
+    def __init__(self, asked: Asked, boxes: pl.DataFrame, name: str) -> None:
         release, self.domain = asked.view.release, asked.data.domains[name]
         (self.extent,) = read_extents(release, asked.data, boxes, [name]).values()
         if self.extent.covers is None:

@@ -1,44 +1,52 @@
-"""Matching buckets: where in a sliced release may a person be?
-
-Li, Li, Zhang, Molloy, TKDE 2012, sections 2.1 and 3.2: a bucket matches a person if every column of
-it has the person's values; of several, one is the likelier the more of its rows match. Corrected: a
-bucket counts by its size, as each of its people is as likely the one sought.
-"""
+"""Matching: people held against what tables show, combination by combination."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import StoreError
-from discreet.forms.sliced.view import Slices, number_shown
-from discreet.forms.verify import Classes
-from discreet.release import Release
+from discreet.release import Release, Transformation
 from discreet.release.extents import read_extents
 from discreet.table.domain import reduce_column
-from discreet.table.microdata import Microdata, pick_each
+from discreet.table.microdata import Microdata, number_rows, pick_each
 
-FINE = 2**40
-"""Likelihoods are rounded to so many parts of the largest."""
-AT_ONCE = 5_000_000
-"""Buckets that combinations are tried with at a time."""
+if TYPE_CHECKING:
+    from discreet.forms.base import View
+
 Ints = NDArray[np.int64]
 
 
-def number_jointly(classes: Classes, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
+def number_shown(
+    release: Release, table: pl.DataFrame, names: Sequence[str], start: Ints | None = None
+) -> Ints:
+    """Number what rows show of some attributes, and of what they are numbered by already."""
+    columns = [] if start is None else [start]
+    for name in names:
+        if release.recodings[name].transformation is Transformation.SLICED:
+            codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
+        else:
+            shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
+            codes = table.select(shown).to_series().to_numpy().astype(np.int32) - 1
+        columns.append(codes.astype(np.int64))
+    return number_rows(columns, table.height)
+
+
+def number_jointly(view: View, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Number the combinations of some columns: everyone's own, and what every record shows."""
-    own, shown = np.zeros(data.n, dtype=np.int64), np.zeros(len(classes.labels), np.int64)
-    blurred = [name for name in names if classes.release.recodings[name].is_blurred]
+    own, shown = np.zeros(data.n, dtype=np.int64), np.zeros(len(view.labels), np.int64)
+    blurred = [name for name in names if view.release.recodings[name].is_blurred]
     for name in names:
         if name not in blurred:
-            column = reduce_column(classes.table[name], classes.release.schema[name])
+            column = reduce_column(view.table[name], view.release.schema[name])
             codes, domain = column.encode(None)
             own, shown = _pair(own, shown, data.codes_in(name, domain), codes)
     if blurred:
-        own, shown = _pair(own, shown, *_number_regions(classes, data, blurred))
+        own, shown = _pair(own, shown, *_number_regions(view, data, blurred))
     return own, shown
 
 
@@ -50,11 +58,10 @@ def _pair(own: Ints, shown: Ints, values: Ints, codes: NDArray[np.integer]) -> t
     return number[: len(own)], number[len(own) :]
 
 
-def _number_regions(classes: Classes, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
+def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Number the regions of a column: everyone's own, or -1; and those that records show."""
-    release, table = classes.release, classes.table
-    nothing = np.zeros(table.height, dtype=np.int64)
-    shown = number_shown(release, table, names, nothing)
+    release, table = view.release, view.table
+    shown = number_shown(release, table, names)
     boxes = table[pick_each(shown)]
     people, person_of = distinct_people(data, names)
     pairs = match_boxes(release, data, boxes, names, people)
@@ -106,61 +113,3 @@ def match_boxes(
         np.stack([rows if e.which is None else e.which for e in extents.values()]),
     )
     return pairs
-
-
-def match_buckets(classes: Slices, data: Microdata) -> tuple[Ints, pl.DataFrame]:
-    """Number the people who look the same, and list the parts of buckets that match each of them.
-
-    The list has ``person``, ``group`` and ``times``: how likely it is, in whole numbers.
-    """
-    sensitive = classes.release.schema.sensitive
-    rests = [[n for n in column if n not in sensitive] for column in classes.columns]
-    values = [number_jointly(classes, data, names) for names in rests]
-    _, first, person = np.unique(
-        np.stack([own for own, _ in values], axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    people = pl.DataFrame({f"v{i}": own[first] for i, (own, _) in enumerate(values)})
-    last = len(values) - 1
-    postings = [
-        pl.DataFrame({f"v{i}": shown, "bucket": classes.bucket, "group": classes.labels})
-        .group_by([f"v{i}", "bucket", *(["group"] if i == last else [])])
-        .agg(pl.len().alias(f"n{i}"))
-        for i, (_, shown) in enumerate(values)
-    ]
-    numbered = people.with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
-    found = pl.concat(
-        part.select("person", "bucket", "group", *(f"n{i}" for i in range(last + 1)))
-        for part in join_postings(numbered, postings, people.columns)
-    )
-    sizes = classes.bucket_sizes[found["bucket"].to_numpy()].astype(float)
-    likely = np.ones(found.height)
-    for i in range(last):
-        likely *= found[f"n{i}"].to_numpy() / sizes
-    times = np.maximum(np.round(likely / max(likely.max(initial=0), 1e-300) * FINE), 1)
-    found = found.select("person", "group", pl.Series("times", times.astype(np.int64)))
-    return person.astype(np.int64), found.sort("person", "group")
-
-
-def join_postings(
-    tuples: pl.DataFrame, postings: Sequence[pl.DataFrame], names: Sequence[str]
-) -> Iterator[pl.DataFrame]:
-    """Join combinations of column values with the buckets that have all of them, part by part.
-
-    The column that fits in fewest buckets comes first, for each combination its own; parts are as
-    large as memory allows.
-    """
-    lengths = np.stack([
-        tuples.join(posted.group_by(name).len(), on=name, how="left", maintain_order="left")["len"]
-        .fill_null(0).to_numpy().astype(np.int64)
-        for posted, name in zip(postings, names, strict=True)
-    ])  # fmt: skip
-    rarest = lengths.argmin(axis=0)
-    for i in np.unique(rarest):
-        rows = np.flatnonzero((rarest == i) & (lengths[i] > 0))
-        part = (np.cumsum(lengths[i][rows]) - 1) // AT_ONCE
-        for chosen in np.split(rows, np.flatnonzero(np.diff(part)) + 1):
-            found = tuples[chosen].join(postings[i], on=names[i])
-            for j in np.argsort(lengths[:, chosen].sum(axis=1)):
-                if j != i:
-                    found = found.join(postings[j], on=[names[j], "bucket"])
-            yield found

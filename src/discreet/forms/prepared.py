@@ -8,37 +8,25 @@ is not the embedded one; the answers are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
-from math import sqrt
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self, cast
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
-from sqlglot import exp, select
 
+from discreet.forms import find_form
 from discreet.forms.asking import Answer, list_tables, name_columns, rewrite
 from discreet.sql.engines import connect
-from discreet.sql.engines.duckdb import Session as Embedded
 from discreet.sql.parse import Query
-from discreet.sql.trees import case, column
-from discreet.table.domain import reduce_column
-from discreet.table.schema import Attribute, Type
 
 if TYPE_CHECKING:
     from discreet.release import Release
+    from discreet.sql.engines.duckdb import Session as Embedded
 
-PLACE = "#place"
-Kind = type[pl.DataType]
-KINDS: dict[str, Callable[[Kind], tuple[Kind, Kind, Kind, Kind]]] = {
-    "COUNT": lambda _: (pl.Int64, pl.Int64, pl.Int64, pl.Int32),
-    "SUM": lambda number: (pl.Float64, number, number, pl.Float64),
-    "AVG": lambda _: (pl.Float64, pl.Float64, pl.Float64, pl.Float64),
-    "MIN": lambda number: (pl.Float64, number, number, pl.Null),
-    "MAX": lambda number: (pl.Float64, number, number, pl.Null),
-}
-"""The types of an answer, as DuckDB gives them."""
+
+class Index(Protocol):
+    """A release laid out for some questions."""
+
+    def answer(self, query: Query) -> pl.DataFrame | None:
+        """Answer a question this index is made for; ``None`` for any other."""
 
 
 class Prepared:
@@ -57,9 +45,9 @@ class Prepared:
     def __init__(self, release: Release, engine: str | None = None) -> None:
         self.release = release
         self._session = session = connect(release.tables, engine)
-        self._index = None
-        if "help" in release.tables and isinstance(session, Embedded):
-            self._index = PermutedIndex(release, session)
+        self._index = (
+            None if engine else find_form(release.form).index(release, cast("Embedded", session))
+        )
 
     def query(self, sql: str) -> Answer:
         """Answer a question, as :meth:`Release.query` does."""
@@ -79,138 +67,3 @@ class Prepared:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class PermutedIndex:
-    """A permuted table in group order: codes of its columns, prefix sums of its numbers."""
-
-    def __init__(self, release: Release, session: Embedded) -> None:
-        self._release, self._session = release, session
-        self._codes: dict[str, NDArray[np.unsignedinteger]] = {}
-        self._passing: dict[str, NDArray[np.bool_]] = {}
-
-    @cached_property
-    def table(self) -> pl.DataFrame:
-        """The permuted table, group by group."""
-        return self._release.tables["permuted"].sort("group", maintain_order=True)
-
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """Where each group starts, and where the last ends."""
-        group = self.table["group"].to_numpy()
-        return np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
-
-    @cached_property
-    def numbers(self) -> NDArray[np.int64]:
-        """The sensitive numbers as whole units, ascending in each group."""
-        (name,) = self._release.schema.sensitive
-        cells = reduce_column(self.table[name], self._release.schema[name])
-        units = np.asarray(cells.canonical[cells.inverse], dtype=np.int64)
-        return units[np.lexsort((units, self.table["group"].to_numpy()))]
-
-    @cached_property
-    def prefix(self) -> NDArray[np.int64]:
-        """Sums of all numbers before each."""
-        return np.concatenate([[0], np.cumsum(self.numbers)])
-
-    @cached_property
-    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance of one number of each group, in the attribute's own unit."""
-        helped = self._release.tables["help"].sort("group", "hits")
-        sizes = np.diff(self.starts)
-        mean = helped["sum_mean"].to_numpy()[self.starts[1:] - 1] / sizes
-        # of one hit: (1 - 1/n) s²; of two or more people s² follows, of one it does not matter
-        once = helped["sum_variance"].to_numpy()[self.starts[:-1]]
-        return mean, once / np.maximum(1 - 1 / sizes, 0.5)
-
-    @cached_property
-    def is_small(self) -> bool:
-        """Whether no sum can leave 64 bits."""
-        largest = max(abs(int(self.numbers.min())), abs(int(self.numbers.max())))
-        return largest * len(self.numbers) < 2**62
-
-    def answer(self, query: Query) -> pl.DataFrame | None:
-        """Answer a question this index is made for; ``None`` for any other."""
-        from discreet.kernels.bounds import bound_groups
-
-        (sensitive,) = self._release.schema.sensitive
-        asked = {aggregate.column for aggregate in query.aggregates}
-        conditions = split_conditions(query)
-        if query.group_by or asked - {None, sensitive} or conditions is None or not self.is_small:
-            return None
-        chosen = self.choose(conditions)
-        found = bound_groups(chosen, self.starts, self.numbers, self.prefix, *self.moments)
-        number = pl.Float64 if self._attribute.type is Type.DECIMAL else pl.Int64
-        made = []
-        for aggregate in query.aggregates:
-            parts = self._state(aggregate.function, *found)
-            kinds = KINDS[aggregate.function](number)
-            cells = zip(aggregate.names, parts, kinds, strict=True)
-            made += [pl.Series(name, [part], dtype=kind) for name, part, kind in cells]
-        return pl.DataFrame(made)
-
-    @property
-    def _attribute(self) -> Attribute:
-        return self._release.schema[self._release.schema.sensitive[0]]
-
-    def choose(self, conditions: list[tuple[str, exp.Expr]]) -> NDArray[np.bool_]:
-        """Say which rows pass all of some conditions, each on one column."""
-        from discreet.kernels.bounds import narrow
-
-        chosen = np.ones(self.table.height, dtype=np.bool_)
-        for name, condition in conditions:
-            narrow(chosen, self._encode(name), self._pass(name, condition))
-        return chosen
-
-    def _encode(self, name: str) -> NDArray[np.unsignedinteger]:
-        """Number the values of a column, and give DuckDB the list of them."""
-        if name not in self._codes:
-            cells = self.table.select(name)
-            values = cells.unique().with_row_index(PLACE)
-            size = np.min_scalar_type(values.height)
-            codes = cells.join(values, on=name, how="left", nulls_equal=True, maintain_order="left")
-            self._codes[name] = codes[PLACE].to_numpy().astype(size)
-            self._session.load(f"#{name}", values)
-        return self._codes[name]
-
-    def _pass(self, name: str, condition: exp.Expr) -> NDArray[np.bool_]:
-        """Ask DuckDB, whose condition it is, which values of a column pass it."""
-        passes = case(condition.copy(), exp.true(), exp.false())  # as WHERE reads it
-        tree = select(passes.as_("passes")).from_(exp.to_identifier(f"#{name}", quoted=True))
-        text = self._session.write(tree.order_by(column(PLACE)))
-        if text not in self._passing:
-            self._passing[text] = self._session.run(text)["passes"].to_numpy()
-        return self._passing[text]
-
-    def _state(
-        self, function: str, hits: int, *found: float
-    ) -> tuple[float | None, float | None, float | None, float | None]:
-        """Give estimate, bounds and standard error of one aggregate, in the attribute's unit."""
-        if function == "COUNT":
-            return hits, hits, hits, 0
-        if hits == 0:
-            return None, None, None, None
-        attribute = self._attribute
-        scale = 10 ** (attribute.decimals or 0)
-        ends = [end / scale if attribute.type is Type.DECIMAL else end for end in found[:6]]
-        sum_low, sum_high, min_low, min_high, max_low, max_high = ends
-        mean, error = found[6], sqrt(max(found[7], 0.0))
-        match function:
-            case "SUM":
-                return mean, sum_low, sum_high, error
-            case "AVG":
-                return mean / hits, sum_low / hits, sum_high / hits, error / hits
-            case "MIN":
-                return (min_low + min_high) / 2, min_low, min_high, None
-        return (max_low + max_high) / 2, max_low, max_high, None
-
-
-def split_conditions(query: Query) -> list[tuple[str, exp.Expr]] | None:
-    """Give a question's conditions with their column; ``None`` if one is not about one column."""
-    found = []
-    for condition in query.conditions:
-        names = {column.name for column in condition.find_all(exp.Column)}
-        if len(names) != 1:
-            return None
-        found.append((names.pop(), condition))
-    return found

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from discreet.forms.prepared import Prepared
 
 Format = Literal["parquet", "csv"]
-AUXILIARY = ("batches", "help", "windows")
-"""Tables that others refer to; they have no record per person."""
 
 
 class Transformation(StrEnum):
@@ -100,12 +98,9 @@ class Release:
     @property
     def shown(self) -> dict[str, list[str]]:
         """Per table that shows people: the quasi-identifiers it shows."""
-        known = self.schema.quasi_identifiers
-        return {
-            title: [name for name in known if name in table.columns]
-            for title, table in self.tables.items()
-            if title not in AUXILIARY
-        }
+        from discreet.forms import find_form
+
+        return find_form(self.form).shown(self)
 
     def find_table(self, names: Collection[str]) -> str:
         """Give the table that shows all these quasi-identifiers and the fewest others."""

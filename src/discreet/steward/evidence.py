@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from discreet.auditing import AuditReport
+from discreet.auditing.members import tell_members
 from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import answer_questions, draw_questions
 from discreet.files import digest, read_text, write_file
-from discreet.forms.sliced.membership import tell_members
 from discreet.forms.verify import verify
 from discreet.pages import write_page
 from discreet.principles.groups import Groups

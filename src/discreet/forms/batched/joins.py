@@ -6,15 +6,19 @@ meet. Each table hides a person among k; a cell of the join may hold one person 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.forms.batched.view import Boxes
-from discreet.forms.matches import Candidates
+from discreet.forms.matches import Matches
+
+if TYPE_CHECKING:
+    from discreet.forms.batched.view import Batched
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,23 +41,16 @@ class JoinedCells:
         return float(self.worst)
 
 
-def join_views(views: list[Candidates]) -> JoinedCells | None:
-    """Intersect, for each person, what the tables show: boxes, and the batches they refer to.
-
-    Nothing is gained from one table, nor from tables that are exact anyway.
-    """
-    if len(views) < 2 or any(found.classes.boxes is None for found in views):
-        return None
-    boxes = [found.group_of for found in views]
+def join_tables(first: Batched, found: Sequence[Matches]) -> JoinedCells:
+    """Intersect, for each person, what the tables show: boxes, and the batches they refer to."""
+    boxes = [matches.group_of for matches in found]
     cells = pl.DataFrame({str(i): box for i, box in enumerate(boxes)})
     number = cells.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy().astype(int) - 1
     people = np.bincount(number)[number]
-    first = views[0].classes
-    assert isinstance(first, Boxes)
     telling = first.held.largest / first.held.sizes
     bound, worst = np.zeros(int(number.max()) + 1), Fraction(0)
     distinct, where = np.unique(number, return_index=True)
-    batches = [_batches_by_box(found) for found in views]
+    batches = [_batches_by_box(matches) for matches in found]
     for cell, person in zip(distinct.tolist(), where.tolist(), strict=True):
         possible: set[int] | None = None
         for box, of_box in zip(boxes, batches, strict=True):
@@ -64,13 +61,12 @@ def join_views(views: list[Candidates]) -> JoinedCells | None:
         if most is not None:
             share = Fraction(int(first.held.largest[most]), int(first.held.sizes[most]))
             worst = max(worst, share)
-    (name,) = views[0].release.schema.sensitive
+    (name,) = first.release.schema.sensitive
     return JoinedCells(int(people.min()), int((people == 1).sum()), {name: bound[number]}, worst)
 
 
-def _batches_by_box(found: Candidates) -> dict[int, set[int]]:
-    assert isinstance(found.classes, Boxes)
-    box, batch, _ = found.classes.references
+def _batches_by_box(matches: Matches) -> dict[int, set[int]]:
+    box, batch, _ = cast("Batched", matches.view).references
     starts = np.flatnonzero(np.append(True, box[1:] != box[:-1]))
     parts = np.split(batch, starts[1:])
     return {int(box[s]): set(part.tolist()) for s, part in zip(starts, parts, strict=True)}

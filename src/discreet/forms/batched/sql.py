@@ -11,12 +11,14 @@ The table asked is the one with all quasi-identifiers of the question and fewest
 
 from __future__ import annotations
 
-import polars as pl
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
+from discreet.forms.base import Statement
 from discreet.release import Release, Transformation
-from discreet.sql.cells import (
+from discreet.sql.exact import name_parts
+from discreet.sql.parse import Aggregate, Query
+from discreet.sql.shares import (
     Share,
     count_shares,
     join_shares,
@@ -24,8 +26,6 @@ from discreet.sql.cells import (
     split_predicate,
     weigh_shares,
 )
-from discreet.sql.exact import name_parts
-from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
 from discreet.table.schema import Type
 
@@ -34,7 +34,7 @@ KEY = "#key"
 """The sensitive attribute, where people are grouped by it."""
 
 
-def rewrite_angelized(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the batches and the best generalized table."""
     (sensitive,) = release.schema.sensitive
     _refuse_aggregates(query, sensitive)

@@ -1,4 +1,4 @@
-"""Reading angelized releases: boxes per marginal, each person's value in a batch.
+"""Reading batched releases: boxes per marginal, each person's value in a batch.
 
 One view per generalized table. What is believed about the people of a box is a mixture of the
 batches its records refer to; whoever knows more may tell the batch, so each of them is judged.
@@ -6,6 +6,8 @@ batches its records refer to; whoever knows more may tell the batch, so each of 
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -15,12 +17,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import StoreError
-from discreet.forms.base import Classes
-from discreet.forms.generalized.view import box_columns, number_boxes
+from discreet.forms.base import Bools, Ints, View
+from discreet.forms.batched.consistency import is_foreign
+from discreet.forms.batched.disclosure import disclose_batches
+from discreet.forms.batched.joins import JoinedCells, join_tables
+from discreet.forms.boxes import BoxView, box_columns, number_boxes
+from discreet.forms.consistency import has_counts
+from discreet.forms.disclosure import Disclosure, Observed
+from discreet.forms.matches import Matches
+from discreet.forms.records import RecordView
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release, Transformation
 from discreet.table.domain import reduce_column
+from discreet.table.microdata import Microdata
 
 BATCHES, GENERALIZED = "batches", "generalized"
 FINE = 2**40
@@ -28,22 +38,23 @@ FINE = 2**40
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes(Classes):
-    """The boxes of one generalized table, and the batches its records refer to."""
+class Batched(View):
+    """Records refer to batches; what is believed about a group is a mixture of these."""
 
-    mixes: ClassVar[bool] = True
-    repeats: ClassVar[int | None] = None
+    max_own_value_lift: ClassVar[int | None] = None
 
-    batch: NDArray[np.int64]
+    batch: Ints
     """Per record its batch, numbered from 0."""
     held: Groups
     """The bag of each batch."""
 
-    def admits(self, part: Principle, name: str | None) -> NDArray[np.bool_]:
-        """A box is good if every batch it refers to is, for then every mixture is."""
-        looks = np.full(self.count, part.alike <= 1)  # exact records are told apart
-        if self.boxes is not None:
-            looks = self.sizes >= part.alike
+    @abstractmethod
+    def _look_alike(self, people: int) -> Bools:
+        """Say of each group whether so many show the same."""
+
+    def admits(self, part: Principle, name: str | None) -> Bools:
+        """A group is good if every batch it refers to is, for then every mixture is."""
+        looks = self._look_alike(part.alike)
         if name is None:
             return looks & part.admits(self.bags(None))
         if part.mixed is None:
@@ -53,28 +64,82 @@ class Boxes(Classes):
         np.logical_or.at(spoilt, self.labels, bad[self.batch])
         return looks & ~spoilt
 
-    def draws(self, name: str) -> tuple[NDArray[np.int64], Groups]:  # noqa: ARG002
+    def source_bags(self, name: str) -> tuple[Ints, Groups]:  # noqa: ARG002
         """A record's value is drawn from its batch."""
         return self.batch, self.held
 
     @cached_property
-    def references(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The distinct pairs of box and batch, and how many records each has."""
+    def references(self) -> tuple[Ints, Ints, Ints]:
+        """The distinct pairs of group and batch, and how many records each has."""
         pairs, counts = np.unique(self.labels * self.held.count + self.batch, return_counts=True)
         return pairs // self.held.count, pairs % self.held.count, counts
 
     def _read_bags(self, name: str) -> Groups:  # noqa: ARG002
-        """Mix the batches of each box in the proportion of its records (Equation 2)."""
+        """Mix the batches of each group in the proportion of its records (Equation 2)."""
         box, batch, records = self.references
         sizes = self.held.sizes[batch]
         # how many parts of a record go to each person of its batch
         parts = _common_units(box, sizes, self.count)[box] // sizes
         return self.held.pour(batch, box, records * parts, self.count)
 
+    @abstractmethod
+    def list_batches(self, matches: Matches, sets: Ints) -> pl.DataFrame:
+        """List the batches that records of some sets refer to: set, batch, number of records w."""
 
-def _common_units(
-    box: NDArray[np.int64], sizes: NDArray[np.int64], count: int
-) -> NDArray[np.int64]:
+    def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
+        """Give the batches that all tables leave possible."""
+        return disclose_batches(self, found, observed)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedRecords(Batched, RecordView):
+    """Exact records, told apart; a group is a batch."""
+
+    def _look_alike(self, people: int) -> Bools:
+        return np.full(self.count, people <= 1)
+
+    def list_batches(self, matches: Matches, sets: Ints) -> pl.DataFrame:
+        """Records that show a person's values refer to so many of each batch."""
+        place, batch = matches.list_options(sets)
+        return pl.DataFrame({"set": place, "batch": batch, "w": matches.list_likelihoods(sets)})
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedBoxes(Batched, BoxView):
+    """The boxes of one generalized table."""
+
+    def _look_alike(self, people: int) -> Bools:
+        return self.sizes >= people
+
+    def list_batches(self, matches: Matches, sets: Ints) -> pl.DataFrame:
+        """All records of a person's box may be theirs."""
+        place, group = matches.list_options(sets)
+        box, batch, records = self.references
+        refers = pl.DataFrame({"box": box, "batch": batch, "w": records})
+        options = pl.DataFrame({"set": place, "box": group}).join(refers, on="box")
+        return options.group_by("set", "batch").agg(pl.col("w").sum())
+
+    @property
+    def boxes_may_overlap(self) -> bool:
+        """Whoever knows a person's box must not be told another."""
+        return False
+
+    def _compare_values(self, matches: Matches, data: Microdata) -> list[str]:
+        """Boxes show no values; their people must find theirs in the batches."""
+        findings = []
+        for name in self.release.schema.sensitive:
+            published = self.bags(name)
+            own = data.codes_in(name, published.domain)
+            if not has_counts(own, published.whole) or is_foreign(self, matches, own):
+                findings.append(f"the published values of {name} are not those of the people")
+        return findings
+
+    def join(self, found: Sequence[Matches]) -> JoinedCells | None:
+        """Put the tables together by the batches they refer to; one by itself adds nothing."""
+        return join_tables(self, found) if len(found) > 1 else None
+
+
+def _common_units(box: Ints, sizes: Ints, count: int) -> Ints:
     """Give each box a number of parts that all its batches divide, if 64 bits hold it."""
     units = np.ones(count, dtype=np.int64)
     for group, size in np.unique(np.stack([box, sizes], 1), axis=0).tolist():
@@ -82,7 +147,7 @@ def _common_units(
     return np.where(units < FINE, units, FINE)
 
 
-def read_angelized(release: Release) -> list[Classes]:
+def read_batched(release: Release) -> list[View]:
     """Read the batches once, then the boxes of every generalized table."""
     titles = [title for title in release.tables if title != BATCHES]
     expected = [GENERALIZED, *(f"{GENERALIZED}_{i + 2}" for i in range(len(titles) - 1))]
@@ -99,7 +164,7 @@ def read_angelized(release: Release) -> list[Classes]:
     return views
 
 
-def _read_batches(release: Release) -> tuple[NDArray[np.int64], Groups]:
+def _read_batches(release: Release) -> tuple[Ints, Groups]:
     table = release.tables[BATCHES]
     names = release.schema.sensitive
     if len(names) != 1 or table.columns != ["batch", names[0], "count"]:
@@ -122,7 +187,7 @@ def _read_batches(release: Release) -> tuple[NDArray[np.int64], Groups]:
     return numbers, Groups(offsets, codes.astype(np.int32), counts, domain, everyone)
 
 
-def _read_boxes(release: Release, title: str, numbers: NDArray[np.int64], held: Groups) -> Classes:
+def _read_boxes(release: Release, title: str, numbers: Ints, held: Groups) -> View:
     table = release.tables[title]
     (sensitive,) = release.schema.sensitive
     known = release.schema.quasi_identifiers
@@ -143,10 +208,10 @@ def _read_boxes(release: Release, title: str, numbers: NDArray[np.int64], held: 
     if exact == {True}:
         shown = table.select(pl.struct(names).rank("dense")).to_series().to_numpy()
         _refuse_order(title, shown, batch)
-        return Boxes(view, table, batch.astype(np.int64), None, batch.astype(np.int64), held)
+        return BatchedRecords(view, table, batch.astype(np.int64), batch.astype(np.int64), held)
     labels, boxes = number_boxes(view, table)
     _refuse_order(title, labels, batch)
-    return Boxes(view, table, labels, boxes, batch.astype(np.int64), held)
+    return BatchedBoxes(view, table, labels, boxes, batch.astype(np.int64), held)
 
 
 def _refuse_order(title: str, labels: NDArray[np.integer], batch: NDArray[np.integer]) -> None:

@@ -10,12 +10,13 @@ attribute; each is tabulated once per combination of labels, and records look th
 
 from __future__ import annotations
 
-import polars as pl
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
+from discreet.forms.base import Statement
 from discreet.release import Release
-from discreet.sql.cells import (
+from discreet.sql.parse import Aggregate, Query
+from discreet.sql.shares import (
     Share,
     count_shares,
     join_shares,
@@ -23,15 +24,12 @@ from discreet.sql.cells import (
     split_predicate,
     weigh_shares,
 )
-from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import add_up, add_up_over, case, column, double, number
 
 TABLE, BASE, RANKED = "generalized", "base", "ranked"
 
 
-def rewrite_generalized(
-    query: Query, release: Release
-) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the generalized table, and give the cells it needs."""
     blurred = set(release.schema.quasi_identifiers)
     for aggregate in query.aggregates:

@@ -1,1 +1,39 @@
-"""."""
+"""Permuted: exact quasi-identifiers, and a sensitive number shuffled within each group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from discreet.forms.base import Statement, View
+from discreet.forms.grouped import GroupedForm
+from discreet.forms.permuted.view import read_permuted
+from discreet.release import Release
+
+if TYPE_CHECKING:
+    from discreet.forms.permuted.index import PermutedIndex
+    from discreet.sql.engines.duckdb import Session
+    from discreet.sql.parse import Query
+
+
+class Permuted(GroupedForm):
+    """Exact quasi-identifiers, and a sensitive number shuffled within each group."""
+
+    name: ClassVar[str] = "permuted"
+    owner: ClassVar[str] = "group"
+    auxiliary: ClassVar[frozenset[str]] = frozenset({"help"})
+
+    def views(self, release: Release) -> list[View]:
+        """Read what people show, and whose values are whose."""
+        return read_permuted(release)
+
+    def rewrite(self, query: Query, release: Release) -> Statement:
+        """Rewrite a question, where its language is at hand."""
+        from discreet.forms.permuted.sql import rewrite
+
+        return rewrite(query, release)
+
+    def index(self, release: Release, session: Session) -> PermutedIndex:
+        """In group order with prefix sums, a question is a walk over codes."""
+        from discreet.forms.permuted.index import PermutedIndex
+
+        return PermutedIndex(release, session)

@@ -6,9 +6,9 @@ COUNT 0 and nothing else.
 
 from __future__ import annotations
 
-import polars as pl
 from sqlglot import exp, select
 
+from discreet.forms.base import Statement
 from discreet.release import Release
 from discreet.sql.exact import is_exact, name_parts, refuse_sensitive, state_exactly
 from discreet.sql.parse import Aggregate, Query
@@ -20,7 +20,7 @@ HITS = "#hits"
 """Names of our own start with #, which no published column does."""
 
 
-def rewrite_permuted(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the permuted and the help table."""
     schema = release.schema
     refuse_sensitive(query, schema)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.errors import StoreError
-from discreet.forms.base import Classes, take_table
+from discreet.forms.base import View, take_table
 from discreet.forms.permuted.help_table import build_help
+from discreet.forms.records import RecordView
 from discreet.release import Release
 
 
-def read_permuted(release: Release) -> list[Classes]:
+def read_permuted(release: Release) -> list[View]:
     """Take groups as numbered, and hold the help table against the permuted one."""
     columns = {"group", *release.schema.names}
     names = {"permuted", "help"}
@@ -23,4 +24,4 @@ def read_permuted(release: Release) -> list[Classes]:
     if not helped.equals(build_help(table["group"], table[sensitive], release.schema[sensitive])):
         raise StoreError("The help table is not the one that follows from the permuted table.")
     labels = table["group"].rank("dense").to_numpy().astype(np.int64) - 1
-    return [Classes(release, table, labels, None)]
+    return [RecordView(release, table, labels)]

@@ -14,9 +14,10 @@ import polars as pl
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
+from discreet.forms.base import Statement
 from discreet.forms.perturbed.randomized_response import Replacement
 from discreet.release import Release
-from discreet.sql.cells import MOST_CELLS
+from discreet.release.cells import MOST_CELLS
 from discreet.sql.exact import aggregate_column, is_exact, name_parts, state_exactly
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import add_up, case, column, double, named_table, number
@@ -32,7 +33,7 @@ class Conditions(NamedTuple):
     number: exp.Expr | None
 
 
-def rewrite_perturbed(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the perturbed table and the numbers of the domain."""
     (sensitive,) = release.schema.sensitive
     replacement = Replacement.read(release)

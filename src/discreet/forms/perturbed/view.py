@@ -6,21 +6,31 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
 
 from discreet.errors import StoreError
-from discreet.forms.base import Classes, take_table
+from discreet.forms.base import Floats, View, take_table
+from discreet.forms.disclosure import Disclosure, Observed, list_beside
+from discreet.forms.estimates import Asked
+from discreet.forms.matches import Matches
+from discreet.forms.perturbed.consistency import compare_retention
+from discreet.forms.perturbed.posterior import PerturbedPosterior
 from discreet.forms.perturbed.randomized_response import Replacement
+from discreet.forms.posterior import Posterior
+from discreet.forms.records import RecordView
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
 from discreet.release import Release
 from discreet.table.domain import Domain, reduce_column
+from discreet.table.microdata import Microdata
 
 
 @dataclass(frozen=True, eq=False)
-class Perturbed(Classes):
+class PerturbedView(RecordView):
     """People by the number they show, which is any or their own."""
 
-    tells: ClassVar[bool] = False
+    verifiable_alone: ClassVar[bool] = False
+    holds_values: ClassVar[bool] = False
 
     replacement: Replacement
     domain: Domain
@@ -29,8 +39,44 @@ class Perturbed(Classes):
     def _read_bags(self, name: str) -> Groups:
         raise StoreError(f"A perturbed release does not say which values of {name!r} a group has.")
 
+    def posterior(self, matches: Matches, data: Microdata, name: str) -> Posterior:
+        """Weigh the numbers shown by how many people have which."""
+        return PerturbedPosterior(self, matches, data, name)
 
-def read_perturbed(release: Release) -> list[Classes]:
+    def _compare_values(self, matches: Matches, data: Microdata) -> list[str]:  # noqa: ARG002
+        return compare_retention(self, data)
+
+    def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
+        """Give how likely the numbers shown would be, were a person's one of them or another."""
+        matches, release = found[0], observed.release
+        every = np.arange(matches.count)
+        owner, group = matches.list_options(every)
+        shown = matches.list_likelihoods(every)
+        records = np.zeros(matches.count, dtype=np.int64)
+        np.add.at(records, owner, shown)
+        p = self.replacement.retention
+        default = (p.denominator - p.numerator) * records
+        frames = []
+        for name in release.schema.sensitive:
+            if name in observed.hidden:
+                codes = observed.targets[name].domain.find(self.domain.texts)[group]
+                weights = default[owner] + p.numerator * self.replacement.size * shown
+                frame = pl.DataFrame({"set": owner, name: codes, "w": weights})
+                frames.append(frame.filter(pl.col(name) >= 0))
+        exact = [n for n in observed.hidden
+                 if n in self.table.columns and n not in release.schema.sensitive]  # fmt: skip
+        if exact:
+            frames.append(list_beside(matches, observed, exact))
+        return Disclosure(matches.set_of, matches.records, frames, default)
+
+    def estimate(self, asked: Asked) -> Floats:
+        """Subtract what the numbers drawn contribute."""
+        from discreet.forms.perturbed.estimate import estimate_perturbed
+
+        return estimate_perturbed(self, asked)
+
+
+def read_perturbed(release: Release) -> list[View]:
     """Group people by the number shown, and refuse numbers that nobody can have drawn.
 
     What follows from a number depends on how many people have which, which the release does not
@@ -47,4 +93,4 @@ def read_perturbed(release: Release) -> list[Classes]:
     numbers = domain.numbers
     if not replacement.count(numbers, numbers).all():
         raise StoreError(f"The table 'perturbed' shows {sensitive!r} outside of its domain.")
-    return [Perturbed(release, table, codes.astype(np.int64), None, replacement, domain)]
+    return [PerturbedView(release, table, codes.astype(np.int64), replacement, domain)]

@@ -7,22 +7,21 @@ of buckets are that match fakes and originals, the less a match tells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.forms.matches import find_candidates
-from discreet.forms.matching import join_postings, number_jointly
-from discreet.forms.sliced.view import Slices
-from discreet.forms.verify import Classes, read_classes
-from discreet.release import Release
-from discreet.table.microdata import Microdata, number_rows
+from discreet.forms.matching import number_jointly
+from discreet.forms.sliced.matching import join_postings
+from discreet.table.microdata import Microdata
+
+if TYPE_CHECKING:
+    from discreet.forms.sliced.view import SlicedView
 
 MOST = 1_000_000
 """So many values of columns are looked at; of more combinations, as many are drawn."""
@@ -54,19 +53,16 @@ class Membership:
         return {**vars(self), "fake_original_ratio": self.ratio}
 
 
-def measure_membership(views: Sequence[Classes], data: Microdata) -> Membership | None:
-    """Measure how well a sliced release hides who is in it; ``None`` for other forms."""
-    classes = views[0]
-    if not isinstance(classes, Slices):
-        return None
-    values = [number_jointly(classes, data, column) for column in classes.columns]
+def measure_membership(view: SlicedView, data: Microdata) -> Membership:
+    """Measure how well a sliced release hides who is in it."""
+    values = [number_jointly(view, data, column) for column in view.columns]
     names = [f"v{i}" for i in range(len(values))]
     people = pl.DataFrame(dict(zip(names, (own for own, _ in values), strict=True))).unique()
     postings = [
-        pl.DataFrame({name: shown, "bucket": classes.bucket}).unique().sort("bucket", name)
+        pl.DataFrame({name: shown, "bucket": view.bucket}).unique().sort("bucket", name)
         for name, (_, shown) in zip(names, values, strict=True)
     ]
-    tuples, total = _list_combinations(postings, names, len(classes.bucket_sizes))
+    tuples, total = _list_combinations(postings, names, len(view.bucket_sizes))
     exact = tuples.height == total
     original = _count_matches(people, postings, names)
     # a combination is drawn once for every bucket that matches it
@@ -143,32 +139,3 @@ def _compare(found: Ints, given: Ints, weights: NDArray[np.float64]) -> float:
     fake = np.bincount(given, weights=weights, minlength=size) / weights.sum()
     below = np.concatenate([[0], np.cumsum(fake)[:-1]])
     return float((original * (below + fake / 2)).sum())
-
-
-def tell_members(release: Release, data: Microdata, seed: int, count: int = 2000) -> float | None:
-    """Say how often a member is told from somebody made up, by how many records may be theirs.
-
-    People are made up of other people's values, attribute by attribute. A half is chance; where
-    quasi-identifiers are exact, nobody made up is found, and membership is not hidden at all.
-    """
-    names, rng = data.quasi_identifiers, np.random.default_rng(seed)
-    if not names:
-        return None
-    chosen = rng.integers(0, data.n, min(count, data.n))
-    made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}
-    both = number_rows(
-        [np.concatenate([data.codes[name], made[name]]) for name in names], data.n + len(chosen)
-    )
-    real = np.isin(both[data.n :], both[: data.n])
-    if real.all():
-        return None
-    others = replace(data, codes={**data.taken(chosen).codes, **made}, rows=None)
-    found = []
-    for people in (data.taken(chosen), others.taken(np.flatnonzero(~real))):
-        views = [find_candidates(view, people) for view in read_classes(release)]
-        seen = [np.where(v.of >= 0, np.append(v.records, 0)[v.of], 0) for v in views]
-        found.append(np.min(seen, axis=0))
-    members, strangers = np.sort(found[0]), np.sort(found[1])
-    below = np.searchsorted(strangers, members, side="left")
-    upto = np.searchsorted(strangers, members, side="right")
-    return float((below + upto).mean() / 2 / len(strangers))

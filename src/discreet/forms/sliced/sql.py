@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import polars as pl
 from sqlglot import exp, parse_one, select
 
 from discreet.errors import QueryError
+from discreet.forms.base import Statement
 from discreet.forms.sliced.view import read_columns
 from discreet.release import Release
-from discreet.sql.cells import (
+from discreet.sql.exact import name_parts
+from discreet.sql.parse import Aggregate, Query
+from discreet.sql.shares import (
     Share,
     count_shares,
     join_shares,
@@ -28,8 +30,6 @@ from discreet.sql.cells import (
     split_predicate,
     weigh_shares,
 )
-from discreet.sql.exact import name_parts
-from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import column, named_table
 
 TABLE, BUCKET, ROWS, SIZES, BASE = "sliced", "bucket", "#rows", "#sizes", "#base"
@@ -51,7 +51,7 @@ class Part(NamedTuple):
         return bool(self.conditions or self.keys or self.shares)
 
 
-def rewrite_sliced(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the rows of one column and the tallies of the others."""
     columns = read_columns(release)
     blurred = {name for name, recoding in release.recodings.items() if recoding.is_blurred}

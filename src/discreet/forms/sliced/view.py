@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -12,23 +11,31 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import StoreError
-from discreet.forms.base import Classes, take_table
-from discreet.forms.generalized.view import refuse_finer_labels
+from discreet.forms.base import Floats, View, take_table
+from discreet.forms.boxes import refuse_finer_labels
+from discreet.forms.consistency import compare_kept
+from discreet.forms.disclosure import Disclosure, Observed, list_values, merge_sets, mix_options
+from discreet.forms.estimates import Asked
+from discreet.forms.matches import Matches
+from discreet.forms.matching import number_shown
+from discreet.forms.possibilities import Possibilities, list_people
+from discreet.forms.sliced.consistency import compare_slices
+from discreet.forms.sliced.matching import match_buckets
+from discreet.forms.sliced.membership import Membership, measure_membership
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
-from discreet.release import Release, Transformation
-from discreet.table.domain import reduce_column
-from discreet.table.microdata import number_rows
+from discreet.release import Release
+from discreet.table.microdata import Microdata
 
 
 @dataclass(frozen=True, eq=False)
-class Slices(Classes):
+class SlicedView(View):
     """Groups are the parts of buckets whose sensitive values stand beside one rest of the column.
 
     A row belongs to a part by its sensitive column; its other columns are other people's.
     """
 
-    repeats: ClassVar[int | None] = None
+    max_own_value_lift: ClassVar[int | None] = None
 
     columns: tuple[tuple[str, ...], ...]
     """The attributes of each column, the sensitive one last."""
@@ -56,15 +63,62 @@ class Slices(Classes):
             return np.zeros(self.count, dtype=bool)
         return part.mixed.admits(self.bags(name))
 
+    def match(self, data: Microdata) -> Matches:
+        """Find the parts of buckets that may hold each person; each looks for themselves."""
+        person, found = match_buckets(self, data)
+        pairs = found.select("person", "group").to_numpy()
+        numbers, starts = np.unique(pairs[:, 0], return_index=True)
+        place = np.full(int(person.max()) + 1, -1, dtype=np.int64)
+        place[numbers] = np.arange(len(numbers))
+        sizes = self.bucket_sizes[self.bucket_of[pairs[:, 1]]]
+        records = np.add.reduceat(sizes, starts) if len(pairs) else np.zeros(0, dtype=np.int64)
+        offsets = np.append(starts, len(pairs)).astype(np.int64)
+        likelihood = found["times"].to_numpy()
+        return Matches(self, place[person], offsets, pairs[:, 1], likelihood, records)
+
+    def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
+        """Every column by itself must hold what people have, in their buckets, unlinked."""
+        return [*compare_slices(self, matches, data), *compare_kept(self, data)]
+
+    def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
+        """Give the bags of the parts of buckets that may be a person's."""
+        matches = found[0]
+        sets, set_of, records = merge_sets(matches.set_of, matches.records, matches.only)
+        frames = [
+            list_values(mix_options(matches, name, sets), observed.targets[name].domain, name)
+            for name in self.release.schema.sensitive
+            if name in observed.hidden
+        ]
+        return Disclosure(set_of, records, frames)
+
+    def estimate(self, asked: Asked) -> Floats:
+        """Multiply the columns' shares in every bucket."""
+        from discreet.forms.sliced.estimate import estimate_sliced
+
+        return estimate_sliced(self, asked)
+
+    def count_possibilities(self, matches: Matches, name: str) -> int:
+        """Count the values of all bags that may be each person's."""
+        seen = matches.set_of[matches.set_of >= 0]
+        return int(self.bags(name).distinct[matches.list_options(seen)[1]].sum())
+
+    def list_possibilities(self, matches: Matches, data: Microdata, name: str) -> Possibilities:
+        """List what each person may have: rows are nobody's."""
+        return list_people(matches, data, name)
+
+    def measure_membership(self, data: Microdata) -> Membership | None:
+        """Count the combinations that match although nobody has them."""
+        return measure_membership(self, data)
+
 
 @dataclass(frozen=True, eq=False)
-class PrintedSlices(Slices):
+class PaperSlicedView(SlicedView):
     """The same under the paper's check, which is about people and not in the release."""
 
-    tells: ClassVar[bool] = False
+    verifiable_alone: ClassVar[bool] = False
 
 
-def read_sliced(release: Release) -> list[Classes]:
+def read_sliced(release: Release) -> list[View]:
     """Read the columns the manifest names, and number buckets and parts."""
     columns, sensitive = read_columns(release), release.schema.sensitive
     shown = [c for name in release.schema.names for c in release.recodings[name].columns(name)]
@@ -80,23 +134,8 @@ def read_sliced(release: Release) -> list[Classes]:
         rests = [name for name in columns[-1] if name not in sensitive]
         labels = number_shown(release, table, rests, labels)
     _refuse_rare(release, table, columns)
-    kind = PrintedSlices if release.parameters.get("check") == "paper" else Slices
-    return [kind(release, table, labels, None, columns, bucket.astype(np.int64))]
-
-
-def number_shown(
-    release: Release, table: pl.DataFrame, names: Sequence[str], start: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Number what rows show of some attributes, and of what they are numbered by already."""
-    columns = [start]
-    for name in names:
-        if release.recodings[name].transformation is Transformation.SLICED:
-            codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
-        else:
-            shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
-            codes = table.select(shown).to_series().to_numpy().astype(np.int32) - 1
-        columns.append(codes.astype(np.int64))
-    return number_rows(columns, table.height)
+    kind = PaperSlicedView if release.parameters.get("check") == "paper" else SlicedView
+    return [kind(release, table, labels, columns, bucket.astype(np.int64))]
 
 
 def _refuse_rare(
@@ -108,7 +147,7 @@ def _refuse_rare(
         raise StoreError(f"The release gives no whole number for frequency: {frequency!r}.")
     for column in columns:
         names = [name for name in column if name in release.schema.quasi_identifiers]
-        number = number_shown(release, table, names, np.zeros(table.height, dtype=np.int64))
+        number = number_shown(release, table, names)
         if names and int(np.bincount(number).min()) < frequency:
             raise StoreError(
                 f"The table 'sliced' shows values of {', '.join(names)} that fewer than "

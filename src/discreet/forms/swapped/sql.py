@@ -5,9 +5,9 @@ The estimate takes the numbers shown for the true ones. Bounds add up over hits,
 
 from __future__ import annotations
 
-import polars as pl
 from sqlglot import exp, select
 
+from discreet.forms.base import Statement
 from discreet.release import Release
 from discreet.sql.exact import (
     aggregate_column,
@@ -22,7 +22,7 @@ from discreet.sql.trees import column
 SWAPPED, WINDOWS = "swapped", "windows"
 
 
-def rewrite_swapped(query: Query, release: Release) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the swapped table and the windows."""
     schema = release.schema
     refuse_sensitive(query, schema)

@@ -8,7 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import StoreError
-from discreet.forms.base import Classes, take_table
+from discreet.forms.base import Floats, View, take_table
+from discreet.forms.estimates import Asked
+from discreet.forms.records import RecordView
 from discreet.forms.swapped.rank_windows import build_windows
 from discreet.principles.groups import Groups
 from discreet.principles.spread import KE
@@ -17,10 +19,10 @@ from discreet.table.domain import reduce_column
 
 
 @dataclass(frozen=True, eq=False)
-class Shown(Classes):
+class SwappedView(RecordView):
     """People by the number they show; their own is any in its window."""
 
-    repeats: ClassVar[int | None] = 4  # late ones find few partners left
+    max_own_value_lift: ClassVar[int | None] = 4  # late ones find few partners left
 
     def _read_bags(self, name: str) -> Groups:
         """Give all numbers in the window of each shown one."""
@@ -36,8 +38,14 @@ class Shown(Classes):
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - low, lengths)
         return Groups(offsets, inside.astype(np.int32), counts[inside], domain, counts)
 
+    def estimate(self, asked: Asked) -> Floats:
+        """Take what is shown for the truth."""
+        from discreet.forms.swapped.estimate import estimate_swapped
 
-def read_swapped(release: Release) -> list[Classes]:
+        return estimate_swapped(self, asked)
+
+
+def read_swapped(release: Release) -> list[View]:
     """Group people by the number shown, and hold the windows against the swapped table."""
     table = take_table(release, {"swapped", "windows"}, "swapped", set(release.schema.names))
     principle = release.promise.principle
@@ -51,4 +59,4 @@ def read_swapped(release: Release) -> list[Classes]:
     ):
         raise StoreError("The windows are not those that follow from the swapped table.")
     labels, _ = reduce_column(table[sensitive.name], sensitive).encode(None)
-    return [Shown(release, table, labels.astype(np.int64), None)]
+    return [SwappedView(release, table, labels.astype(np.int64))]

@@ -172,7 +172,7 @@ def try_method(method: Method | Refused, course: Course) -> Trial:
 def _examine(release: Release, course: Course) -> dict[str, Any]:
     """Measure what the release gives away, as an audit does."""
     from discreet.auditing import audit
-    from discreet.forms.sliced.membership import tell_members
+    from discreet.auditing.members import tell_members
 
     found = audit(release, course.data)
     beliefs = list(found.beliefs.values())

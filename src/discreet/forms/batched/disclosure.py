@@ -1,0 +1,55 @@
+"""What batched tables leave possible about each person, all of them together."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import polars as pl
+
+from discreet.forms.disclosure import (
+    Disclosure,
+    Observed,
+    list_values,
+    merge_sets,
+    round_weights,
+)
+from discreet.forms.matches import Matches
+from discreet.table.microdata import number_rows, pick_each
+
+if TYPE_CHECKING:
+    from discreet.forms.batched.view import Batched
+
+
+def disclose_batches(first: Batched, found: list[Matches], observed: Observed) -> Disclosure:
+    """Find the batches that all tables leave possible, and mix what they hold."""
+    of = np.stack([matches.set_of for matches in found], axis=1)
+    covered = (of >= 0).all(axis=1)
+    number = number_rows(list(of[covered].T), int(covered.sum()))
+    cells = of[covered][pick_each(number)] if covered.any() else of[:0]
+    place = np.full(len(of), -1, dtype=np.int64)
+    place[covered] = number
+    rows = [
+        cast("Batched", matches.view).list_batches(matches, cells[:, c]).rename({"w": f"w{c}"})
+        for c, matches in enumerate(found)
+    ]
+    joined = reduce(lambda one, other: one.join(other, on=["set", "batch"]), rows)
+    weight = reduce(lambda one, other: one * other, (pl.col(f"w{c}") for c in range(len(found))))
+    joined = joined.select("set", "batch", weight.alias("w")).sort("set", "batch")
+    records = np.min([m.records[cells[:, c]] for c, m in enumerate(found)], axis=0)
+    (name,) = first.release.schema.sensitive
+    if name not in observed.hidden or not joined.height:
+        return Disclosure(place, records, [])
+    held, batch, owner = first.held, joined["batch"].to_numpy(), joined["set"].to_numpy()
+    several = np.bincount(owner, minlength=len(cells)) > 1
+    only = np.full(len(cells), -1, dtype=np.int64)
+    only[owner] = np.where(several[owner], -1, batch)
+    sets, place, records = merge_sets(place, records, only)
+    chosen = np.isin(owner, sets)
+    batch, alone = batch[chosen], ~several[owner[chosen]]
+    owner = np.argsort(sets)[np.searchsorted(sets, owner[chosen], sorter=np.argsort(sets))]
+    likely = joined["w"].to_numpy()[chosen] / held.sizes[batch]
+    bags = held.pour(batch, owner, round_weights(likely, alone), len(sets))
+    frame = list_values(bags, observed.targets[name].domain, name)
+    return Disclosure(place, records, [frame])

@@ -1,0 +1,204 @@
+"""Boxes: a view whose groups each show one box, in which all of their people are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from discreet.errors import SchemaError, StoreError
+from discreet.forms.base import Bools, Floats, Ints, View
+from discreet.forms.consistency import compare_kept, count_misplaced
+from discreet.forms.disclosure import Disclosure, Observed, encode, spell_labels
+from discreet.forms.estimates import AT_ONCE, Asked, Cover
+from discreet.forms.matches import Matches, gather_sets
+from discreet.forms.matching import distinct_people, match_boxes
+from discreet.principles.base import Principle
+from discreet.release import Recoding, Release
+from discreet.release.cells import count_values
+from discreet.table.domain import MISSING, reduce_column
+from discreet.table.microdata import Microdata, pick_each
+from discreet.table.schema import Attribute
+
+
+@dataclass(frozen=True, eq=False)
+class BoxView(View):
+    """Groups that show a box; a person's record is in one of those that cover the person."""
+
+    boxes: pl.DataFrame
+    """Per group one of its records."""
+
+    @property
+    def boxes_may_overlap(self) -> bool:
+        """Whether a person may be covered by boxes of several groups."""
+        return not self.release.promise.principle.monotone
+
+    def match(self, data: Microdata) -> Matches:
+        """Find the boxes that cover each person."""
+        names = self.release.schema.quasi_identifiers
+        people, person_of = distinct_people(data, names)
+        pairs = match_boxes(self.release, data, self.boxes, names, people)
+        set_of, offsets, groups = gather_sets(pairs, len(people))
+        records = np.zeros(len(offsets) - 1, dtype=np.int64)
+        np.add.at(records, np.repeat(np.arange(len(records)), np.diff(offsets)), self.sizes[groups])
+        return Matches(self, set_of[person_of], offsets, groups, np.ones_like(groups), records)
+
+    def hides(self, part: Principle, matches: Matches) -> Bools:
+        """Say of each candidate set whether it and every box of it hides enough people."""
+        return super().hides(part, matches) & matches.admits_each(self.admits(part, None))
+
+    def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
+        """Hold the records and values of each box against the people it covers."""
+        several = int(matches.several.sum())
+        if several and not self.boxes_may_overlap:
+            found = [f"boxes overlap: {several} people are covered by more than one group"]
+        else:
+            covered = np.bincount(matches.group_of[matches.set_of >= 0], minlength=self.count)
+            wrong = int((covered != self.sizes).sum()) if not several else 0
+            found = [f"{wrong} groups have not as many records as people they cover"]
+            found = found if wrong else self._compare_values(matches, data)
+        return [*found, *compare_kept(self, data)]
+
+    def _compare_values(self, matches: Matches, data: Microdata) -> list[str]:
+        """Try to give every person a record of a group that covers them and holds their values.
+
+        First each column that is published as it is by itself, then all of them together.
+        """
+        schema = self.release.schema
+        names = [name for name in schema.names if name not in schema.quasi_identifiers]
+        findings: list[str] = []
+        for asked in [*([name] for name in names), names]:
+            missed = 0 if findings and len(asked) > 1 else count_misplaced(matches, data, asked)
+            if missed:
+                findings.append(
+                    f"the published values of {', '.join(asked)} are not those of the people "
+                    f"covered: {missed} find no record"
+                )
+        return list(dict.fromkeys(findings))
+
+    def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
+        """Give everything that the records which may be a person's show together."""
+        matches = found[0]
+        release, data, hidden = observed.release, observed.data, observed.hidden
+        rows = pl.DataFrame({"group": self.labels})
+        spelled = []
+        table = release.tables[self.title]
+        for name in hidden:
+            if release.recodings[name].is_blurred:
+                labels, members = spell_labels(release, table, data, name)
+                rows = rows.with_columns(pl.Series(f"label {name}", labels))
+                spelled.append((f"label {name}", members.rename({"value": name})))
+            else:
+                codes = encode(table[name], release, observed.targets[name].domain, name)
+                rows = rows.with_columns(pl.Series(name, codes))
+        counted = rows.group_by(rows.columns).len("w").with_columns(pl.col("w").cast(pl.Int64))
+        for label, members in spelled:
+            counted = counted.join(members, on=label).drop(label)
+        counted = counted.filter(*(pl.col(name) >= 0 for name in hidden))
+        sets, groups = matches.list_options(np.arange(matches.count))
+        options = pl.DataFrame({"set": sets, "group": groups})
+        frame = options.join(counted, on="group").group_by("set", *hidden).agg(pl.col("w").sum())
+        return Disclosure(matches.set_of, matches.records, [frame])
+
+    @cached_property
+    def title(self) -> str:
+        """The name of its table."""
+        return next(t for t, table in self.release.tables.items() if table is self.table)
+
+    def estimate(self, asked: Asked) -> Floats:
+        """Add up over boxes the share that a question covers times the values it takes."""
+        covers = {name: Cover(asked, self.boxes, name) for name in asked.known}
+        found = []
+        for first in range(0, asked.count, AT_ONCE):
+            part = slice(first, min(first + AT_ONCE, asked.count))
+            share = np.repeat(self.sizes[:, None].astype(float), part.stop - part.start, axis=1)
+            for name, takes in asked.known.items():
+                share *= covers[name].share(takes[part])
+            if asked.told is not None:
+                share *= asked.hold(part)
+            found.append(share.sum(axis=0))
+        return np.concatenate(found)
+
+    def list_shown(self) -> tuple[pl.DataFrame, Ints]:
+        """List the boxes, and how many people are in each."""
+        return self.boxes, self.sizes
+
+    def place_people(self, matches: Matches) -> tuple[Ints, Ints]:
+        """Records of a box show the same."""
+        return self.labels, matches.group_of[matches.set_of >= 0]
+
+    def density(self, data: Microdata, sensitive: str) -> Floats | None:
+        """By the box that covers each person, without listing its cells."""
+        matches = self.match(data)
+        if (matches.set_of < 0).any() or matches.several.any():
+            raise SchemaError("The release does not cover this microdata with one box each.")
+        cells = np.ones(self.count)
+        for name in self.release.schema.quasi_identifiers:
+            size_of = count_values(self.release, self.title, name)
+            cells *= np.array([size_of[label] for label in self.boxes[name].cast(pl.String)])
+        bags = self.bags(sensitive)
+        shares = np.zeros((bags.count, bags.domain.size))
+        shares[bags.owners, bags.codes] = bags.weights / bags.sizes[bags.owners]
+        box, own = matches.group_of, data.codes_in(sensitive, bags.domain)
+        if (own < 0).any():
+            return np.zeros(data.n)
+        return np.asarray(self.sizes[box] / data.n / cells[box] * shares[box, own])
+
+
+def box_columns(release: Release) -> list[str]:
+    """Give the columns that show the boxes of a release."""
+    return [
+        column
+        for name in release.schema.quasi_identifiers
+        for column in release.recodings[name].columns(name)
+    ]
+
+
+def number_boxes(release: Release, rows: pl.DataFrame) -> tuple[Ints, pl.DataFrame]:
+    """Number the distinct boxes among rows; give each row's number and one row per box."""
+    refuse_finer_labels(release, rows)
+    columns = box_columns(release)
+    number = rows.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
+    number -= 1
+    return number, rows[pick_each(number)]
+
+
+def refuse_finer_labels(release: Release, boxes: pl.DataFrame) -> None:
+    """A label that told more than its ends would not have been examined; refuse it."""
+    for name in release.schema.quasi_identifiers:
+        ends = release.recodings[name].columns(name)[1:]
+        if ends:
+            labels = boxes.select(name, *ends).unique()
+            if labels[name].n_unique() < labels.height:
+                raise StoreError(f"A label of {name!r} stands for different intervals.")
+            _compare_labels(release.schema[name], labels, release.recodings[name])
+
+
+def _compare_labels(attribute: Attribute, labels: pl.DataFrame, recoding: Recoding) -> None:
+    if not attribute.type.ordered:
+        raise StoreError(f"Column {attribute.name!r} is a {attribute.type} and has no intervals.")
+    low, high = (_write_cells(cells, attribute) for cells in labels.get_columns()[1:3])
+    absent = labels.get_columns()[3].to_list() if labels.width > 3 else [False] * labels.height
+    for label, first, last, missing in zip(
+        labels[attribute.name].cast(pl.String), low, high, absent, strict=True
+    ):
+        text = first if first == last else f"[{first}, {last}]"
+        if text is None:
+            text = MISSING
+        elif missing:
+            text = f"{text} or {MISSING}"
+        if label == "*" and [first, last, missing] == [*recoding.domain, recoding.missing]:
+            continue
+        if re.sub(r" \(\d+\)$", "", label) != text:
+            raise StoreError(
+                f"The label {label!r} of {attribute.name!r} does not say what its ends say: {text}."
+            )
+
+
+def _write_cells(cells: pl.Series, attribute: Attribute) -> list[str | None]:
+    codes, domain = reduce_column(cells, attribute).encode(None)
+    texts: list[str | None] = [*domain.texts[: len(domain.values)], None]
+    return [texts[code] for code in codes]

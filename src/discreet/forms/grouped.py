@@ -1,0 +1,127 @@
+"""Grouped: forms whose records are a place in a box, and a value of a group, class or batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from discreet.errors import QueryError
+from discreet.forms.base import Form
+from discreet.release import Release
+from discreet.release.cells import MOST_CELLS, list_cells
+
+PROBABILITY = "probability"
+OWNER, COUNT, LABEL, VALUE = "#owner", "#count", "#label", "#value"
+
+
+class GroupedForm(Form):
+    """A form in which a record and a sensitive value are independent, given the group."""
+
+    owner: ClassVar[str]
+    """The column that says whose values a record may have."""
+
+    def hold(self, release: Release, title: str, name: str) -> pl.DataFrame:
+        """Count, per owner, every sensitive value."""
+        table = release.tables[title].rename({self.owner: OWNER})
+        return table.group_by(OWNER, name).len(COUNT)
+
+    def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
+        """Give D*(Q, x) (Equation 7), from the table with all these and fewest others."""
+        known = [name for name in names if name in release.schema.quasi_identifiers]
+        title = release.find_table(known)
+        table = release.tables[title].rename({self.owner: OWNER})
+        sensitive = [name for name in names if name not in known]
+        mass = (
+            table.group_by([*known, OWNER] if sensitive else known).len(COUNT)
+            if sensitive or known
+            else table.select(pl.len().alias(COUNT))
+        ).with_columns(pl.col(COUNT).alias(PROBABILITY) / table.height)
+        for name in known:
+            mass = spread_labels(release, title, name, mass)
+        if sensitive:
+            held = self._share(release, title, sensitive[0])
+            refuse_many(mass.height * held.height // max(held[OWNER].n_unique(), 1), names)
+            mass = mass.join(held, on=OWNER).with_columns(pl.col(PROBABILITY) * pl.col("#share"))
+        return add_up(mass, names)
+
+    def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw records of the widest table, of each a place in its box and a value of its owner."""
+        title, shown = max(self.shown(release).items(), key=lambda item: len(item[1]))
+        table = release.tables[title].rename({self.owner: OWNER})
+        drawn = table[rng.integers(0, table.height, n)]
+        columns = [draw_cells(release, title, name, drawn[name], rng) for name in shown]
+        for name in release.schema.sensitive:
+            held = self._share(release, title, name).sort(OWNER, name)
+            columns.append(_draw_values(held, name, drawn[OWNER], rng))
+        return pl.DataFrame(columns)
+
+    def _share(self, release: Release, title: str, name: str) -> pl.DataFrame:
+        share = (pl.col(COUNT) / pl.col(COUNT).sum().over(OWNER)).alias("#share")
+        return self.hold(release, title, name).select(OWNER, name, share)
+
+
+def add_up(mass: pl.DataFrame, wanted: list[str]) -> pl.DataFrame:
+    """Add probabilities up over the attributes asked for."""
+    found = mass.group_by(wanted).agg(pl.col(PROBABILITY).sum())
+    return found.sort(wanted).select([*wanted, PROBABILITY])
+
+
+def spread_labels(release: Release, title: str, name: str, mass: pl.DataFrame) -> pl.DataFrame:
+    """Replace a label by the values it stands for, each with its part of the probability."""
+    if not release.recodings[name].is_blurred:
+        return mass
+    cells = list_cells(release, title, name).select(
+        pl.col("label").cast(pl.String).alias(LABEL),
+        pl.col("value").alias(VALUE),
+        pl.len().over("label").alias("#cells"),
+    )
+    mass = mass.rename({name: LABEL}).with_columns(pl.col(LABEL).cast(pl.String))
+    sizes = cells.group_by(LABEL).len("#size")
+    refuse_many(int(mass.join(sizes, on=LABEL)["#size"].sum()), [name])
+    part = (pl.col(PROBABILITY) / pl.col("#cells")).alias(PROBABILITY)
+    spread = mass.join(cells, on=LABEL).with_columns(part).drop(LABEL, "#cells")
+    others = [column for column in spread.columns if column != PROBABILITY]
+    return spread.group_by(others).agg(pl.col(PROBABILITY).sum()).rename({VALUE: name})
+
+
+def refuse_many(cells: int, names: Sequence[str]) -> None:
+    """Refuse to list more cells than is sensible."""
+    if cells > 10 * MOST_CELLS:
+        raise QueryError(
+            f"The distribution of {', '.join(names)} has {cells:,} cells.",
+            hint="Ask for fewer attributes, or draw records: release.sample(n).",
+        )
+
+
+def draw_cells(
+    release: Release, title: str, name: str, labels: pl.Series, rng: np.random.Generator
+) -> pl.Series:
+    """Draw a value of each record's box."""
+    if not release.recodings[name].is_blurred:
+        return labels
+    cells = list_cells(release, title, name).sort("label", maintain_order=True)
+    runs = cells.group_by("label", maintain_order=True).len()
+    place = {label: i for i, label in enumerate(runs["label"].cast(pl.String))}
+    sizes = runs["len"].to_numpy().astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    which = np.array([place[label] for label in labels.cast(pl.String)], dtype=np.int64)
+    picked = starts[which] + rng.integers(0, sizes[which])
+    return cells["value"].gather(picked).alias(name)
+
+
+def _draw_values(
+    held: pl.DataFrame, name: str, owners: pl.Series, rng: np.random.Generator
+) -> pl.Series:
+    """Draw a sensitive value of each record's batch, group or class."""
+    owner = held[OWNER].to_numpy()
+    ends = np.cumsum(held["#share"].to_numpy())
+    starts = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
+    numbers = owner[starts]
+    before = np.concatenate([[0.0], ends])[starts]
+    lasts = np.append(starts[1:], len(owner)) - 1
+    which = np.searchsorted(numbers, owners.to_numpy())
+    drawn = np.searchsorted(ends, before[which] + rng.random(len(which)), side="right")
+    return held[name].gather(np.clip(drawn, starts[which], lasts[which])).alias(name)

@@ -1,0 +1,43 @@
+"""How a sliced release answers many questions: in every bucket, the product of columns' shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.forms.base import Floats, Ints
+from discreet.forms.estimates import Asked, Cover
+from discreet.forms.workload import take_known
+from discreet.table.microdata import pick_each
+
+if TYPE_CHECKING:
+    from discreet.forms.sliced.view import SlicedView
+
+
+def estimate_sliced(view: SlicedView, asked: Asked) -> Floats:
+    """Per bucket of a sliced release the product of the columns' shares, times its size."""
+    codes: dict[str, Ints] = {}
+    shares: dict[str, Floats] = {}
+    for name, takes in asked.known.items():
+        if view.release.recodings[name].is_blurred:
+            number = view.table[name].rank("dense").to_numpy().astype(np.int64) - 1
+            boxes = view.table[pick_each(number)]
+            codes[name] = number
+            shares[name] = Cover(asked, boxes, name).share(takes)
+        else:
+            codes |= asked.read_codes([name])
+            shares[name] = take_known(takes).astype(np.float64)
+    if asked.told is not None:
+        codes |= asked.read_codes([asked.told])
+        shares[asked.told] = asked.weigh(slice(0, asked.count))
+    sizes, estimates = view.bucket_sizes, np.zeros(asked.count)
+    for question in range(asked.count):
+        expected = sizes.astype(float)
+        for column in view.columns:
+            named = [name for name in column if name in shares]
+            if named:
+                taken = np.prod([shares[name][codes[name], question] for name in named], axis=0)
+                expected *= np.bincount(view.bucket, weights=taken, minlength=len(sizes)) / sizes
+        estimates[question] = expected.sum()
+    return estimates

@@ -1,0 +1,85 @@
+"""Matching buckets: where in a sliced release may a person be?
+
+Li, Li, Zhang, Molloy, TKDE 2012, sections 2.1 and 3.2: a bucket matches a person if every column of
+it has the person's values; of several, one is the likelier the more of its rows match. Corrected: a
+bucket counts by its size, as each of its people is as likely the one sought.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.forms.matching import number_jointly
+from discreet.table.microdata import Microdata
+
+if TYPE_CHECKING:
+    from discreet.forms.sliced.view import SlicedView
+
+FINE = 2**40
+"""Likelihoods are rounded to so many parts of the largest."""
+AT_ONCE = 5_000_000
+"""Buckets that combinations are tried with at a time."""
+Ints = NDArray[np.int64]
+
+
+def match_buckets(view: SlicedView, data: Microdata) -> tuple[Ints, pl.DataFrame]:
+    """Number the people who look the same, and list the parts of buckets that match each of them.
+
+    The list has ``person``, ``group`` and ``times``: how likely it is, in whole numbers.
+    """
+    sensitive = view.release.schema.sensitive
+    rests = [[n for n in column if n not in sensitive] for column in view.columns]
+    values = [number_jointly(view, data, names) for names in rests]
+    _, first, person = np.unique(
+        np.stack([own for own, _ in values], axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    people = pl.DataFrame({f"v{i}": own[first] for i, (own, _) in enumerate(values)})
+    last = len(values) - 1
+    postings = [
+        pl.DataFrame({f"v{i}": shown, "bucket": view.bucket, "group": view.labels})
+        .group_by([f"v{i}", "bucket", *(["group"] if i == last else [])])
+        .agg(pl.len().alias(f"n{i}"))
+        for i, (_, shown) in enumerate(values)
+    ]
+    numbered = people.with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
+    found = pl.concat(
+        part.select("person", "bucket", "group", *(f"n{i}" for i in range(last + 1)))
+        for part in join_postings(numbered, postings, people.columns)
+    )
+    sizes = view.bucket_sizes[found["bucket"].to_numpy()].astype(float)
+    likely = np.ones(found.height)
+    for i in range(last):
+        likely *= found[f"n{i}"].to_numpy() / sizes
+    times = np.maximum(np.round(likely / max(likely.max(initial=0), 1e-300) * FINE), 1)
+    found = found.select("person", "group", pl.Series("times", times.astype(np.int64)))
+    return person.astype(np.int64), found.sort("person", "group")
+
+
+def join_postings(
+    tuples: pl.DataFrame, postings: Sequence[pl.DataFrame], names: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    """Join combinations of column values with the buckets that have all of them, part by part.
+
+    The column that fits in fewest buckets comes first, for each combination its own; parts are as
+    large as memory allows.
+    """
+    lengths = np.stack([
+        tuples.join(posted.group_by(name).len(), on=name, how="left", maintain_order="left")["len"]
+        .fill_null(0).to_numpy().astype(np.int64)
+        for posted, name in zip(postings, names, strict=True)
+    ])  # fmt: skip
+    rarest = lengths.argmin(axis=0)
+    for i in np.unique(rarest):
+        rows = np.flatnonzero((rarest == i) & (lengths[i] > 0))
+        part = (np.cumsum(lengths[i][rows]) - 1) // AT_ONCE
+        for chosen in np.split(rows, np.flatnonzero(np.diff(part)) + 1):
+            found = tuples[chosen].join(postings[i], on=names[i])
+            for j in np.argsort(lengths[:, chosen].sum(axis=1)):
+                if j != i:
+                    found = found.join(postings[j], on=[names[j], "bucket"])
+            yield found
