@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.publishing.methods.lossy_join import EarlierAttribute
 from discreet.release import Recoding, Transformation
-from discreet.release.labels import read_labels
+from discreet.release.labels import Extent, read_labels
 from discreet.steward.ledger import Ledger
 from samples import angel_table_1a
 
@@ -153,3 +154,11 @@ def test_the_ledger_catches_a_breach_whether_ages_are_shown_in_intervals_or_sets
     third = dc.publish(exact, dc.Generalization(dc.KAnonymity(1), categories=how))  # type: ignore[arg-type]
     broken, _ = ledger.check(third, ledger.read(FRAME, exact.schema))
     assert any(str(made.principle).startswith("xy-linkability") for made in broken)
+
+
+def test_an_interval_of_nothing_but_missing_is_no_value() -> None:
+    """A run of values is not the same person's as a label that only a missing value has."""
+    only_missing = Extent(np.array([1]), np.array([0]), np.array([True]))
+    shown = EarlierAttribute("age", None, only_missing)  # type: ignore[arg-type]
+    runs = np.array([0, 0, 5]), np.array([3, 5, 5])
+    assert shown.overlaps(*runs, missing=5).tolist() == [[False], [True], [True]]

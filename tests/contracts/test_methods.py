@@ -20,7 +20,7 @@ from discreet.publishing.methods import REGISTRY
 from discreet.publishing.partitioners import mondrian as mondrian_module
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.publishing.partitioners.sorted_runs import Objective
-from discreet.release.extents import read_extents
+from discreet.release.labels import read_extents
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
 TREE = dc.Taxonomy.from_paths(

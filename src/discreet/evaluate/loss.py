@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.forms import View, read_views
 from discreet.release import Release
-from discreet.release.extents import read_extents
+from discreet.release.labels import read_extents
 from discreet.table.microdata import Microdata
 
 

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, StoreError
 from discreet.forms.matches import Matches
-from discreet.forms.matching import number_shown
 from discreet.principles.groups import Groups
 from discreet.release import Release
-from discreet.release.extents import read_extents
+from discreet.release.labels import read_labels
 from discreet.table.domain import Domain, reduce_column
-from discreet.table.microdata import Microdata, TableLike, number_rows, pick_each, read
+from discreet.table.microdata import Microdata, TableLike, number_rows, read
 from discreet.table.readers import read_table
 from discreet.table.schema import Missing, Role, Schema
 
@@ -177,9 +176,8 @@ def spell_labels(
     release: Release, table: pl.DataFrame, data: Microdata, name: str
 ) -> tuple[Ints, pl.DataFrame]:
     """Number the labels that rows show of an attribute; and list the values that each may be."""
-    number = number_shown(release, table, [name])
-    extents = read_extents(release, data, table[pick_each(number)], [name])
-    label, value = np.nonzero(extents[name].matrix(data.domains[name]))
+    labels, number = read_labels(release, table, name)
+    label, value = np.nonzero(labels.cover(data.domains[name]).matrix(data.domains[name]))
     return number, pl.DataFrame({f"label {name}": label, "value": value})
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import StoreError
 from discreet.release import Release, Transformation
-from discreet.release.extents import read_extents
+from discreet.release.labels import read_extents
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata, number_rows, pick_each
 

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import QueryError
+from discreet.release.labels import read_labels
 from discreet.release.release import Release, Transformation
 from discreet.table.domain import MISSING, reduce_column
-from discreet.table.schema import Attribute, Type
+from discreet.table.schema import Type
 
 MOST_CELLS = 5_000_000
 """More values of labels, or combinations of them, are not looked at one by one."""
@@ -22,7 +23,9 @@ def list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
     """List, per label of an attribute, the values it stands for; missing is null."""
     recoding, attribute = release.recodings[name], release.schema[name]
     if recoding.transformation is Transformation.SET:
-        pairs = [(label, text) for label, texts in recoding.labels.items() for text in texts]
+        shown, _ = read_labels(release, release.tables[table], name)
+        pairs = [(label, text) for label, texts in zip(shown.texts, shown.sets or [], strict=True)
+                 for text in sorted(texts)]  # fmt: skip
         cells = pl.Series([None if t == MISSING else t for _, t in pairs], dtype=pl.String)
         codes, domain = reduce_column(cells, attribute).encode(None)
         labels = pl.Series([label for label, _ in pairs])
@@ -53,29 +56,17 @@ def list_spans(release: Release, table: str, name: str) -> pl.DataFrame:
     Places count the values from the lowest end of any interval on; an interval of nothing but
     missing ends before it starts.
     """
-    recoding, attribute = release.recodings[name], release.schema[name]
-    boxes = release.tables[table].select(recoding.columns(name)).unique(maintain_order=True)
-    ends = [_number_places(boxes[f"{name}_{end}"], attribute) for end in ("low", "high")]
-    lowest = int(ends[0].min() or 0)  # type: ignore[arg-type]
+    labels, _ = read_labels(release, release.tables[table], name)
+    some = labels.low <= labels.high
+    lowest = int(labels.low[some].min()) if some.any() else 0
     return pl.DataFrame(
         {
-            "label": boxes[name].cast(pl.String),
-            "first": (ends[0] - lowest).fill_null(0),
-            "last": (ends[1] - lowest).fill_null(-1),
-            "absent": boxes[f"{name}_missing"].cast(pl.Int64) if recoding.missing else 0,
+            "label": labels.texts,
+            "first": np.where(some, labels.low - lowest, 0),
+            "last": np.where(some, labels.high - lowest, -1),
+            "absent": labels.absent.astype(np.int64),
         }
     )
-
-
-def _number_places(ends: pl.Series, attribute: Attribute) -> pl.Series:
-    """Number the values of an ordered attribute, one by one, without gaps."""
-    if attribute.type is Type.ORDINAL:
-        order = list(attribute.order)
-        return pl.Series([None if e is None else order.index(str(e)) for e in ends], dtype=pl.Int64)
-    if attribute.type is Type.DATE:
-        return ends.to_physical().cast(pl.Int64)
-    scale = 10 ** (attribute.decimals or 0) if attribute.type is Type.DECIMAL else 1
-    return (ends * scale).round().cast(pl.Int64) if scale > 1 else ends.cast(pl.Int64)
 
 
 def list_values(
@@ -87,14 +78,13 @@ def list_values(
     end of an interval lies are one line: the place of the last, and how ``many`` they are.
     """
     attribute = release.schema[name]
-    low, high = (
-        _number_places(release.tables[table][f"{name}_{end}"], attribute).sort(nulls_last=True)
-        for end in ("low", "high")
-    )
-    first, last = (0, -1) if low.null_count() == len(low) else (int(low[0]), int(high.max()))  # type: ignore[arg-type]
+    labels, _ = read_labels(release, release.tables[table], name)
+    some = labels.low <= labels.high
+    low, high = labels.low[some], labels.high[some]
+    first, last = (int(low.min()), int(high.max())) if some.any() else (0, -1)
     if numbers is not None and attribute.type in (Type.INTEGER, Type.DECIMAL):
         scale = 10 ** (attribute.decimals or 0)
-        ends = np.concatenate([low.drop_nulls().to_numpy(), high.drop_nulls().to_numpy() + 1])
+        ends = np.concatenate([low, high + 1])
         near = [floor(n * scale) + step for n in numbers for step in (-1, 0, 1, 2)]
         starts = np.unique([first, *ends.tolist(), *(n for n in near if first < n <= last)])
         starts = starts[starts <= last]
@@ -126,9 +116,5 @@ def list_values(
 
 def count_values(release: Release, table: str, name: str) -> dict[str, int]:
     """Count, per label of an attribute, the values it stands for."""
-    recoding = release.recodings[name]
-    if recoding.transformation is Transformation.SET:
-        return {label: len(texts) for label, texts in recoding.labels.items()}
-    spans = list_spans(release, table, name)
-    lengths = spans["last"] - spans["first"] + 1 + spans["absent"]
-    return dict(zip(spans["label"], lengths, strict=True))
+    labels, _ = read_labels(release, release.tables[table], name)
+    return dict(zip(labels.texts, labels.sizes.tolist(), strict=True))

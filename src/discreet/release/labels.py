@@ -1,7 +1,8 @@
 """Labels: what one published table shows of an attribute, label by label.
 
-The one reader of cells for whoever joins releases. It reads; what follows from a match is decided
-elsewhere, by the publisher and by the auditor each for themselves.
+The one reader of published cells: for joins of releases, for people held against boxes, for
+questions. It reads; what follows from a match is decided elsewhere, by the publisher and by the
+auditor each for themselves.
 """
 
 from __future__ import annotations
@@ -14,16 +15,52 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import StoreError
-from discreet.release import Release, Transformation
-from discreet.release.extents import find_positions
-from discreet.table.domain import MISSING, reduce_column
-from discreet.table.microdata import pick_each
-from discreet.table.schema import Attribute
+from discreet.release.release import Release, Transformation
+from discreet.table.domain import MISSING, Domain, reduce_column
+from discreet.table.microdata import Microdata, pick_each
+from discreet.table.schema import Attribute, Type
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 AT_ONCE = 1000
 """Values of sets that are held against all intervals at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """Which codes of one attribute of somebody's microdata each label, or box, covers.
+
+    It covers codes from ``low`` to ``high``, none where ``low`` is above, and the missing one if
+    ``absent``. For sets these are only bounds; row ``which`` of ``covers`` then tells exactly.
+    """
+
+    low: Ints
+    high: Ints
+    absent: Bools
+    covers: Bools | None = None
+    which: Ints | None = None
+
+    @property
+    def counts(self) -> Ints:
+        """Number of codes each box covers."""
+        if self.covers is not None:
+            return np.asarray(self.covers.sum(axis=1)[self.which], dtype=np.int64)
+        return np.asarray(np.maximum(self.high - self.low + 1, 0) + self.absent, dtype=np.int64)
+
+    def take(self, rows: Ints) -> Extent:
+        """Give those of some boxes."""
+        which = None if self.which is None else self.which[rows]
+        return Extent(self.low[rows], self.high[rows], self.absent[rows], self.covers, which)
+
+    def matrix(self, domain: Domain) -> Bools:
+        """Write it all out: per box and code, whether it is covered. For small tables."""
+        if self.covers is not None:
+            return np.asarray(self.covers[self.which], dtype=bool)
+        codes = np.arange(domain.size)
+        flags = (self.low[:, None] <= codes) & (codes <= self.high[:, None])
+        if domain.missing:
+            flags[:, -1] = self.absent
+        return flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +73,34 @@ class Labels:
     """The values of each as texts, a missing one among them; ``None`` for intervals."""
     low: Ints
     high: Ints
-    """Of intervals the ends, as numbers that can be compared; below ``low`` where it holds none."""
+    """Of intervals the ends, as numbers that can be compared; low above high has none."""
     absent: Bools
     """Whether it may stand for a missing value."""
+
+    @property
+    def sizes(self) -> Ints:
+        """How many values each stands for."""
+        if self.sets is not None:
+            return np.fromiter(map(len, self.sets), np.int64, len(self.sets))
+        return np.asarray(self.high - self.low + 1 + self.absent)
+
+    def cover(self, domain: Domain) -> Extent:
+        """Read each as codes of a domain; of values that it lacks nothing is covered."""
+        if self.sets is None:
+            known = find_positions(domain.series().head(len(domain.values)), domain.attribute)
+            low = np.searchsorted(known, self.low, side="left")
+            high = np.searchsorted(known, self.high, side="right") - 1
+            none = self.low > self.high
+            low, high = np.where(none, 1, low), np.where(none, 0, high)
+            return Extent(low, high, self.absent & domain.missing)
+        owner = np.repeat(np.arange(len(self.sets)), self.sizes)
+        code = domain.find([text for held in self.sets for text in held])
+        owner, code = owner[code >= 0], code[code >= 0]
+        covers = np.zeros((len(self.sets), domain.size), dtype=bool)
+        covers[owner, code] = True
+        high = domain.size - 1 - covers[:, ::-1].argmax(axis=1)
+        absent = np.zeros(len(covers), dtype=bool)
+        return Extent(covers.argmax(axis=1), high, absent, covers, np.arange(len(covers)))
 
     def meets(self, other: Labels) -> Bools:
         """Which labels of two releases (rows, columns) have a value in common."""
@@ -119,3 +181,24 @@ def _number_rows(table: pl.DataFrame, columns: Sequence[str]) -> Ints:
         shown = table.select(pl.struct(columns).rank("dense"))
         number = shown.to_series().to_numpy().astype(np.int64) - 1
     return number
+
+
+def read_extents(
+    release: Release, data: Microdata, boxes: pl.DataFrame, names: Sequence[str]
+) -> dict[str, Extent]:
+    """Read some attributes of one row per box, as codes of the microdata."""
+    extents = {}
+    for name in names:
+        labels, number = read_labels(release, boxes, name)
+        extents[name] = labels.cover(data.domains[name]).take(number)
+    return extents
+
+
+def find_positions(cells: pl.Series, attribute: Attribute) -> Ints:
+    """Give values as exact numbers that can be compared: units, days or ranks."""
+    column = reduce_column(cells, attribute)
+    values = column.canonical[column.inverse]
+    if attribute.type is Type.ORDINAL:
+        rank = {text: i for i, text in enumerate(attribute.order)}
+        return np.array([rank.get(text, -1) for text in values], dtype=np.int64)
+    return np.asarray(values, dtype=np.int64)

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.release import Release
-from discreet.release.extents import Extent, read_extents
-from discreet.release.labels import Labels, read_labels
-from discreet.table.domain import Domain
+from discreet.release.labels import Extent, Labels, read_labels
 from discreet.table.microdata import Microdata, number_rows, pick_each
 from discreet.table.schema import refuse_other_kind
 
@@ -41,7 +39,7 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class EarlierAttribute:
     """One attribute as an earlier release shows it, label by label."""
 
     name: str
@@ -62,6 +60,7 @@ class Shown:
             return np.asarray((upto[:, high + 1] - upto[:, low] > 0).T)
         last = np.where(high == missing, high - 1, high)[:, None]
         met = (low[:, None] <= extent.high) & (extent.low <= last) & (low[:, None] <= last)
+        met &= extent.low <= extent.high  # it may hold no value that anybody has
         return np.asarray(met | ((high == missing)[:, None] & extent.absent))
 
 
@@ -69,7 +68,7 @@ class Shown:
 class History:
     """Earlier releases as one table of distinct combinations."""
 
-    columns: list[Shown]
+    columns: list[EarlierAttribute]
     """A common attribute of several releases has a column for each."""
     codes: Ints
     """Per column and combination the number of its label."""
@@ -178,25 +177,13 @@ def _read(release: Release, data: Microdata, names: list[str]) -> History:
     columns, codes = [], []
     for name in names:
         labels, number = read_labels(release, table, name)
-        extent = None
-        if name in data.domains and release.recodings[name].is_blurred:
-            (extent,) = read_extents(release, data, table[pick_each(number)], [name]).values()
-        elif name in data.domains:
-            extent = _cover_exactly(labels, data.domains[name])
-        columns.append(Shown(name, labels, extent))
+        extent = labels.cover(data.domains[name]) if name in data.domains else None
+        columns.append(EarlierAttribute(name, labels, extent))
         codes.append(number)
     key = number_rows(codes, table.height)
     weights, first = np.bincount(key), pick_each(key)
     kept = np.array([c[first] for c in codes], dtype=np.int64).reshape(len(codes), len(first))
     return History(columns, kept, weights, np.arange(len(weights))[None], [weights])
-
-
-def _cover_exactly(labels: Labels, domain: Domain) -> Extent:
-    """Give single values as codes of a new table; a value that it lacks covers none."""
-    place = domain.find(labels.texts)
-    covers = np.zeros((len(place), domain.size), dtype=bool)
-    covers[np.flatnonzero(place >= 0), place[place >= 0]] = True
-    return Extent(place, place, labels.absent, covers, np.arange(len(place)))
 
 
 def _combine(one: History, other: History) -> History:
