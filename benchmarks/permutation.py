@@ -17,7 +17,7 @@ from clock import clock, run
 from discreet.datasets import census_frame, census_schema
 from discreet.experiments.permutation import copy_tables
 from discreet.forms.asking import rewrite
-from discreet.forms.prepared import split_conditions
+from discreet.forms.permuted.index import split_conditions
 from discreet.kernels.bounds import bound_groups
 from discreet.publishing.partitioners.sorted_runs import cut_runs, interlock_runs
 from discreet.sql.parse import parse

@@ -134,3 +134,48 @@ def test_a_table_in_which_nothing_was_swapped_is_noticed() -> None:
     assert dc.audit(release, data).kept
     original = replace(release, tables={**release.tables, "swapped": truth})
     assert "stand beside their own" in str(dc.audit(original, data).problems)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pays=pays, k=st.integers(1, 3), e=st.integers(0, 2), seed=st.integers(0, 9), data=st.data())
+def test_people_are_selected_by_swapped_numbers_within_their_windows(
+    pays: list[int], k: int, e: int, seed: int, data: st.DataObject
+) -> None:
+    """The bounds are those of all numbers that each person may have, and hold the truth."""
+    release, _ = release_of(pays, k, e, seed)
+    low, high = sorted(data.draw(st.lists(st.integers(-10, 31), min_size=2, max_size=2)))
+    kinds = (
+        "pay BETWEEN {0} AND {1}",
+        "pay IN ({0}, {1})",
+        "NOT pay > {0}",
+        "pay < {1} OR pay = 3",
+    )
+    condition = data.draw(st.sampled_from(kinds)).format(low, high)
+    numbers = sorted(set(pays))
+    frame = pl.DataFrame({"pay": numbers})
+    meant = set(frame.sql(f"SELECT pay FROM self WHERE {condition}")["pay"])
+    window_of = {v: (a, b) for v, a, b in release.tables["windows"].iter_rows()}
+    may, must, least, most = 0, 0, 0, 0
+    for _, shown in release.tables["swapped"].select("id", "pay").iter_rows():
+        inside = [n for n in numbers if window_of[shown][0] <= n <= window_of[shown][1]]
+        taken = [n for n in inside if n in meant]
+        if taken:
+            sure = len(taken) == len(inside)
+            may, must = may + 1, must + sure
+            least += taken[0] if sure else min(taken[0], 0)
+            most += taken[-1] if sure else max(taken[-1], 0)
+    asked = "COUNT(*) AS n, SUM(pay) AS s, MIN(pay) AS a, MAX(pay) AS b, AVG(pay) AS m"
+    row = release.query(f"SELECT {asked} FROM release WHERE {condition}").frame.row(0, named=True)
+    assert (row["n_low"], row["n_high"]) == (must, may)
+    true = [p for p in pays if p in meant]
+    assert must <= len(true) <= may
+    if may:
+        assert (row["s_low"], row["s_high"]) == (least, most)
+        assert row["s"] == (
+            sum(p for p in release.tables["swapped"]["pay"] if p in meant) or row["s"]
+        )
+    if true:
+        assert least <= sum(true) <= most
+        assert row["a_low"] <= min(true) <= row["a_high"]
+        assert row["b_low"] <= max(true) <= row["b_high"]
+        assert row["m_low"] <= sum(true) / len(true) <= row["m_high"]

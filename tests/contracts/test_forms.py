@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from discreet.evaluate.questions import Batch, draw_questions
 from discreet.forms import list_forms
 from discreet.forms.asking import show_sql
+from discreet.forms.estimates import Estimator
 from discreet.forms.verify import verify
 from discreet.publishing.methods import REGISTRY
 from discreet.release.manifest import OLDER_FORMS
@@ -97,3 +99,51 @@ def test_perturbed_numbers_are_drawn_without_what_was_added_at_random() -> None:
     drawn = release.sample(4000, seed=1)["pay"]
     assert 1 - drawn.is_in(pays).mean() < noise / 4  # type: ignore[operator]
     assert drawn.is_in(pays).mean() > 0.8  # type: ignore[operator]
+
+
+def ask_in_memory(estimator: Estimator, batch: Batch) -> np.ndarray | None:
+    try:
+        found = estimator.estimate(batch.workload, batch.number)
+        if batch.kind != "average":
+            return found
+        counts = estimator.estimate(batch.workload)
+    except dc.DiscreetError:
+        return None
+    return np.divide(found, counts, out=np.full_like(counts, np.nan), where=counts > 0)
+
+
+def ask_in_sql(release: dc.Release, batch: Batch) -> np.ndarray | None:
+    try:
+        with release.prepare() as prepared:
+            found = [prepared.query(sql).estimate for sql in batch.sql]
+    except dc.DiscreetError:
+        return None
+    return np.array([np.nan if value is None else value for value in found], dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("form", "kept"),
+    [*((form, False) for form in sorted(METHODS)),
+     *((form, True) for form in sorted(METHODS) if form != "batched")],  # it keeps no column
+)  # fmt: skip
+def test_questions_are_answered_alike_in_memory_and_in_sql(form: str, kept: bool) -> None:
+    """Or refused alike; and what SQL answers has bounds that hold the truth."""
+    people = dc.datasets.census(400, sensitive=["income"])
+    if kept:
+        others = [replace(a, role=dc.Role.OTHER, keep=True) if a.name == "region" else a
+                  for a in people.public_schema]  # fmt: skip
+        people = dc.read(people.to_polars(), dc.Schema(tuple(others)))
+    release = dc.publish(people, METHODS[form], seed=1)
+    estimator = Estimator(release, people)
+    for batch in draw_questions(people, 24, seed=3).batches:
+        memory, sql = ask_in_memory(estimator, batch), ask_in_sql(release, batch)
+        assert (memory is None) == (sql is None), (batch.kind, batch.names)
+        if memory is not None:
+            empty = batch.kind in ("sum", "average") and form != "perturbed"
+            if empty:  # of nobody there is no sum
+                memory = np.where(np.isnan(sql), np.nan, memory)
+            np.testing.assert_allclose(memory, sql, rtol=1e-7, atol=1e-6)
+        for question, truth in zip(batch.sql, batch.truth, strict=True):
+            answer = release.query(question)
+            if not np.isnan(truth):
+                assert answer.low <= truth + 1e-6 and truth - 1e-6 <= answer.high  # type: ignore[operator]

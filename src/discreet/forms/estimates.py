@@ -48,7 +48,14 @@ class Estimator:
 
     def estimate(self, workload: Workload, number: str | None = None) -> Floats:
         """Estimate the count of every question or, given a sensitive ``number``, its sum."""
-        wanted = {name for name in workload.takes if name in self.release.schema.quasi_identifiers}
+        schema = self.release.schema
+        other = {*workload.takes, *([number] if number else [])} - {*schema.sensitive}
+        if other - {*schema.quasi_identifiers} or number in other:
+            raise SchemaError(
+                "A workload is about quasi-identifiers and sensitive attributes, and adds up these.",
+                hint="Ask about other columns in SQL: release.query(...).",
+            )
+        wanted = other & {*schema.quasi_identifiers}
         views = [v for v in self.views if wanted <= {*v.release.schema.quasi_identifiers}]
         if not views:
             raise SchemaError("No table of the release shows all attributes of the workload.")

@@ -10,14 +10,19 @@ from discreet.sql.trees import double, number
 from discreet.table.schema import Role, Schema
 
 
-def refuse_sensitive(query: Query, schema: Schema) -> None:
-    """People cannot be selected or grouped by what is not published about them."""
-    for name in query.columns:
-        if schema[name].role is Role.SENSITIVE:
+def split_conditions(query: Query, sensitive: str) -> tuple[list[exp.Expr], exp.Expr | None]:
+    """Part the predicate into what is about exact columns, and about the sensitive number."""
+    exact: list[exp.Expr] = []
+    about: list[exp.Expr] = []
+    for part in query.conditions:
+        names = {found.name for found in part.find_all(exp.Column)}
+        if sensitive in names and len(names) > 1:
             raise QueryError(
-                f"{name!r} is sensitive: which person has which value is not published.",
-                hint="Select and group people by quasi-identifiers only.",
+                f"{part.sql()!r} ties {sensitive!r} to an exact column.",
+                hint="Join conditions on the two by AND.",
             )
+        (about if sensitive in names else exact).append(part)
+    return exact, exp.and_(*(part.copy() for part in about)) if about else None
 
 
 def is_exact(aggregate: Aggregate, schema: Schema) -> bool:

@@ -85,7 +85,10 @@ class PermutedIndex:
         (sensitive,) = self._release.schema.sensitive
         asked = {aggregate.column for aggregate in query.aggregates}
         conditions = split_conditions(query)
-        if query.group_by or asked - {None, sensitive} or conditions is None or not self.is_small:
+        by_value = sensitive in query.columns  # a row shows somebody else's
+        if query.group_by or asked - {None, sensitive} or by_value:
+            return None
+        if conditions is None or not self.is_small:
             return None
         chosen = self.choose(conditions)
         found = bound_groups(chosen, self.starts, self.numbers, self.prefix, *self.moments)

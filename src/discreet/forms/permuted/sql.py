@@ -1,19 +1,25 @@
 """How a permuted release answers: count hits per group, look their bounds up (section 5).
 
 One tree for every engine. AVG is SUM over all hits, never an average of averages; no hits give
-COUNT 0 and nothing else.
+COUNT 0 and nothing else. Where people are selected or grouped by the sensitive number, groups are
+batches of values: whose is whose is a draw without replacement.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import polars as pl
 from sqlglot import exp, select
 
 from discreet.forms.base import Statement
+from discreet.forms.batched.sql import rewrite as rewrite_batched
+from discreet.forms.batched.view import BATCHES, GENERALIZED
 from discreet.release import Release
-from discreet.sql.exact import is_exact, name_parts, refuse_sensitive, state_exactly
+from discreet.sql.exact import is_exact, name_parts, state_exactly
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import column, double, number
-from discreet.table.schema import Schema
+from discreet.table.schema import Role, Schema
 
 HIT, HELP, PERMUTED = "hit", "help", "permuted"
 HITS = "#hits"
@@ -23,7 +29,8 @@ HITS = "#hits"
 def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the permuted and the help table."""
     schema = release.schema
-    refuse_sensitive(query, schema)
+    if set(schema.sensitive) & set(query.columns):
+        return _ask_batches(query, release)
     grouping = [column(name) for name in query.group_by]
     inner = select(column("group"), *grouping, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
     for aggregate in query.aggregates:
@@ -44,6 +51,31 @@ def rewrite(query: Query, release: Release) -> Statement:
         keys = [column(name, HIT) for name in query.group_by]
         outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
     return outer, {}
+
+
+def _ask_batches(query: Query, release: Release) -> Statement:
+    """Ask the same people with their groups as batches; what is kept is known as exactly."""
+    (sensitive,) = release.schema.sensitive
+    others = [name for name in release.schema.names if name != sensitive]
+    known = [replace(release.schema[name], role=Role.QUASI_IDENTIFIER) for name in others]
+    table = release.tables[PERMUTED].select(*others, pl.col("group").alias("batch"))
+    batched = replace(
+        release,
+        form="batched",
+        schema=release.schema.changed(*known),
+        tables={GENERALIZED: table, BATCHES: pl.DataFrame()},
+    )
+    tree, needed = rewrite_batched(query, batched)
+    group, people = column("group").as_("batch"), exp.to_table(PERMUTED)
+    counted = select(group, column(sensitive), exp.Count(this=exp.Star()).as_("count", quoted=True))
+    made = {
+        BATCHES: counted.from_(people).group_by(column("group"), column(sensitive)),
+        GENERALIZED: select(*map(column, others), group.copy()).from_(people.copy()),
+    }
+    for name, clause in made.items():
+        tree = tree.with_(name, as_=clause)
+    tree.args["with_"].expressions.sort(key=lambda clause: clause.alias not in made)
+    return tree, needed
 
 
 def _tally(aggregate: Aggregate) -> list[exp.Expr]:

@@ -18,7 +18,13 @@ from discreet.forms.base import Statement
 from discreet.forms.perturbed.randomized_response import Replacement
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS
-from discreet.sql.exact import aggregate_column, is_exact, name_parts, state_exactly
+from discreet.sql.exact import (
+    aggregate_column,
+    is_exact,
+    name_parts,
+    split_conditions,
+    state_exactly,
+)
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import add_up, case, column, double, named_table, number
 from discreet.table.domain import Domain
@@ -37,7 +43,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the perturbed table and the numbers of the domain."""
     (sensitive,) = release.schema.sensitive
     replacement = Replacement.read(release)
-    where = _split(query, sensitive)
+    where = Conditions(*split_conditions(query, sensitive))
     _refuse(query, sensitive, where)
     keys = [column(name) for name in query.group_by]
     seen = select(*(key.copy() for key in keys), *_count_shown(sensitive, where))
@@ -61,20 +67,6 @@ def rewrite(query: Query, release: Release) -> Statement:
         outer = outer.order_by(*(column(name, SEEN) for name in query.group_by))
     drawn, needed = _tabulate(release, sensitive, replacement, where.number)
     return outer.with_(DRAWN, as_=drawn).with_(SEEN, as_=seen), needed
-
-
-def _split(query: Query, sensitive: str) -> Conditions:
-    exact: list[exp.Expr] = []
-    about: list[exp.Expr] = []
-    for part in query.conditions:
-        names = {found.name for found in part.find_all(exp.Column)}
-        if sensitive in names and len(names) > 1:
-            raise QueryError(
-                f"{part.sql()!r} ties the perturbed column to an exact one.",
-                hint="Join conditions on the two by AND.",
-            )
-        (about if sensitive in names else exact).append(part)
-    return Conditions(exact, exp.and_(*(part.copy() for part in about)) if about else None)
 
 
 def _refuse(query: Query, sensitive: str, where: Conditions) -> None:
