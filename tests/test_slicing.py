@@ -27,7 +27,6 @@ from discreet.evaluate import (
     measure_error,
 )
 from discreet.evaluate.mining import classify, predict_ratings
-from discreet.forms import read_views
 from discreet.forms.sliced import matching, membership
 from discreet.forms.verify import verify
 from discreet.publishing.partitioners.columns import correlate
@@ -178,9 +177,9 @@ def test_values_rarer_than_the_release_says_are_refused(
 ) -> None:
     _, release = blurred
     with pytest.raises(dc.errors.StoreError, match="fewer than 4000 people"):
-        read_views(replace(release, parameters={**release.parameters, "frequency": 4000}))
+        verify(replace(release, parameters={**release.parameters, "frequency": 4000}))
     with pytest.raises(dc.errors.StoreError, match="whole number for frequency"):
-        read_views(replace(release, parameters={**release.parameters, "frequency": "2"}))
+        verify(replace(release, parameters={**release.parameters, "frequency": "2"}))
 
 
 def test_regions_that_overlap_are_refused_by_the_auditor() -> None:

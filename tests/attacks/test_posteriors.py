@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.forms import read_views
 from discreet.forms.disclosure import background_knowledge, disclose
 from discreet.forms.possibilities import list_people
 from samples import microdata
@@ -36,7 +35,7 @@ def slice_up(frame: pl.DataFrame) -> tuple[dc.Microdata, dc.Release]:
 
 
 def by_audit(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
-    found = read_views(release)[0].match(data)
+    found = release.views[0].match(data)
     bags, place = found.believed["s"], found.set_of[person]
     part = slice(bags.offsets[place], bags.offsets[place + 1])
     return _normalize([bags.domain.texts[c] for c in bags.codes[part]], bags.weights[part])
@@ -50,7 +49,7 @@ def by_ledger(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
 
 
 def by_attack(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
-    listed = list_people(read_views(release)[0].match(data), data, "s")
+    listed = list_people(release.views[0].match(data), data, "s")
     mine = listed.record == person
     codes = listed.bags.codes[listed.entry[mine]]
     return _normalize([listed.bags.domain.texts[c] for c in codes], listed.prior[mine])

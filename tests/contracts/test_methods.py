@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.forms import read_views
 from discreet.principles.groups import Groups
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY
@@ -170,7 +169,7 @@ def test_boxes_of_different_groups_do_not_overlap(
     release = publish(data, method)
     if release is None:
         return
-    (view,) = read_views(release)
+    (view,) = release.views
     boxes, _ = view.list_shown()
     meets = np.ones((boxes.height, boxes.height), dtype=bool)
     for name, extent in read_extents(release, data, boxes).items():

@@ -132,9 +132,8 @@ def test_the_join_of_table_1() -> None:
 
 
 def read(release: dc.Release) -> Any:
-    from discreet.forms import read_views
 
-    return read_views(release)
+    return release.views
 
 
 def test_example_3() -> None:

@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.forms import read_views
 from discreet.forms.sliced.matching import match_buckets
 from discreet.forms.sliced.view import SlicedView
 from discreet.forms.verify import verify
@@ -72,7 +71,7 @@ def test_table_1f_as_the_paper_works_it_out() -> None:
     data = table_1a()
     release = sliced(data, TABLE_1F, COLUMNS, 2)
     verify(release)
-    (classes,) = read_views(release)
+    (classes,) = release.views
     assert isinstance(classes, SlicedView)
     person, found = match_buckets(classes, data)
     first = found.filter(pl.col("person") == person[0])

@@ -24,7 +24,6 @@ from discreet.auditing.links import list_x_groups
 from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
 from discreet.files import write_file
-from discreet.forms import read_views
 from discreet.forms.batched.joins import JoinedCells
 from discreet.forms.consistency import check
 from discreet.forms.matches import Matches
@@ -201,7 +200,7 @@ def audit(
         release = load(release)
     _refuse_other_table(release, data)
     wanted = [_find_preset(name) for name in presets or []]
-    views = [view.match(data) for view in read_views(release)]
+    views = [view.match(data) for view in release.views]
     if not any((found.set_of >= 0).any() for found in views):
         raise SchemaError(
             "No published group covers anybody in this microdata.",

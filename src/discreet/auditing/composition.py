@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from discreet.auditing.cells import list_cells
 from discreet.auditing.links import list_x_groups
-from discreet.forms import read_views
 from discreet.forms.disclosure import Disclosure, Target, background_knowledge, disclose
 from discreet.forms.posterior import find_largest
 from discreet.principles.base import Principle, demands, part_joins
@@ -76,12 +75,21 @@ class Composed:
         )
 
 
+Remembered = dict[tuple[object, ...], tuple[Disclosure, list[str]]]
+"""What releases disclose to somebody, for whoever holds many against the same ones."""
+
+
 def compose(
-    release: Release, data: Microdata, earlier: Sequence[tuple[str, Release]], name: str = "this"
+    release: Release,
+    data: Microdata,
+    earlier: Sequence[tuple[str, Release]],
+    name: str = "this",
+    remembered: Remembered | None = None,
 ) -> tuple[list[Composed], list[str]]:
     """Hold a release against earlier ones: each in turn, then all; say what breaks, and what else.
 
     ``data`` is the table the new release was made from; the people who matter are those in it.
+    With ``remembered``, kept from call to call with the same table, earlier ones are read once.
     """
     earlier = [(title, held) for title, held in earlier if not _repeats(release, held)]
     releases = [(name, release), *earlier]
@@ -90,7 +98,13 @@ def compose(
     told: list[Disclosure] = []
     notes: list[str] = []
     for title, held in releases:
-        made, unseen = disclose(held, data, knowledge)
+        key = (title, knowledge.known, *knowledge.describe(held, data))
+        if remembered is None or held is release:
+            made, unseen = disclose(held, data, knowledge)
+        else:
+            if key not in remembered:
+                remembered[key] = disclose(held, data, knowledge)
+            made, unseen = remembered[key]
         told.append(made)
         notes += [f"{title}: {text}" for text in unseen]
     broken: list[Composed] = []
@@ -205,7 +219,7 @@ def compose_joins(
             named = {*part.x, *(() if isinstance(part.y, str) else part.y)}
             others = [(t, r) for t, r in tables if t != title]
             for chosen in _choose_joins(held, others, named):
-                (view,) = read_views(held)
+                (view,) = held.views
                 groups, _, _ = list_x_groups(
                     held, view.table, view.labels, [r for _, r in chosen], part
                 )

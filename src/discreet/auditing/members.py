@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.forms import read_views
 from discreet.release import Release
 from discreet.table.microdata import Microdata, number_rows
 
@@ -31,7 +30,7 @@ def tell_members(release: Release, data: Microdata, seed: int, count: int = 2000
     others = replace(data, codes={**data.taken(chosen).codes, **made}, rows=None)
     found = []
     for people in (data.taken(chosen), others.taken(np.flatnonzero(~real))):
-        views = [view.match(people) for view in read_views(release)]
+        views = [view.match(people) for view in release.views]
         seen = [np.where(v.set_of >= 0, np.append(v.records, 0)[v.set_of], 0) for v in views]
         found.append(np.min(seen, axis=0))
     members, strangers = np.sort(found[0]), np.sort(found[1])

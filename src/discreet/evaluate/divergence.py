@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import DiscreetError, SchemaError
-from discreet.forms import View, read_views
+from discreet.forms import View
 from discreet.forms.grouped import PROBABILITY
 from discreet.forms.reconstruction import reconstruct
 from discreet.release import Release, Transformation
@@ -43,7 +43,7 @@ def measure_divergence(
     (sensitive,) = release.schema.sensitive
     known = release.schema.quasi_identifiers
     wanted = [*known, sensitive] if names is None else list(names)
-    views = {tuple(v.release.schema.quasi_identifiers): v for v in read_views(release)}
+    views = {tuple(v.release.schema.quasi_identifiers): v for v in release.views}
     view = views.get(tuple(n for n in known if n in wanted))
     found = None
     if sensitive in wanted and view is not None:

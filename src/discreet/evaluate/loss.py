@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.forms import View, read_views
+from discreet.forms import View
 from discreet.release import Release
 from discreet.release.labels import read_extents
 from discreet.table.microdata import Microdata
@@ -37,7 +37,7 @@ def measure_loss(release: Release, data: Microdata) -> Loss:
     >>> measure_loss(exact, data).ncp
     0.0
     """
-    return weigh_loss(data, *read_views(release))
+    return weigh_loss(data, *release.views)
 
 
 def weigh_loss(data: Microdata, *views: View) -> Loss:

@@ -13,7 +13,6 @@ import polars as pl
 
 from discreet.datasets import adult
 from discreet.experiments.outcome import Claim, Outcome, Settings
-from discreet.forms import read_views
 from discreet.forms.sliced.membership import Membership
 from discreet.principles import KAnonymity
 from discreet.publishing import publish
@@ -34,7 +33,7 @@ def measure(data: Microdata, c: int, size: int, *, random: bool = True) -> Membe
     """Slice into buckets of a size, random or Mondrian's, and measure what a match tells."""
     buckets: Literal["mondrian"] | int = size if random else "mondrian"
     release = publish(data, Slicing(KAnonymity(size), columns=c, buckets=buckets), seed=SEED)
-    found = read_views(release)[0].measure_membership(data)
+    found = release.views[0].measure_membership(data)
     assert found is not None
     return found
 

@@ -10,7 +10,6 @@ from functools import cache
 
 from discreet.errors import StoreError
 from discreet.forms.base import Form, View
-from discreet.release import Release
 from discreet.release.registry import find_kinds
 
 
@@ -31,9 +30,4 @@ def find_form(name: str) -> Form:
     return list_forms()[name]
 
 
-def read_views(release: Release) -> list[View]:
-    """Read the groups of a release of any form, once per table that shows people."""
-    return find_form(release.form).views(release)
-
-
-__all__ = ["Form", "View", "find_form", "list_forms", "read_views"]
+__all__ = ["Form", "View", "find_form", "list_forms"]

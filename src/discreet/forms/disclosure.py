@@ -47,6 +47,14 @@ class Knowledge:
     known: frozenset[str]
     targets: dict[str, Target]
 
+    def describe(self, release: Release, data: Microdata) -> list[tuple[str, ...]]:
+        """Give the values of what a release shows that come from releases, not from the table."""
+        return [
+            (name, *self.targets[name].domain.texts)
+            for name in release.schema.names
+            if name in self.targets and name not in data.codes
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class Observed:

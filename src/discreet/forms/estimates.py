@@ -6,8 +6,6 @@ takes (ANGEL, Equation 8); over exact records, how many of a group it takes × t
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -39,24 +37,17 @@ class Estimator:
     def __init__(self, release: Release, data: Microdata) -> None:
         self.release, self.data = release, data
 
-    @cached_property
-    def views(self) -> list[View]:
-        """The tables of the release that show people."""
-        from discreet.forms import read_views
-
-        return read_views(self.release)
-
     def estimate(self, workload: Workload, number: str | None = None) -> Floats:
         """Estimate the count of every question or, given a sensitive ``number``, its sum."""
         schema = self.release.schema
         other = {*workload.takes, *([number] if number else [])} - {*schema.sensitive}
         if other - {*schema.quasi_identifiers} or number in other:
             raise SchemaError(
-                "A workload is about quasi-identifiers and sensitive attributes, and adds up these.",
+                "A workload is about quasi-identifiers and sensitive attributes, and sums these.",
                 hint="Ask about other columns in SQL: release.query(...).",
             )
         wanted = other & {*schema.quasi_identifiers}
-        views = [v for v in self.views if wanted <= {*v.release.schema.quasi_identifiers}]
+        views = [v for v in self.release.views if wanted <= {*v.release.schema.quasi_identifiers}]
         if not views:
             raise SchemaError("No table of the release shows all attributes of the workload.")
         view = min(views, key=lambda v: len(v.release.schema.quasi_identifiers))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,7 @@ from discreet.principles.base import Principle
 from discreet.table.schema import Schema
 
 if TYPE_CHECKING:
+    from discreet.forms import View
     from discreet.forms.asking import Answer
     from discreet.forms.prepared import Prepared
 
@@ -94,6 +96,13 @@ class Release:
     tables: dict[str, pl.DataFrame]
     about: dict[str, str]
     """What one row of each table is, in a sentence."""
+
+    @cached_property
+    def views(self) -> list[View]:
+        """The groups of people that its tables show, as everyone outside sees them; read once."""
+        from discreet.forms import find_form
+
+        return find_form(self.form).views(self)
 
     @property
     def shown(self) -> dict[str, list[str]]:

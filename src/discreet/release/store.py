@@ -49,24 +49,32 @@ def write(
 
     ``approve`` is shown the draft before that, and may still raise.
     """
+    from discreet.forms.verify import verify
+
     if format not in ("parquet", "csv"):
         raise StoreError(f"format = {format!r}: give 'parquet' or 'csv'.")
 
     def fill(draft: Path) -> None:
         _write_files(release, draft, format)
+        written = load(draft)
+        verify(written)
+        if approve is not None:
+            approve(draft, written)
 
-    return _fill_folder(folder, overwrite, fill, approve)
+    return _fill_folder(folder, overwrite, fill)
 
 
 def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
-    """Put a release that lies in one folder into another, byte by byte."""
+    """Put a release that lies in one folder, and was verified there, into another, byte by byte."""
 
     def fill(draft: Path) -> None:
         for path in source.iterdir():
             shutil.copyfile(path, draft / path.name)
         settle(draft)
+        if fingerprint(draft) != fingerprint(source):
+            raise StoreError(f"{source}: was not copied as it is.", hint="Try again.")
 
-    return _fill_folder(folder, overwrite, fill, None)
+    return _fill_folder(folder, overwrite, fill)
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
@@ -80,19 +88,11 @@ def fingerprint(folder: Path) -> dict[str, str]:
     return {path.name: digest(path) for path in sorted(folder.iterdir())}
 
 
-def _fill_folder(
-    folder: Path, overwrite: bool, fill: Callable[[Path], None], approve: Approve | None
-) -> Path:
-    from discreet.forms.verify import verify
-
+def _fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> Path:
     place = resolve(folder)  # where a link lies, what it points to is meant
     refuse_to_replace(place, overwrite=overwrite)
     with writing(folder), drafting(place, folder=True) as draft:
         fill(draft)
-        written = load(draft)
-        verify(written)
-        if approve is not None:
-            approve(draft, written)
         draft.chmod(0o755)
         _put_in_place(draft, place, overwrite)
     return folder.absolute()

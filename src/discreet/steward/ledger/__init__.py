@@ -27,7 +27,7 @@ from discreet.release.store import (
 from discreet.steward.ledger.book import RESTORE, Book, Entry, State, now
 
 if TYPE_CHECKING:
-    from discreet.auditing.composition import Composed
+    from discreet.auditing.composition import Composed, Remembered
     from discreet.publishing.method import Method
     from discreet.release import Format, Release
     from discreet.table.microdata import Microdata, TableLike
@@ -52,6 +52,7 @@ class Ledger:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._book = Book(self.folder)
+        self._loaded: dict[str, Release] = {}
         self.source: str = self._book.source
         copies = self.folder / RELEASES
         if copies.is_symlink() or not copies.is_dir():
@@ -134,8 +135,12 @@ class Ledger:
         return read_known(source, schema, [held for _, held in self._load_all()])
 
     def _load_all(self) -> list[tuple[str, Release]]:
-        """Read every release that is out, or may be."""
-        return [(e.name, self.load(e)) for e in self.entries if e.state != "withdrawn"]
+        """Give every release that is out, or may be, each read once while it is what it was."""
+        out = [entry for entry in self.entries if entry.state != "withdrawn"]
+        for entry in out:
+            if entry.name not in self._loaded or not _holds(self.copy_of(entry), entry):
+                self._loaded[entry.name] = self.load(entry)
+        return [(entry.name, self._loaded[entry.name]) for entry in out]
 
     def check(self, release: Release, data: Microdata) -> tuple[list[Composed], list[str]]:
         """Say which promises would not survive a release, and what was left out of account."""
@@ -194,6 +199,7 @@ class Ledger:
         from discreet.publishing import publish
 
         earlier = self._load_all()
+        remembered: Remembered = {}
         gone: list[str] = []
         failing = most = max(found.people for found in broken)
         while failing and len(data.quasi_identifiers) > 1 and len(gone) < MOST_LEFT_OUT:
@@ -201,7 +207,7 @@ class Ledger:
             for name in data.quasi_identifiers:
                 with suppress(DiscreetError):  # a method may not do without it
                     release = publish(data.without(name), method, seed=seed)
-                    found, _ = _check(release, known, earlier)
+                    found, _ = _check(release, known, earlier, remembered)
                     tried[name] = max((b.people for b in found), default=0)
             best = min(tried, key=tried.__getitem__, default=None)
             if best is None or tried[best] >= failing:
@@ -318,14 +324,17 @@ class Ledger:
 
 
 def _check(
-    release: Release, data: Microdata, earlier: Sequence[tuple[str, Release]]
+    release: Release,
+    data: Microdata,
+    earlier: Sequence[tuple[str, Release]],
+    remembered: Remembered | None = None,
 ) -> tuple[list[Composed], list[str]]:
     """Put a release together with earlier ones in every way there is."""
     from discreet.auditing.composition import compose, compose_joins
 
     if not earlier:
         return [], []
-    broken, notes = compose(release, data, earlier, NEW)
+    broken, notes = compose(release, data, earlier, NEW, remembered)
     return [*broken, *compose_joins(release, earlier, NEW)], notes
 
 
