@@ -20,6 +20,7 @@ from test_cli import discreet
 
 METHODS: dict[str, Method] = {
     "generalization": dc.Generalization(dc.KAnonymity(5)),
+    "full-domain": dc.FullDomain(dc.KAnonymity(5)),
     "angelization": dc.Angelization(dc.FrequencyDiversity(3)),
     "anatomy": dc.Anatomy(dc.FrequencyDiversity(3)),
     "permutation": dc.Permutation(dc.KE(3, 500)),

@@ -23,6 +23,7 @@ from .principles import (
 from .principles.groups import Groups
 from .publishing import publish
 from .publishing.methods.angelization import Anatomy, Angelization
+from .publishing.methods.full_domain import FullDomain
 from .publishing.methods.generalization import Generalization
 from .publishing.methods.permutation import Permutation
 from .publishing.methods.perturbation import Perturbation

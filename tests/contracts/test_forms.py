@@ -37,7 +37,8 @@ class Doubling(dc.Generalization):
 def test_every_method_names_a_form_that_is_known_everywhere() -> None:
     forms = {method.form for method in REGISTRY.values()}
     assert forms == set(list_forms())
-    assert {title: method.form for title, method in REGISTRY.items()} == OLDER_FORMS
+    # releases written before forms were named are still read; newer methods always name theirs
+    assert OLDER_FORMS.items() <= {t: method.form for t, method in REGISTRY.items()}.items()
 
 
 def test_another_algorithm_for_a_form_needs_nothing_else(tmp_path: Path) -> None:

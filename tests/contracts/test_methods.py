@@ -79,6 +79,7 @@ ANGELIZATIONS = [
 METHODS = [
     *GENERALIZATIONS, *DEALT, *PERMUTATIONS, *ANGELIZATIONS, dc.RankSwapping(dc.KE(2, 2)),
     dc.Perturbation(dc.Proximity(1, 2)), dc.Perturbation(dc.Proximity(0, 3), within=(-5, 20)),
+    dc.FullDomain(dc.KAnonymity(3)), dc.FullDomain(dc.FrequencyDiversity(2)),
     dc.Sequential(dc.KAnonymity(3)),
     dc.Slicing(dc.FrequencyDiversity(2), columns=3), dc.Slicing(dc.EntropyDiversity(1.5), alpha=2),
     dc.Slicing(dc.KAnonymity(3), columns=2, buckets=4, frequency=2),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 from discreet.errors import SchemaError
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.ladders import Run
 from discreet.publishing.partitioners.mondrian import Categories
 from discreet.release import Recoding, Transformation
 from discreet.table.domain import MISSING, Domain
-from discreet.table.microdata import Microdata
+from discreet.table.microdata import Microdata, number_rows, pick_each
 
+Cut = tuple[Sequence[Run], NDArray[np.int64]]
+"""Runs of codes that do not overlap, and the number of everyone's run; every run is somebody's."""
+Shown = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
+"""Classes of people who show the same, one row of labels for each, and what these mean."""
 ANY = "*"
 LONGEST_SET = 12
 """A set of more values is labelled by its first and last; the manifest lists them all."""
@@ -52,6 +57,32 @@ def blur(
                 )
             columns[column] = series.alias(column)
     return pl.DataFrame(list(columns.values())), recodings
+
+
+def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> Shown:
+    """Show everybody of a run its name, whichever of its values are in a class.
+
+    Ordered attributes without a taxonomy show the interval of a run's values.
+    """
+    frames: list[pl.DataFrame] = []
+    recodings: dict[str, Recoding] = {}
+    for name, (runs, number) in cuts.items():
+        domain = data.domains[name]
+        if domain.attribute.type.ordered and domain.taxonomy is None:
+            cells, how = blur(data, Partition.from_labels(number), [name], "set")
+            frames.append(cells[number])
+            recodings |= how
+            continue
+        labels: dict[str, list[str]] = {}
+        for low, high, label in runs:
+            text = ANY if high - low + 1 == domain.size > 1 else str(label)
+            labels[free_label(text, labels)] = list(domain.texts[low : high + 1])
+        texts = pl.Series(name, list(labels), dtype=pl.Enum(list(labels)))
+        frames.append(pl.DataFrame({name: texts.gather(number)}))
+        recodings[name] = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
+    key = number_rows([number for _, number in cuts.values()], data.n)
+    boxes = pl.concat([cells[pick_each(key)] for cells in frames], how="horizontal")
+    return Partition.from_labels(key), boxes, recodings
 
 
 def _extent(

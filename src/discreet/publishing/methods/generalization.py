@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, get_args
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.publishing.method import Method
-from discreet.publishing.methods.boxes import blur
+from discreet.publishing.methods.boxes import Shown, blur
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
@@ -111,25 +112,42 @@ class Generalization(Method):
                 data, self.principle, categories=self.categories, dealing=self.dealing
             )
         boxes, recodings = blur(data, partition, data.quasi_identifiers, self.categories)
-        exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
-        table = assemble(data, partition, boxes, exact)
-        for name in exact:
-            recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
-        opened = tuple(dict.fromkeys(part.leaves_open for part in self.principle.parts))
-        guarantee = self.principle.promise
-        if not self.principle.monotone:
-            opened = (MIXED, *opened)
-            guarantee += " This is said of every group by itself."
-        return Release(
-            form=self.form,
-            method=self.title,
-            parameters=self.parameters(),
-            promise=Promise(self.principle, guarantee, (*opened, *OPEN)),
-            schema=data.public_schema,
-            recodings=recodings,
-            tables={TABLE: table},
-            about={TABLE: ABOUT},
-        )
+        shown = partition, boxes, recodings
+        if self.principle.monotone:
+            return release_boxes(self, data, shown)
+        said = " This is said of every group by itself."
+        return release_boxes(self, data, shown, first=[MIXED], said=said)
+
+
+def release_boxes(
+    method: Method,
+    data: Microdata,
+    shown: Shown,
+    *,
+    first: Sequence[str] = (),
+    then: Sequence[str] = (),
+    said: str = "",
+) -> Release:
+    """Make the release in which people show their boxes and keep all other columns.
+
+    What it leaves open is told of the method's principles, ``first`` and ``then`` around them;
+    ``said`` goes on after the promise.
+    """
+    partition, boxes, recodings = shown
+    exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
+    kept = {n: Recoding(Transformation.EXACT, missing=data.domains[n].missing) for n in exact}
+    opened = dict.fromkeys(part.leaves_open for part in method.principle.parts)
+    guarantee = method.principle.promise + said
+    return Release(
+        form=method.form,
+        method=method.title,
+        parameters=method.parameters(),
+        promise=Promise(method.principle, guarantee, (*first, *opened, *then, *OPEN)),
+        schema=data.public_schema,
+        recodings=recodings | kept,
+        tables={TABLE: assemble(data, partition, boxes, exact)},
+        about={TABLE: ABOUT},
+    )
 
 
 def assemble(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar, get_args
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError, name_closest
@@ -19,16 +18,15 @@ from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking, XYLinkability
 from discreet.principles.size import KAnonymity
 from discreet.publishing.method import Method
-from discreet.publishing.methods.boxes import blur, free_label
-from discreet.publishing.methods.generalization import ABOUT, OPEN, TABLE, assemble
+from discreet.publishing.methods.boxes import Cut, show_cuts
+from discreet.publishing.methods.generalization import release_boxes
 from discreet.publishing.methods.lossy_join import History, Rule, read_history
 from discreet.publishing.methods.x_groups import Link
-from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.ladders import Gain
 from discreet.publishing.partitioners.specialization import Limit, Specialized, specialize
-from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.release import Release
 from discreet.release.explanation import Branch, Explanation, Step
-from discreet.table.microdata import Microdata, number_keys, number_rows, pick_each
+from discreet.table.microdata import Microdata, number_keys, pick_each
 
 Ints = NDArray[np.int64]
 AT_ONCE = 500
@@ -56,6 +54,7 @@ class Sequential(Method):
     ["yes"])`` of an attribute here and one there.
 
     >>> import discreet as dc
+    >>> import polars as pl
     >>> frame = pl.DataFrame({"job": ["banker", "banker", "clerk", "driver", "engineer"],
     ...                       "disease": ["cancer", "cancer", "hiv", "cancer", "hiv"]})
     >>> schema = dc.Schema.infer(frame, quasi_identifiers=["job"], sensitive=["disease"])
@@ -121,23 +120,13 @@ class Sequential(Method):
         """Specialize as far as the join allows, and publish the cut."""
         found = self.specialize(data)
         names = self.generalized(data)
-        partition, boxes, recodings = _show(data, found, names)
-        exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
-        for name in exact:
-            recodings[name] = Recoding(Transformation.EXACT, missing=data.domains[name].missing)
-        opened = list(dict.fromkeys(part.leaves_open for part in self.principle.parts))
         exposed = [name for name in data.quasi_identifiers if name not in names]
-        if exposed:
-            opened.insert(0, EXACT.format(names=", ".join(exposed)))
-        return Release(
-            form=self.form,
-            method=self.title,
-            parameters=self.parameters(),
-            promise=Promise(self.principle, self.principle.promise, (*opened, *LOSSY, *OPEN)),
-            schema=data.public_schema,
-            recodings=recodings,
-            tables={TABLE: assemble(data, partition, boxes, exact)},
-            about={TABLE: ABOUT},
+        return release_boxes(
+            self,
+            data,
+            show_cuts(data, _list_cuts(data, found, names)),
+            first=[EXACT.format(names=", ".join(exposed))] if exposed else [],
+            then=LOSSY,
         )
 
     def specialize(self, data: Microdata, history: History | None = None) -> Specialized:
@@ -339,12 +328,9 @@ def _require_population(data: Microdata, history: History) -> None:
         )
 
 
-def _show(
-    data: Microdata, found: Specialized, names: list[str]
-) -> tuple[Partition, pl.DataFrame, dict[str, Recoding]]:
-    """Give classes of people who show the same, one row of labels for each, and what these mean."""
-    numbers, series = [], []
-    recodings: dict[str, Recoding] = {}
+def _list_cuts(data: Microdata, found: Specialized, names: list[str]) -> dict[str, Cut]:
+    """Give the cut of every quasi-identifier; of those that stay exact, all values."""
+    cuts: dict[str, Cut] = {}
     for name in data.quasi_identifiers:
         domain, ladders = data.domains[name], found.ladders
         if name in names:
@@ -353,21 +339,5 @@ def _show(
         else:
             codes, number = number_keys(data.codes[name].astype(np.int64))
             runs = [(code, code, domain.texts[code]) for code in codes]
-        if domain.attribute.type.ordered and domain.taxonomy is None:
-            cells, how = blur(data, Partition.from_labels(number), [name], "set")
-            series.append(cells[number])
-            recodings |= how
-        else:
-            labels: dict[str, list[str]] = {}
-            for low, high, label in runs:
-                text = "*" if high - low + 1 == domain.size > 1 else str(label)
-                labels[free_label(text, labels)] = list(domain.texts[low : high + 1])
-            texts = pl.Series(name, list(labels), dtype=pl.Enum(list(labels)))
-            series.append(pl.DataFrame({name: texts.gather(number)}))
-            recodings[name] = Recoding(
-                Transformation.SET, labels, list(domain.texts), domain.missing
-            )
-        numbers.append(number)
-    key = number_rows(numbers, data.n)
-    boxes = pl.concat([cells[pick_each(key)] for cells in series], how="horizontal")
-    return Partition.from_labels(key), boxes, recodings
+        cuts[name] = (runs, number)
+    return cuts

@@ -19,13 +19,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import PromiseError, SchemaError
+from discreet.errors import PromiseError
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.levels import Cells, Judge, Knife
 from discreet.publishing.partitioners.packing import pack_rows, rank_by_frequency
-from discreet.publishing.partitioners.wholes import whole_of
+from discreet.publishing.partitioners.wholes import require_names, whole_of
 from discreet.table.microdata import Microdata
 
 Categories = Literal["set", "ancestor"]
@@ -113,11 +113,7 @@ def grow(
     attribute in whose order they come.
     """
     names = list(data.quasi_identifiers if attributes is None else attributes)
-    if not names:
-        raise SchemaError(
-            "There is no quasi-identifier to group by.",
-            hint='Set role = "quasi-identifier" for the columns others may know.',
-        )
+    require_names(names)
     wholes = {name: whole_of(data, name) for name in (*data.sensitive, None)}
     wanted = list(demands(principle, data.sensitive))
     for part, name in wanted:

@@ -20,7 +20,7 @@ from discreet.principles.base import Principle, demands
 from discreet.principles.proximity import Proximity
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.mondrian import Categories, Tree, grow
-from discreet.publishing.partitioners.wholes import holds, holds_whole, whole_of
+from discreet.publishing.partitioners.wholes import holds, holds_whole, require_feasible
 from discreet.table.microdata import Microdata
 
 Dealing = Literal["local", "round-robin"]
@@ -39,9 +39,8 @@ def split_and_deal(
     because they satisfy what :attr:`Principle.mixed` asks; and if that is too much as well, as far
     as both sides satisfy everything as they are, which the whole table must.
     """
+    require_feasible(data, principle)
     wanted = list(demands(principle, data.sensitive))
-    for part, name in wanted:
-        part.require(whole_of(data, name))
     near, spaced = next((p, n) for p, n in wanted if isinstance(p, Proximity) and n is not None)
     rows = data.order([spaced, *(name for name in data.codes if name != spaced)])
     ranked = data.taken(rows)

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from discreet.errors import SchemaError
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
 from discreet.table.microdata import Microdata
+
+
+def require_names(names: Sequence[str]) -> None:
+    """Refuse to group people by nothing."""
+    if not names:
+        raise SchemaError(
+            "There is no quasi-identifier to group by.",
+            hint='Set role = "quasi-identifier" for the columns others may know.',
+        )
+
+
+def require_feasible(data: Microdata, principle: Principle) -> None:
+    """Raise, with the best reachable, if no partition of the table can satisfy a principle."""
+    for part, name in demands(principle, data.sensitive):
+        part.require(whole_of(data, name))
 
 
 def whole_of(data: Microdata, name: str | None) -> Groups:
