@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -22,6 +23,7 @@ from discreet.publishing import methods
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+PACKAGE = Path("src/discreet")
 FENCE = re.compile(r"^(`{3,})(\S*)[ ]?(\S*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 ENVIRONMENT = {
     **os.environ,
@@ -62,9 +64,21 @@ def require_shown(shown: str, printed: str) -> None:
 
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = dict(ENVIRONMENT)
+    if (folder / PACKAGE).exists():  # a page that adds to it; small tables need no compiler
+        environment |= {"PYTHONPATH": str(folder / "src"), "NUMBA_DISABLE_JIT": "1"}
     return subprocess.run(
-        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
+
+
+def write_block(block: Block) -> None:
+    """Write a file; one of the package itself goes into a copy of it."""
+    path = Path(block.name)
+    if path.is_relative_to(PACKAGE) and not PACKAGE.exists():
+        shutil.copytree(ROOT / PACKAGE, PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.text, encoding="utf-8")
 
 
 def follow_console(text: str, folder: Path) -> None:
@@ -99,7 +113,7 @@ def test_a_reader_who_follows_the_page_sees_what_it_shows(
         elif block.kind == "console":
             follow_console(block.text, tmp_path)
         else:
-            Path(block.name).write_text(block.text, encoding="utf-8")
+            write_block(block)
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:

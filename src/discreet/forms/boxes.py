@@ -85,7 +85,7 @@ class BoxView(View):
         release, data, hidden = observed.release, observed.data, observed.hidden
         rows = pl.DataFrame({"group": self.labels})
         spelled = []
-        table = release.tables[self.title]
+        table = release.views[0].table
         for name in hidden:
             if release.recodings[name].is_blurred:
                 labels, members = spell_labels(release, table, data, name)

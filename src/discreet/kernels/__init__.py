@@ -30,7 +30,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     made = njit(nogil=True)(function)
     config: Any = numba.config
     given = config.CACHE_DIR
-    folder = find_cache(given)
+    folder = "" if config.DISABLE_JIT else find_cache(given)
     if not folder:
         return made
     from discreet.kernels.machine_code import keep
