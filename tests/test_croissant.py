@@ -55,8 +55,11 @@ def test_every_column_is_a_field_with_a_type_and_a_source(folder: Path) -> None:
     release = dc.load(folder)
     sets = {table["name"]: table for table in described["recordSet"]}
     assert {name: [f["name"] for f in table["field"]] for name, table in sets.items()} == {
-        name: table.columns for name, table in release.tables.items()
+        **{name: table.columns for name, table in release.tables.items()},
+        "domains": ["attribute", "number", "value"],
+        "labels": ["attribute", "label", "numbers"],
     }
+    assert all("`domains`" in field["description"] for field in sets["labels"]["field"])
     by_name = {field["name"]: field for field in sets["generalized"]["field"]}
     assert by_name["age_low"]["dataType"] == "sc:Integer"
     assert by_name["age_low"]["description"].startswith("age: quasi-identifier, published as an")

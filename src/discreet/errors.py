@@ -6,6 +6,8 @@ import re
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that a terminal obeys instead of showing them."""
+DAMAGED = "Give the folder that discreet wrote, unchanged, or get it again from its publisher."
+"""What to do about a release that does not say what a release says."""
 
 
 def visible(text: str) -> str:

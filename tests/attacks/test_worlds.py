@@ -202,7 +202,7 @@ class TestMetadata:
         for attribute in manifest["discreet"]["attributes"]:
             assert set(attribute) <= {
                 "name", "role", "type", "missing", "transformation", "missing_is_a_value",
-                "decimals", "order", "na", "domain", "labels", "taxonomy",
+                "decimals", "order", "na", "domain", "taxonomy",
             }  # fmt: skip
         for resource in manifest["resources"]:
             assert set(resource) == {

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from discreet.files import digest
 from discreet.release import Release
-from discreet.release.manifest import type_of
-from discreet.release.store import MANIFEST, README, explain_recoding, load, read_manifest
+from discreet.release.manifest import MANIFEST, Resource
+from discreet.release.store import README, explain_recoding, load, read_manifest
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 OURS = (
@@ -56,12 +56,12 @@ def describe(folder: str | Path) -> dict[str, Any]:
     folder = Path(folder)
     release = load(folder)
     manifest = read_manifest(folder)
-    paths = {str(table["name"]): str(table["path"]) for table in manifest["resources"]}
+    files = [*(table.path for table in manifest.resources), MANIFEST, README]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS_TO,
-        "name": str(manifest["name"]),
+        "name": manifest.name,
         "description": " ".join(
             [release.promise.guarantee, "Not protected:", *release.promise.leaves_open]
         ),
@@ -74,38 +74,39 @@ def describe(folder: str | Path) -> dict[str, Any]:
                 "encodingFormat": KINDS[Path(path).suffix],
                 "sha256": digest(folder / path),
             }
-            for path in [*paths.values(), MANIFEST, README]
+            for path in files
             if (folder / path).is_file()
         ],
         "recordSet": [
             {
                 "@type": "cr:RecordSet",
-                "@id": name,
-                "name": name,
-                "description": release.about[name],
-                "field": _describe_fields(release, name, paths[name]),
+                "@id": table.name,
+                "name": table.name,
+                "description": table.description,
+                "field": _describe_fields(release, table),
             }
-            for name in release.tables
+            for table in manifest.resources
         ],
     }
 
 
-def _describe_fields(release: Release, table: str, path: str) -> list[dict[str, Any]]:
+def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
     about = {
         column: f"{a.name}: {a.role}, published {explain_recoding(a.name, recoding.transformation)}"
         for a in release.schema
         for recoding in [release.recodings[a.name]]
         for column in recoding.columns(a.name)
+        if table.name in release.tables  # what explains labels may have columns of any name
     }
     return [
         {
             "@type": "cr:Field",
-            "@id": quote(f"{table}/{column}"),
-            "name": column,
+            "@id": quote(f"{table.name}/{column.name}"),
+            "name": column.name,
             # a column that carries no attribute is explained with its table
-            "description": about.get(column, release.about[table]),
-            "dataType": TYPES[type_of(dtype)],
-            "source": {"fileObject": {"@id": path}, "extract": {"column": column}},
+            "description": about.get(column.name, table.description),
+            "dataType": TYPES[column.type],
+            "source": {"fileObject": {"@id": table.path}, "extract": {"column": column.name}},
         }
-        for column, dtype in release.tables[table].schema.items()
+        for column in table.columns.fields
     ]

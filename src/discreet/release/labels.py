@@ -143,7 +143,7 @@ def read_labels(release: Release, table: pl.DataFrame, name: str) -> tuple[Label
     if recoding.transformation is Transformation.SET:
         unknown = sorted(set(texts) - set(recoding.labels))
         if unknown:
-            raise StoreError(f"Label {unknown[0]!r} of {name!r} is not in the manifest.")
+            raise StoreError(f"Label {unknown[0]!r} of {name!r} stands for nothing.")
         spelled = _spell({m for text in texts for m in recoding.labels[text]}, attribute)
         sets = [frozenset(spelled[member] for member in recoding.labels[t]) for t in texts]
         return _list_sets(attribute, texts, sets), number

@@ -1,26 +1,33 @@
 """The manifest: a release described as a Frictionless data package, field by allowed field.
 
-Nothing gets into a manifest by being part of an object: every key is written here by name.
+Nothing gets into a manifest by being part of an object: every field is written here by name. What
+is read back must have the types that are written here. Fields that are not, which other tools and
+newer versions may add, are ignored.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import polars as pl
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from discreet.errors import DiscreetError, StoreError
+from discreet.errors import DAMAGED, DiscreetError, StoreError
 from discreet.files import digest
 from discreet.principles import All, make_principle
 from discreet.principles.base import Principle
 from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.release.dictionary import ABOUT
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 from discreet.table.taxonomy import Taxonomy
 
-VERSION = 1
+MANIFEST = "datapackage.json"
+VERSION, OLDER = 2, 1
+"""Older manifests list themselves what labels stand for."""
 HASH = "sha256:"
 OLDER_FORMS = {
     "generalization": "generalized", "sequential": "generalized", "angelization": "batched",
@@ -28,7 +35,7 @@ OLDER_FORMS = {
     "rank-swapping": "swapped", "perturbation": "perturbed",
 }  # fmt: skip
 """The forms of releases whose manifest does not name one yet, by method."""
-DAMAGED = "Give the folder that discreet wrote, unchanged, or get it again from its publisher."
+Kind = Literal["integer", "number", "boolean", "date", "string"]
 
 
 class Seal(NamedTuple):
@@ -44,189 +51,298 @@ class Seal(NamedTuple):
         return Seal(path.stat().st_size, digest(path))
 
 
-def describe(release: Release, format: str, seals: Mapping[str, Seal]) -> dict[str, Any]:
+def _refuse_other_version(version: int) -> int:
+    if version not in (OLDER, VERSION):
+        raise StoreError(
+            f"The release has manifest version {version}; this discreet reads {OLDER} and "
+            f"{VERSION}.",
+            hint="Install the version of discreet that wrote it.",
+        )
+    return version
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, serialize_by_alias=True)
+
+
+class Column(_Part):
+    """A column of a table."""
+
+    name: str
+    type: Kind
+    role: Role | None = None
+    transformation: Transformation | None = None
+
+
+class Columns(_Part):
+    """All columns of a table."""
+
+    fields: list[Column]
+    missing: list[str] = Field(default=[""], alias="missingValues")
+
+
+class Resource(_Part):
+    """A table: where it lies, what its columns are, and by what its file is known."""
+
+    name: str
+    description: str = ""
+    type: str = "table"
+    path: str
+    format: str = ""
+    scheme: str = "file"
+    bytes: Annotated[int, Field(ge=0)] | None = None
+    hash: str | None = None
+    encoding: str = "utf-8"
+    columns: Columns = Field(alias="schema")
+
+    @property
+    def seal(self) -> Seal | None:
+        """By what the file is known; releases written before there were seals have none."""
+        if self.hash is None and self.bytes is None:
+            return None
+        if self.bytes is None or self.hash is None or not self.hash.startswith(HASH):
+            raise StoreError(f"{self.path}: its hash is not SHA-256.", hint=DAMAGED)
+        return Seal(self.bytes, self.hash.removeprefix(HASH))
+
+
+class PromisePart(_Part):
+    """What is promised: principles with their parameters, and what that means in words."""
+
+    principles: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    guarantee: str
+    leaves_open: list[str]
+
+
+class AttributePart(_Part):
+    """An attribute, and what was done to it."""
+
+    name: str
+    role: Role
+    type: Type
+    missing: Missing
+    transformation: Transformation
+    missing_is_a_value: bool
+    decimals: Annotated[int, Field(ge=0, le=18)] | None = None
+    order: list[str] | None = None
+    na: list[str] | None = None
+    domain: list[str] | None = None
+    labels: dict[str, list[str]] | None = None
+    """Only in older manifests."""
+    taxonomy: list[Annotated[list[str], Field(min_length=1)]] | None = None
+
+
+class ReleasePart(_Part):
+    """What a data package does not know: how the release was made, and what it promises."""
+
+    manifest: Annotated[int, AfterValidator(_refuse_other_version)]
+    form: str | None = None
+    method: str
+    parameters: dict[str, Any]
+    promise: PromisePart
+    attributes: list[AttributePart]
+    suppressed: str = "nothing; an empty cell was missing in the source"
+
+
+class Manifest(_Part):
+    """A release as a data package."""
+
+    profile: str = "data-package"
+    name: str
+    title: str = ""
+    resources: list[Resource]
+    discreet: ReleasePart
+
+    @staticmethod
+    def parse(text: str) -> Manifest:
+        """Read one; whatever is not as it should be is one error that names the place."""
+        try:
+            return Manifest.model_validate_json(text)
+        except ValidationError as error:
+            first, *rest = error.errors(include_url=False, include_input=False)
+            if first["type"] == "json_invalid":
+                raise StoreError(f"{MANIFEST} is not JSON.", hint=DAMAGED) from error
+            more = f" (and {len(rest)} more)" if rest else ""
+            place = _name_place(first["loc"])
+            raise StoreError(f"{MANIFEST}: {place}{first['msg']}{more}.", hint=DAMAGED) from error
+
+    def dump(self) -> str:
+        """Write it."""
+        return self.model_dump_json(indent=1, exclude_none=True) + "\n"
+
+
+def _name_place(steps: tuple[int | str, ...]) -> str:
+    """Name a place in a manifest.
+
+    >>> _name_place(("discreet", "attributes", 2, "decimals"))
+    'discreet.attributes[2].decimals: '
+    """
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return f"{place.removeprefix('.')}: " if place else ""
+
+
+def describe(
+    release: Release, dictionary: Mapping[str, pl.DataFrame], format: str, seals: Mapping[str, Seal]
+) -> Manifest:
     """Write the manifest of a release, whose tables' files are written already."""
-    return {
-        "profile": "data-package",
-        "name": f"discreet-{release.method}",
-        "title": f"Release by {release.method}",
-        "resources": [
-            {
-                "name": name,
-                "description": release.about.get(name, ""),
-                "type": "table",
-                "path": f"{name}.{format}",
-                "format": format,
-                "scheme": "file",
-                "bytes": seals[name].size,
-                "hash": f"{HASH}{seals[name].sha256}",
-                "encoding": "utf-8",
-                "schema": {
-                    "fields": [
-                        _describe_column(release, column, dtype)
-                        for column, dtype in table.schema.items()
-                    ],
-                    "missingValues": [""],
-                },
-            }
-            for name, table in release.tables.items()
-        ],
-        "discreet": {
-            "manifest": VERSION,
-            "form": release.form,
-            "method": release.method,
-            "parameters": dict(release.parameters),
-            "promise": {
-                "principles": [_describe_principle(p) for p in release.promise.principle.parts],
-                "guarantee": release.promise.guarantee,
-                "leaves_open": list(release.promise.leaves_open),
-            },
-            "attributes": [
-                _describe_attribute(a, release.recodings[a.name]) for a in release.schema
-            ],
-            "suppressed": "nothing; an empty cell was missing in the source",
-        },
+    promise = release.promise
+    columns = {
+        title: [_describe_column(release, column, dtype) for column, dtype in table.schema.items()]
+        for title, table in release.tables.items()
     }
+    columns |= {
+        title: [Column(name=column, type=type_of(dtype)) for column, dtype in table.schema.items()]
+        for title, table in dictionary.items()
+    }
+    about = {**release.about, **ABOUT}
+    return Manifest(
+        name=f"discreet-{release.method}",
+        title=f"Release by {release.method}",
+        resources=[
+            Resource(
+                name=title,
+                description=about.get(title, ""),
+                path=f"{title}.{format}",
+                format=format,
+                bytes=seals[title].size,
+                hash=f"{HASH}{seals[title].sha256}",
+                schema=Columns(fields=fields),
+            )
+            for title, fields in columns.items()
+        ],
+        discreet=ReleasePart(
+            manifest=VERSION,
+            form=release.form,
+            method=release.method,
+            parameters=dict(release.parameters),
+            promise=PromisePart(
+                principles=[_describe_principle(part) for part in promise.principle.parts],
+                guarantee=promise.guarantee,
+                leaves_open=list(promise.leaves_open),
+            ),
+            attributes=[_describe_attribute(a, release.recodings[a.name]) for a in release.schema],
+        ),
+    )
 
 
 def _describe_principle(principle: Principle) -> dict[str, Any]:
     return {"name": principle.title, **principle.parameters(), "paper": principle.paper}
 
 
-def type_of(dtype: pl.DataType) -> str:
+def type_of(dtype: pl.DataType) -> Kind:
     """Name the Frictionless type of a column."""
     if dtype.is_integer():
         return "integer"
     if dtype.is_float():
         return "number"
-    return {pl.Boolean: "boolean", pl.Date: "date"}.get(dtype.base_type(), "string")
+    if dtype == pl.Boolean:
+        return "boolean"
+    return "date" if dtype == pl.Date else "string"
 
 
-def _describe_column(release: Release, column: str, dtype: pl.DataType) -> dict[str, str]:
-    described = {"name": column, "type": type_of(dtype)}
+def _describe_column(release: Release, column: str, dtype: pl.DataType) -> Column:
     for attribute in release.schema:
         recoding = release.recodings[attribute.name]
         if column in recoding.columns(attribute.name):
-            described["role"] = str(attribute.role)
-            described["transformation"] = str(recoding.transformation)
-    return described
+            return Column(
+                name=column,
+                type=type_of(dtype),
+                role=attribute.role,
+                transformation=recoding.transformation,
+            )
+    return Column(name=column, type=type_of(dtype))
 
 
-def _describe_attribute(attribute: Attribute, recoding: Recoding) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "name": attribute.name,
-        "role": str(attribute.role),
-        "type": str(attribute.type),
-        "missing": str(attribute.missing),
-        "transformation": str(recoding.transformation),
-        "missing_is_a_value": recoding.missing,
-    }
-    if attribute.decimals is not None:
-        described["decimals"] = attribute.decimals
-    if attribute.order:
-        described["order"] = list(attribute.order)
-    if attribute.na:
-        described["na"] = list(attribute.na)
-    if recoding.domain:
-        described["domain"] = recoding.domain
-    if recoding.labels:
-        described["labels"] = recoding.labels
+def _describe_attribute(attribute: Attribute, recoding: Recoding) -> AttributePart:
+    paths = None
     # a taxonomy of quasi-identifiers could list values the labels hide; of sensitive values,
     # which are published exactly, it tells how far apart they are
     if attribute.role is Role.SENSITIVE and isinstance(attribute.taxonomy, Taxonomy):
-        described["taxonomy"] = attribute.taxonomy.to_paths()
-    return described
+        paths = attribute.taxonomy.to_paths()
+    in_tables = recoding.transformation is Transformation.SET
+    return AttributePart(
+        name=attribute.name,
+        role=attribute.role,
+        type=attribute.type,
+        missing=attribute.missing,
+        transformation=recoding.transformation,
+        missing_is_a_value=recoding.missing,
+        decimals=attribute.decimals,
+        order=list(attribute.order) or None,
+        na=list(attribute.na) or None,
+        domain=None if in_tables else recoding.domain or None,
+        taxonomy=paths,
+    )
 
 
 class Stored(NamedTuple):
     """Where a table lies in the folder, the types of its columns, and by what its file is known."""
 
     path: str
-    types: dict[str, str]
+    types: dict[str, Kind]
     seal: Seal | None
 
 
-def understand(manifest: dict[str, Any]) -> tuple[Release, dict[str, Stored]]:
-    """Read a manifest back: a release without its tables, and how each table is stored."""
+def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
+    """Read a manifest back: a release without its tables, and how each table is stored.
+
+    What its labels stand for is another table's matter, except in older releases.
+    """
+    ours = manifest.discreet
+    principles = []
+    for number, part in enumerate(ours.promise.principles):
+        with _reading(f"promise.principles[{number}]"):
+            principles.append(make_principle({k: v for k, v in part.items() if k != "paper"}))
+    promise = Promise(
+        principles[0] if len(principles) == 1 else All(tuple(principles)),
+        ours.promise.guarantee,
+        tuple(ours.promise.leaves_open),
+    )
+    attributes = []
+    for number, described in enumerate(ours.attributes):
+        with _reading(f"attributes[{number}]"):
+            attributes.append(_understand_attribute(described))
+    with _reading("attributes"):
+        schema = Schema(tuple(attributes))
+    recodings = {
+        a.name: Recoding(a.transformation, a.labels or {}, a.domain or [], a.missing_is_a_value)
+        for a in ours.attributes
+    }
+    stored = {r.name: _understand_resource(r) for r in manifest.resources}
+    form = ours.form or OLDER_FORMS.get(ours.method, ours.method)
+    about = {r.name: r.description for r in manifest.resources}
+    parameters = dict(ours.parameters)
+    return Release(form, ours.method, parameters, promise, schema, recodings, {}, about), stored
+
+
+@contextmanager
+def _reading(place: str) -> Iterator[None]:
+    """Take what a part of the manifest cannot be as one error that names it."""
     try:
-        ours = manifest["discreet"]
-        if ours["manifest"] != VERSION:
-            raise StoreError(
-                f"The release has manifest version {ours['manifest']}; this discreet reads "
-                f"{VERSION}.",
-                hint="Install the version of discreet that wrote it.",
-            )
-        principles = [
-            make_principle({k: v for k, v in p.items() if k != "paper"})
-            for p in ours["promise"]["principles"]
-        ]
-        if not principles:
-            raise StoreError("The manifest promises nothing.", hint=DAMAGED)
-        promise = Promise(
-            principles[0] if len(principles) == 1 else All(tuple(principles)),
-            ours["promise"]["guarantee"],
-            tuple(ours["promise"]["leaves_open"]),
-        )
-        schema = Schema(tuple(_understand_attribute(a) for a in ours["attributes"]))
-        recodings = {
-            a["name"]: Recoding(
-                Transformation(a["transformation"]),
-                {str(label): list(map(str, v)) for label, v in a.get("labels", {}).items()},
-                list(map(str, a.get("domain", []))),
-                bool(a["missing_is_a_value"]),
-            )
-            for a in ours["attributes"]
-        }
-        stored = {
-            str(resource["name"]): Stored(
-                str(resource["path"]),
-                {f["name"]: f["type"] for f in resource["schema"]["fields"]},
-                _understand_seal(resource),
-            )
-            for resource in manifest["resources"]
-        }
-        unusable = [name for name in stored if not re.fullmatch(r"[a-z_][a-z0-9_]*", name)]
-        if unusable:
-            raise StoreError(f"{unusable[0]!r} is not the name of a table.", hint=DAMAGED)
-        method = str(ours["method"])
-        form = str(ours.get("form", OLDER_FORMS.get(method, method)))
-        release = Release(
-            form, method, dict(ours["parameters"]), promise, schema, recodings, {},
-            {str(r["name"]): str(r["description"]) for r in manifest["resources"]},
-        )  # fmt: skip
-    except StoreError:
-        raise
-    except DiscreetError as error:
-        raise StoreError(f"datapackage.json: {error.message}", hint=DAMAGED) from error
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
-            RecursionError) as error:  # fmt: skip
-        raise StoreError(
-            f"datapackage.json is not the manifest of a release (near {error}).", hint=DAMAGED
-        ) from error
-    return release, stored
+        yield
+    except (DiscreetError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        said = error.message if isinstance(error, DiscreetError) else f"{error}."
+        raise StoreError(f"{MANIFEST}: discreet.{place}: {said}", hint=DAMAGED) from error
 
 
-def _understand_seal(resource: dict[str, Any]) -> Seal | None:
-    """Read by what a table is known; releases written before there were seals have none."""
-    if "hash" not in resource and "bytes" not in resource:
-        return None
-    kind, sha256 = resource["hash"][: len(HASH)], resource["hash"][len(HASH) :]
-    if kind != HASH:
-        raise StoreError(f"{resource['path']}: its hash is not SHA-256.", hint=DAMAGED)
-    return Seal(int(resource["bytes"]), sha256)
+def _understand_resource(resource: Resource) -> Stored:
+    if not re.fullmatch(r"[a-z_][a-z0-9_]*", resource.name):
+        raise StoreError(f"{resource.name!r} is not the name of a table.", hint=DAMAGED)
+    if resource.path not in (f"{resource.name}.parquet", f"{resource.name}.csv"):
+        raise StoreError(f"{resource.path!r} is not a table of this release.", hint=DAMAGED)
+    types = {column.name: column.type for column in resource.columns.fields}
+    return Stored(resource.path, types, resource.seal)
 
 
-def _understand_attribute(described: dict[str, Any]) -> Attribute:
-    paths = described.get("taxonomy")
-    role = Role(described["role"])
+def _understand_attribute(described: AttributePart) -> Attribute:
+    paths = described.taxonomy
     return Attribute(
-        str(described["name"]),
-        role,
-        Type(described["type"]),
-        missing=Missing(described["missing"]),
+        described.name,
+        described.role,
+        described.type,
+        missing=described.missing,
         taxonomy=Taxonomy.from_paths(paths) if paths else None,
-        order=tuple(described.get("order", ())),
-        decimals=None if (d := described.get("decimals")) is None else int(d),
-        na=tuple(described.get("na", ())),
-        keep=role is Role.OTHER,
+        order=tuple(described.order or ()),
+        decimals=described.decimals,
+        na=tuple(described.na or ()),
+        keep=described.role is Role.OTHER,
     )

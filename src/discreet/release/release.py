@@ -41,7 +41,7 @@ class Transformation(StrEnum):
     SWAPPED = "swapped"
     """Exact values, exchanged between people of near rank."""
     SET = "set"
-    """A set of values under a label; which values, the label's entry in the manifest says."""
+    """A set of values under a label; ``Recoding.labels`` says which values."""
 
 
 @dataclass(frozen=True)

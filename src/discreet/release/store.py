@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic_core import to_json
 
-from discreet.errors import StoreError
+from discreet.errors import DAMAGED, StoreError
 from discreet.files import (
     digest,
     digest_open,
@@ -28,10 +26,19 @@ from discreet.files import (
     writing,
 )
 from discreet.release import Format, Release, Transformation
-from discreet.release.manifest import DAMAGED, Seal, Stored, describe, type_of, understand
+from discreet.release.dictionary import ABOUT, refuse_unexplained, restore, tabulate
+from discreet.release.manifest import (
+    MANIFEST,
+    OLDER,
+    Manifest,
+    Seal,
+    Stored,
+    describe,
+    type_of,
+    understand,
+)
 from discreet.table.schema import UNUSABLE_NAME, Role, Schema
 
-MANIFEST = "datapackage.json"
 README = "README.md"
 Approve = Callable[[Path, Release], None]
 """Takes a draft on disk, and what was read back from it."""
@@ -145,7 +152,8 @@ def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
 
 def _write_files(release: Release, draft: Path, format: Format) -> None:
     seals = {}
-    for name, table in release.tables.items():
+    dictionary = tabulate(release)
+    for name, table in {**release.tables, **dictionary}.items():
         path = draft / f"{name}.{format}"
         try:
             if format == "parquet":
@@ -155,17 +163,27 @@ def _write_files(release: Release, draft: Path, format: Format) -> None:
         except pl.exceptions.PolarsError as error:
             raise StoreError(f"{path.name}: cannot be written ({error}).") from error
         seals[name] = Seal.of(path)
-    (draft / MANIFEST).write_bytes(to_json(describe(release, format, seals), indent=1) + b"\n")
-    (draft / README).write_text(_explain(release, format), encoding="utf-8")
+    manifest = describe(release, dictionary, format, seals)
+    (draft / MANIFEST).write_text(manifest.dump(), encoding="utf-8", newline="\n")
+    (draft / README).write_text(_explain(release, dictionary, format), encoding="utf-8")
     settle(draft)
 
 
 def load(folder: str | Path) -> Release:
     """Read a release from its folder, trusting nothing but the bytes there."""
     folder = Path(folder)
-    release, stored = understand(read_manifest(folder))
+    manifest = read_manifest(folder)
+    release, stored = understand(manifest)
     tables = {name: _read_table(folder, table) for name, table in stored.items()}
-    return replace(release, tables=tables)
+    if manifest.discreet.manifest == OLDER:
+        release = replace(release, tables=tables)
+    else:
+        dictionary = {name: tables.pop(name) for name in ABOUT if name in tables}
+        about = {name: text for name, text in release.about.items() if name not in ABOUT}
+        recodings = restore(release, dictionary)
+        release = replace(release, tables=tables, about=about, recodings=recodings)
+    refuse_unexplained(release)
+    return release
 
 
 def load_schema(folder: str | Path) -> Schema:
@@ -173,26 +191,20 @@ def load_schema(folder: str | Path) -> Schema:
     return understand(read_manifest(Path(folder)))[0].schema
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read what a release says about itself, as it is written there."""
+def read_manifest(folder: Path) -> Manifest:
+    """Read what a release says about itself."""
     try:
-        manifest = json.loads(read_text(folder / MANIFEST))
+        return Manifest.parse(read_text(folder / MANIFEST))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise StoreError(
             f"{folder}: not a release: it has no {MANIFEST}.",
             hint="Give the folder that discreet wrote.",
         ) from error
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StoreError(
-            f"{folder}: its {MANIFEST} cannot be read ({error.strerror or error}).", hint=DAMAGED
+            f"{folder}: its {MANIFEST} cannot be read ({why}).", hint=DAMAGED
         ) from error
-    except (ValueError, RecursionError) as error:
-        raise StoreError(
-            f"{folder}: not a release: its {MANIFEST} is not JSON.", hint=DAMAGED
-        ) from error
-    if not isinstance(manifest, dict):
-        raise StoreError(f"{folder}: its {MANIFEST} holds no object.")
-    return manifest
 
 
 def find_strangers(folder: Path) -> list[str]:
@@ -204,8 +216,6 @@ def find_strangers(folder: Path) -> list[str]:
 
 def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
     path = folder / stored.path
-    if path.parent != folder or path.suffix not in (".parquet", ".csv"):
-        raise StoreError(f"{stored.path}: not a table of this release.")
     try:
         with open_plain(path) as file:  # a path could be a pattern, or a folder, to polars
             _refuse_changed(file, stored)
@@ -261,7 +271,7 @@ def _cast(name: str, kind: str) -> Any:
     return column
 
 
-def _explain(release: Release, format: Format) -> str:
+def _explain(release: Release, dictionary: dict[str, pl.DataFrame], format: Format) -> str:
     """Write the README that tells an analyst what the tables mean."""
     lines = [
         "# About this release",
@@ -280,8 +290,9 @@ def _explain(release: Release, format: Format) -> str:
     if kept:
         lines.append(f"- {', '.join(kept)}: published unchanged, protected by nothing.")
     lines += ["", "## Tables"]
-    for name, table in release.tables.items():
-        lines += [f"`{name}.{format}`, {table.height} rows. {release.about.get(name, '')}", ""]
+    about = {**release.about, **ABOUT}
+    for name, table in {**release.tables, **dictionary}.items():
+        lines += [f"`{name}.{format}`, {table.height} rows. {about.get(name, '')}", ""]
     lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
     for attribute in release.schema:
         recoding = release.recodings[attribute.name]
@@ -310,5 +321,5 @@ def explain_recoding(name: str, transformation: Transformation) -> str:
         Transformation.PERTURBED: "a person's own with some probability, else any of the domain",
         Transformation.PERMUTED: "exactly, but shuffled among the people of each group",
         Transformation.INTERVAL: f"as an interval; its ends are in `{name}_low` and `{name}_high`",
-        Transformation.SET: f"as a set of values; `{MANIFEST}` lists what each label stands for",
+        Transformation.SET: "as a set of values; `labels` and `domains` tell which",
     }[transformation]

@@ -23,7 +23,7 @@ Shown = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
 """Classes of people who show the same, one row of labels for each, and what these mean."""
 ANY = "*"
 LONGEST_SET = 12
-"""A set of more values is labelled by its first and last; the manifest lists them all."""
+"""A set of more values is labelled by its first and last; the release lists them all."""
 
 
 def blur(

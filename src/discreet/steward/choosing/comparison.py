@@ -18,7 +18,8 @@ from discreet.files import write_file
 from discreet.principles.base import Number, ratio, require_ratio
 from discreet.publishing.method import Method
 from discreet.release import Release
-from discreet.release.store import MANIFEST, fingerprint
+from discreet.release.manifest import MANIFEST
+from discreet.release.store import fingerprint
 from discreet.steward.choosing.advice import advise
 from discreet.steward.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
 from discreet.table.microdata import Microdata

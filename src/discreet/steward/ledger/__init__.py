@@ -16,14 +16,8 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import DiscreetError, PromiseError, StoreError, list_problems
 from discreet.files import find_drafts, refuse_unwritable, resolve, sweep
-from discreet.release.store import (
-    MANIFEST,
-    copy,
-    fingerprint,
-    load,
-    refuse_to_replace,
-    write,
-)
+from discreet.release.manifest import MANIFEST
+from discreet.release.store import copy, fingerprint, load, refuse_to_replace, write
 from discreet.steward.ledger.book import RESTORE, Book, Entry, State, now
 
 if TYPE_CHECKING:
