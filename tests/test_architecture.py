@@ -156,3 +156,13 @@ def test_what_a_view_is_only_forms_know(path: Path) -> None:
     assert not {name for name, _ in imports_of(path) if name.endswith(".view")}
     text = path.read_text(encoding="utf-8")
     assert not re.search(r"isinstance\([^)]*\b(view|View|\w+View)\b", text)
+
+
+def test_every_class_has_a_name_of_its_own() -> None:
+    """A reader who has met a name must not meet it again for something else."""
+    found: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(path.name)
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}

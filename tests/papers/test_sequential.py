@@ -267,15 +267,17 @@ def _try_further(
     names = [n for n in data.quasi_identifiers if n in part.x]
     needed = [*part.x, *(() if isinstance(part.y, str) else part.y)]
     link = Link(part, data, read_history(earlier, data, needed, []), tuple(names))
-    ladders = found.ladders
-    low, high = np.array(ladders.low), np.array(ladders.high)
+    hierarchies = found.hierarchies
+    low, high = np.array(hierarchies.low), np.array(hierarchies.high)
     groups = link.list_groups(low[found.nodes], high[found.nodes])
     assert sorted(groups.sizes) == sorted(sum(bag.values()) for bag in by_hand.values())
     for a in range(len(names)):
         for node in np.unique(found.nodes[:, a]):
-            if not ladders.count[node]:
+            if not hierarchies.count[node]:
                 continue
-            children = range(ladders.first[node], ladders.first[node] + ladders.count[node])
+            children = range(
+                hierarchies.first[node], hierarchies.first[node] + hierarchies.count[node]
+            )
             stepped = found.nodes.copy()
             for row in np.flatnonzero(stepped[:, a] == node):
                 code = data.codes[names[a]][row]

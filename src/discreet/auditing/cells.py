@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.forms.disclosure import Disclosure, Target
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
-from discreet.table.microdata import number_rows
+from discreet.table.microdata import row_ids
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -208,7 +208,7 @@ def fit_groups(
         entries = pl.DataFrame({"set": group_of[cell], "value": value})
         found = entries.join(bags, on=["set", "value"], how="left", maintain_order="left")
         wanted = found["w"].fill_null(0).to_numpy().astype(float)
-        number = number_rows([group_of[cell] + 1, value], len(cell))
+        number = row_ids([group_of[cell] + 1, value], len(cell))
         steps.append((number, wanted, group_of[cell] >= 0))
         bound |= group_of[cell] >= 0
     for _ in range(ROUNDS):
@@ -275,7 +275,7 @@ def list_cells(told: list[Disclosure]) -> Iterator[Cells]:
         for i in covering:
             known |= {name: codes[rows] for name, codes in told[i].known.items()}
         columns = [*of[rows][:, covering].T, *known.values()]
-        number = number_rows(columns, len(rows))
+        number = row_ids(columns, len(rows))
         _, first, people = np.unique(number, return_index=True, return_counts=True)
         yield Cells(
             told,

@@ -75,10 +75,10 @@ def list_x_groups(
     return groups, owners.astype(np.int64), lost
 
 
-Rule = tuple[str, frozenset[str], str, frozenset[str]]
+Barred = tuple[str, frozenset[str], str, frozenset[str]]
 
 
-def _read_rules(release: Release) -> list[Rule]:
+def _read_rules(release: Release) -> list[Barred]:
     """Read the values that the release says cannot be one person's."""
     listed: Any = release.parameters.get("inconsistent") or []
     return [(here, frozenset(a), there, frozenset(b)) for here, a, there, b in listed]
@@ -89,7 +89,7 @@ def _join(
     right: pl.DataFrame,
     labels: list[dict[str, Labels]],
     i: int,
-    rules: list[Rule],
+    rules: list[Barred],
 ) -> pl.DataFrame:
     """Join with one more table by everything that it shares with those before."""
     ties = [

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from discreet.release import Release
-from discreet.table.microdata import Microdata, number_rows
+from discreet.table.microdata import Microdata, row_ids
 
 
 def tell_members(release: Release, data: Microdata, seed: int, count: int = 2000) -> float | None:
@@ -21,7 +21,7 @@ def tell_members(release: Release, data: Microdata, seed: int, count: int = 2000
         return None
     chosen = rng.integers(0, data.n, min(count, data.n))
     made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}
-    both = number_rows(
+    both = row_ids(
         [np.concatenate([data.codes[name], made[name]]) for name in names], data.n + len(chosen)
     )
     real = np.isin(both[data.n :], both[: data.n])

@@ -64,7 +64,7 @@ def _methods(principle: Principle) -> dict[str, Method]:
         GENERALIZED: Generalization(KAnonymity(K) & principle),
         ANGEL: Angelization(principle, k=K, batches="mondrian"),
     }
-    if principle.singles is not None:
+    if principle.distinct_enough is not None:
         made[DIRECT] = Angelization(principle, k=K, batches="direct")
     return made
 

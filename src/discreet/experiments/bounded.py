@@ -45,7 +45,7 @@ class Grouped:
 
 
 @dataclass(frozen=True, eq=False)
-class Swapped:
+class SwappedColumn:
     """Numbers shown after rank swapping, with their windows."""
 
     low: Ints
@@ -70,6 +70,6 @@ def choose_ages(data: Microdata, span: int, count: int) -> list[tuple[int, int, 
     return [(low, high, chosen) for low, high, chosen in found if chosen.any()]
 
 
-def mean_error(made: Grouped | Swapped, values: Ints, queries: Iterable[Bools]) -> float:
+def mean_error(made: Grouped | SwappedColumn, values: Ints, queries: Iterable[Bools]) -> float:
     """Average the error over queries."""
     return float(np.mean([made.error(chosen, values[chosen].mean()) for chosen in queries]))

@@ -20,20 +20,20 @@ from discreet.experiments.bounded import (
     SEED,
     Bools,
     Grouped,
-    Swapped,
+    SwappedColumn,
     choose_ages,
     choose_any,
     mean_error,
 )
 from discreet.experiments.outcome import Claim, Outcome, Settings
-from discreet.forms.swapped.rank_windows import Windows
+from discreet.forms.swapped.rank_windows import RankWindows
 from discreet.principles import KE, DistinctDiversity
 from discreet.publishing import publish
 from discreet.publishing.methods.generalization import Generalization
 from discreet.publishing.methods.permutation import Permutation
+from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.publishing.partitioners.sorted_runs import Objective, cut_runs, partition_runs
-from discreet.publishing.partitioners.wholes import whole_of
 from discreet.table.microdata import Microdata, read
 from discreet.table.schema import Schema
 
@@ -77,17 +77,17 @@ def _microdata(frame: pl.DataFrame, names: list[str], sensitive: str) -> Microda
     return read(frame, schema.changed(*told))
 
 
-def group_all(data: Microdata, ke: KE) -> dict[str, Grouped | Swapped]:
+def group_all(data: Microdata, ke: KE) -> dict[str, Grouped | SwappedColumn]:
     """Partition the same people by every algorithm."""
     values = data.domains[LOSS].numbers[data.codes[LOSS]]
-    made: dict[str, Grouped | Swapped] = {}
+    made: dict[str, Grouped | SwappedColumn] = {}
     for line, objective in LINES.items():
         rng = np.random.default_rng(SEED)
         made[line] = Grouped.by(partition_runs(data, LOSS, ke, objective, rng).labels, values)
     numbers = data.domains[LOSS].numbers
-    windows = Windows.around(whole_of(data, LOSS), ke)
+    windows = RankWindows.around(histogram(data, LOSS), ke)
     # who shows whose number does not change how wide the windows are on average
-    made["rank swapping"] = Swapped(
+    made["rank swapping"] = SwappedColumn(
         numbers[windows.low][data.codes[LOSS]], numbers[windows.high][data.codes[LOSS]]
     )
     return made

@@ -86,10 +86,10 @@ def learn(frame: pl.DataFrame, training: int) -> float:
 def show_cut(data: Microdata, found: Specialized, names: Sequence[str]) -> pl.DataFrame:
     """Everyone's row as the cut shows it; intervals by their lower end."""
     frame = data.to_polars()
-    ladders = found.ladders
+    hierarchies = found.hierarchies
     for a, name in enumerate(names):
-        low = np.array(ladders.low)[found.nodes[:, a]]
-        if ladders.names[ladders.roots[a]] is None:
+        low = np.array(hierarchies.low)[found.nodes[:, a]]
+        if hierarchies.names[hierarchies.roots[a]] is None:
             frame = frame.with_columns(data.domains[name].series().gather(low).alias(name))
         else:
             frame = frame.with_columns(pl.Series(name, found.nodes[:, a].astype(str)))
@@ -99,10 +99,10 @@ def show_cut(data: Microdata, found: Specialized, names: Sequence[str]) -> pl.Da
 def distort(data: Microdata, found: Specialized, names: Sequence[str]) -> tuple[float, float]:
     """Units of distortion per record: steps up taxonomies, and widths of intervals."""
     steps, widths = 0.0, 0.0
-    ladders = found.ladders
+    hierarchies = found.hierarchies
     for a, name in enumerate(names):
         node, domain = found.nodes[:, a], data.domains[name]
-        low, high = np.array(ladders.low)[node], np.array(ladders.high)[node]
+        low, high = np.array(hierarchies.low)[node], np.array(hierarchies.high)[node]
         if domain.taxonomy is None:
             values = np.asarray(domain.values, dtype=np.float64)
             widths += float(((values[high] - values[low]) / (values[-1] - values[0])).mean())
@@ -114,7 +114,7 @@ def distort(data: Microdata, found: Specialized, names: Sequence[str]) -> tuple[
     return steps, widths
 
 
-class Trial:
+class SequentialTrial:
     """One set, with what does not depend on the promise."""
 
     def __init__(self, kind: str, settings: Settings) -> None:
@@ -150,7 +150,7 @@ class Trial:
         return float(error), float(steps), float(widths)
 
 
-def _list_anonymity(trial: Trial) -> pl.DataFrame:
+def _list_anonymity(trial: SequentialTrial) -> pl.DataFrame:
     ranks = (3, 6) if trial.quick else (3, 4, 5, 6) if trial.kind == "a" else (3, 5, 7)
     everything = trial.average(KAnonymity)
     rows = []
@@ -167,8 +167,8 @@ def _list_anonymity(trial: Trial) -> pl.DataFrame:
 
 
 @cache
-def _measure(kind: str, settings: Settings) -> tuple[Trial, pl.DataFrame]:
-    trial = Trial(kind, settings)
+def _measure(kind: str, settings: Settings) -> tuple[SequentialTrial, pl.DataFrame]:
+    trial = SequentialTrial(kind, settings)
     return trial, _list_anonymity(trial)
 
 
@@ -240,7 +240,7 @@ def linkability(
     settings: Settings, kind: str, figure: str, claimed: tuple[float, str, str]
 ) -> Outcome:
     """Errors under (X,Y)-linkability, mean over k; of the paper, XYE - BLE and RSE - XYE."""
-    trial = Trial(kind, settings)
+    trial = SequentialTrial(kind, settings)
     rows = []
     for n in (1, 2) if settings.quick else (1, 2, 3, 4):
         told = TAX[:n]

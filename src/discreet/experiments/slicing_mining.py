@@ -54,16 +54,16 @@ def slice_by_sex(principle: Principle, known: list[str], check: Check = "safe") 
 
 
 @dataclass(frozen=True)
-class Trial:
+class MiningTrial:
     """How often a model is trained, and on what it is tried."""
 
     folds: int
     relinkings: int
 
     @staticmethod
-    def choose(settings: Settings) -> Trial:
+    def choose(settings: Settings) -> MiningTrial:
         """Ten folds and five relinkings, as the paper has them."""
-        return Trial(2, 1) if settings.quick else Trial(10, 5)
+        return MiningTrial(2, 1) if settings.quick else MiningTrial(10, 5)
 
     def split(self, data: Microdata) -> Iterator[tuple[Microdata, pl.DataFrame]]:
         """Give, fold after fold, the people to publish and those to try models on."""
@@ -98,7 +98,7 @@ def _add(row: dict[str, Any], line: str, scores: dict[Model, float]) -> None:
 
 def learn(settings: Settings, name: str, target: str, figure: str) -> Outcome:
     """Figures 3 and 4: how well one attribute is learned, by l."""
-    data, trial = load_people(settings, KNOWN), Trial.choose(settings)
+    data, trial = load_people(settings, KNOWN), MiningTrial.choose(settings)
     original = trial.score(data, target, None)
     rows = []
     for l in ("2", "3") if settings.quick else ("1.5", "2", "2.5", "3"):  # noqa: E741
@@ -183,7 +183,7 @@ def education(settings: Settings) -> Outcome:
 
 def columns(settings: Settings) -> Outcome:
     """Figure 5: learning either, by the number of columns."""
-    data, trial = load_people(settings, KNOWN), Trial.choose(settings)
+    data, trial = load_people(settings, KNOWN), MiningTrial.choose(settings)
     promise = FrequencyDiversity(2)
     rows = []
     for c in (2, 3, 5):
@@ -258,7 +258,7 @@ def ratings(settings: Settings) -> Outcome:
     """Section 7: errors of predicted ratings, by the number of columns."""
     users, items = (1500, 100) if settings.quick else (6000, 500)
     data = read_ratings(ratings_frame(users, items, seed=SEED))
-    trial = Trial(10, 2 if settings.quick else 5)
+    trial = MiningTrial(10, 2 if settings.quick else 5)
     people, asked = next(trial.split(data))
     original, baseline = predict_ratings(people.to_polars(), asked)
     rows = []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from discreet.forms.posterior import Posterior
     from discreet.forms.prepared import Index
     from discreet.forms.sliced.membership import Membership
-    from discreet.sql.engines.duckdb import Session
+    from discreet.sql.engines.duckdb import Embedded
     from discreet.sql.parse import Query
     from discreet.table.microdata import Microdata
 
@@ -184,7 +184,7 @@ class Form(ABC):
             hint="Read its tables directly: release.tables.",
         )
 
-    def index(self, release: Release, session: Session) -> Index | None:  # noqa: ARG002
+    def index(self, release: Release, session: Embedded) -> Index | None:  # noqa: ARG002
         """Lay a release out for many questions, where there is a way faster than the engine's."""
         return None
 

@@ -20,7 +20,7 @@ from discreet.principles.base import Principle
 from discreet.release import Recoding, Release
 from discreet.release.cells import count_values
 from discreet.table.domain import MISSING, reduce_column
-from discreet.table.microdata import Microdata, pick_each
+from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute
 
 
@@ -163,7 +163,7 @@ def number_boxes(release: Release, rows: pl.DataFrame) -> tuple[Ints, pl.DataFra
     columns = box_columns(release)
     number = rows.select(pl.struct(columns).rank("dense")).to_series().to_numpy().astype(np.int64)
     number -= 1
-    return number, rows[pick_each(number)]
+    return number, rows[representatives(number)]
 
 
 def refuse_finer_labels(release: Release, boxes: pl.DataFrame) -> None:

@@ -19,7 +19,7 @@ from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.release.labels import read_labels
 from discreet.table.domain import Domain, reduce_column
-from discreet.table.microdata import Microdata, TableLike, number_rows, read
+from discreet.table.microdata import Microdata, TableLike, read, row_ids
 from discreet.table.readers import read_table
 from discreet.table.schema import Missing, Role, Schema
 
@@ -239,10 +239,10 @@ def mix_options(matches: Matches, name: str, sets: Ints) -> Groups:
     """Mix the bags of the groups of some sets, each as likely as it is theirs."""
     bags = matches.view.bags(name)
     if not len(sets):
-        return bags.pour(sets, sets, sets, 0)
+        return bags.mix(sets, sets, sets, 0)
     owner, group, times, among = matches.weigh_options(bags, sets)
     alone = np.bincount(owner, minlength=len(sets))[owner] == 1
-    return bags.pour(group, owner, round_weights(times / among, alone), len(sets))
+    return bags.mix(group, owner, round_weights(times / among, alone), len(sets))
 
 
 def round_weights(likely: NDArray[np.float64], alone: NDArray[np.bool_]) -> Ints:
@@ -255,7 +255,7 @@ def list_beside(matches: Matches, observed: Observed, names: list[str]) -> pl.Da
     """What exact records show beside the quasi-identifiers by which a person is found."""
     release, table = matches.release, matches.view.table
     shown = [n for n in release.schema.quasi_identifiers if n not in names]
-    number = number_rows(
+    number = row_ids(
         [reduce_column(table[n], release.schema[n]).encode(None)[0] for n in shown], table.height
     )
     codes = {n: encode(table[n], release, observed.targets[n].domain, n) for n in names}

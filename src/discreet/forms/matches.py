@@ -122,12 +122,12 @@ class Matches:
         bags, every = self.view.bags(name), np.arange(self.count)
         if self.pools_groups:
             owner, group, times, _ = self.weigh_options(bags, every)
-            return bags.pour(group, owner, times, self.count)
+            return bags.mix(group, owner, times, self.count)
         shares = (bags.largest / bags.sizes)[self.groups]
         # the first of the worst of every set: sets are runs, and a stable order keeps them so
         order = np.lexsort((-shares, np.repeat(every, self.sizes)))
         worst = self.groups[order[self.offsets[:-1]]]
-        return bags.pour(worst, every, np.ones_like(worst), self.count)
+        return bags.mix(worst, every, np.ones_like(worst), self.count)
 
     def admits_each(self, good: Bools) -> Bools:
         """Per candidate set whether every one of its groups is good."""

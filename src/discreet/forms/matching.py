@@ -13,7 +13,7 @@ from discreet.errors import StoreError
 from discreet.release import Release, Transformation
 from discreet.release.labels import read_extents
 from discreet.table.domain import reduce_column
-from discreet.table.microdata import Microdata, number_rows, pick_each
+from discreet.table.microdata import Microdata, representatives, row_ids
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
@@ -33,7 +33,7 @@ def number_shown(
             shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
             codes = table.select(shown).to_series().to_numpy().astype(np.int32) - 1
         columns.append(codes.astype(np.int64))
-    return number_rows(columns, table.height)
+    return row_ids(columns, table.height)
 
 
 def number_jointly(view: View, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
@@ -62,7 +62,7 @@ def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[
     """Number the regions of a column: everyone's own, or -1; and those that records show."""
     release, table = view.release, view.table
     shown = number_shown(release, table, names)
-    boxes = table[pick_each(shown)]
+    boxes = table[representatives(shown)]
     people, person_of = distinct_people(data, names)
     pairs = match_boxes(release, data, boxes, names, people)
     if len(np.unique(pairs[:, 0])) < len(pairs):
@@ -79,7 +79,7 @@ def distinct_people(
     frame = pl.DataFrame({name: data.codes[name] for name in names})
     number = frame.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
     number -= 1
-    first = pick_each(number)
+    first = representatives(number)
     return frame.to_numpy()[first].astype(np.int64), number
 
 

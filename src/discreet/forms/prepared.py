@@ -19,7 +19,7 @@ from discreet.sql.parse import Query
 
 if TYPE_CHECKING:
     from discreet.release import Release
-    from discreet.sql.engines.duckdb import Session as Embedded
+    from discreet.sql.engines.duckdb import Embedded
 
 
 class Index(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from discreet.errors import PlanError, name_closest
-from discreet.principles.base import All, Feasibility, Principle, Rule, demands
+from discreet.principles.base import All, Feasibility, KernelRule, Principle, demands
 from discreet.principles.closeness import TCloseness
 from discreet.principles.diversity import (
     AlphaK,
@@ -75,10 +75,10 @@ __all__ = [
     "Feasibility",
     "FrequencyDiversity",
     "KAnonymity",
+    "KernelRule",
     "Principle",
     "Proximity",
     "RecursiveDiversity",
-    "Rule",
     "TCloseness",
     "Variance",
     "XYAnonymity",

@@ -30,7 +30,7 @@ class Feasibility(NamedTuple):
     best: str
 
 
-class Rule(NamedTuple):
+class KernelRule(NamedTuple):
     """A principle as integer arithmetic on a histogram; see ``discreet.kernels.rules``."""
 
     op: int
@@ -75,12 +75,12 @@ class Principle(ABC):
         """Say whether some partition of the whole table satisfies it, and the best reachable."""
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """A size below which no bag can satisfy the principle."""
         return 1
 
     @property
-    def singles(self) -> int | None:
+    def distinct_enough(self) -> int | None:
         """So many values, each once and none near another, satisfy it, and so do more of them.
 
         ``None`` if it takes more than that.
@@ -88,16 +88,16 @@ class Principle(ABC):
         return None
 
     @property
-    def alike(self) -> int:
+    def look_alikes(self) -> int:
         """How many people it promises to look the same, themselves included."""
         return 1
 
-    def cover(self, bags: Groups) -> NDArray[np.int64]:
+    def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
         """The most people of each bag whose values are too near to stand in one of ``singles``."""
         return bags.largest
 
     @property
-    def mixed(self) -> Principle | None:
+    def mixture_safe(self) -> Principle | None:
         """What bags must satisfy so that any mixture of them satisfies this principle.
 
         A principle that is closed under union is its own. ``None`` if there is no such thing.
@@ -112,7 +112,7 @@ class Principle(ABC):
         """
         return self if self.monotone else None
 
-    def rules(self, whole: Groups) -> list[Rule] | None:  # noqa: ARG002
+    def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
         """Say the same for kernels, or ``None`` if it takes more than a histogram."""
         return None
 
@@ -138,13 +138,13 @@ class Principle(ABC):
 
     def require_mixed(self) -> Principle:
         """Give what bags must satisfy so that their mixtures satisfy this, or refuse."""
-        if self.mixed is None:
+        if self.mixture_safe is None:
             raise PromiseError(
                 f"{self} is not monotone: groups may satisfy it and their mixture not.",
                 hint="Use generalization for it, or another principle here.",
                 subject=self,
             )
-        return self.mixed
+        return self.mixture_safe
 
     def parameters(self) -> dict[str, object]:
         """The parameters as plain values, for plans and manifests."""
@@ -196,34 +196,34 @@ class All(Principle):
         return self.members
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """The largest of the parts' least sizes."""
-        return max(part.least for part in self.members)
+        return max(part.min_size for part in self.members)
 
     @property
-    def singles(self) -> int | None:
+    def distinct_enough(self) -> int | None:
         """The most any part needs, if that is enough for every part."""
-        needed = [part.singles for part in self.members]
+        needed = [part.distinct_enough for part in self.members]
         return None if None in needed else max(n for n in needed if n is not None)
 
     @property
-    def alike(self) -> int:
+    def look_alikes(self) -> int:
         """The most any part promises."""
-        return max(part.alike for part in self.members)
+        return max(part.look_alikes for part in self.members)
 
     @property
     def spaced(self) -> bool:  # type: ignore[override]
         """Whether any part is."""
         return any(part.spaced for part in self.members)
 
-    def cover(self, bags: Groups) -> NDArray[np.int64]:
+    def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
         """The most over all parts."""
-        return np.asarray(np.maximum.reduce([part.cover(bags) for part in self.members]))
+        return np.asarray(np.maximum.reduce([part.max_conflict(bags) for part in self.members]))
 
     @property
-    def mixed(self) -> Principle | None:
+    def mixture_safe(self) -> Principle | None:
         """Every part's."""
-        return _combine([part.mixed for part in self.members])
+        return _combine([part.mixture_safe for part in self.members])
 
     def generalizable(self, least: int = 1) -> Principle | None:
         """Every part's, for bags large enough for all.
@@ -231,7 +231,7 @@ class All(Principle):
         Enough on one attribute if different values are all it takes (``singles``); not always
         needed, as larger bags may hold near values.
         """
-        least = max(least, self.singles or 1)
+        least = max(least, self.distinct_enough or 1)
         return _combine([part.generalizable(least) for part in self.members])
 
     @property

@@ -12,9 +12,9 @@ from discreet.errors import SchemaError
 from discreet.principles.base import (
     Bools,
     Feasibility,
+    KernelRule,
     Number,
     Principle,
-    Rule,
     fits,
     ratio,
     require_ratio,
@@ -157,7 +157,7 @@ class TCloseness(Principle):
         self._refuse_unordered(whole)
         return Feasibility(True, "t ≥ 0")
 
-    def rules(self, whole: Groups) -> list[Rule] | None:
+    def rules(self, whole: Groups) -> list[KernelRule] | None:
         """Equal and ordered distance in one pass over the codes."""
         from discreet.kernels.rules import EQUAL, ORDERED
 
@@ -167,7 +167,7 @@ class TCloseness(Principle):
             return None
         self._refuse_unordered(whole)
         op = EQUAL if self.distance == "equal" else ORDERED
-        return [Rule(op, p, q, size, np.append(whole.whole, n))]
+        return [KernelRule(op, p, q, size, np.append(whole.whole, n))]
 
     @property
     def promise(self) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 from discreet.principles.base import (
     Bools,
     Feasibility,
+    KernelRule,
     Number,
     Principle,
-    Rule,
     at_most,
     fits,
     ratio,
@@ -64,20 +64,20 @@ class DistinctDiversity(Principle):
         return Feasibility(m >= self.l, best)
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """One row per value."""
         return self.l
 
-    def rules(self, whole: Groups) -> list[Rule]:  # noqa: ARG002
+    def rules(self, whole: Groups) -> list[KernelRule]:  # noqa: ARG002
         """The number of codes touched."""
         from discreet.kernels.rules import DISTINCT
 
-        return [Rule(DISTINCT, self.l)]
+        return [KernelRule(DISTINCT, self.l)]
 
     @property
-    def singles(self) -> int:
+    def distinct_enough(self) -> int:
         """l different values."""
-        return self.least
+        return self.min_size
 
     @property
     def promise(self) -> str:
@@ -125,21 +125,21 @@ class FrequencyDiversity(Principle):
         return Feasibility(bool(self.admits(whole)[0]), best)
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """A value that occurs once needs l - 1 others beside it."""
         return math.ceil(ratio(self.l))
 
-    def rules(self, whole: Groups) -> list[Rule] | None:
+    def rules(self, whole: Groups) -> list[KernelRule] | None:
         """The largest share."""
         from discreet.kernels.rules import SHARE
 
         a, b = ratio(self.l).as_integer_ratio()
-        return [Rule(SHARE, a, b)] if fits(max(a, b), int(whole.sizes[0])) else None
+        return [KernelRule(SHARE, a, b)] if fits(max(a, b), int(whole.sizes[0])) else None
 
     @property
-    def singles(self) -> int:
+    def distinct_enough(self) -> int:
         """l different values."""
-        return self.least
+        return self.min_size
 
     @property
     def promise(self) -> str:
@@ -208,14 +208,14 @@ class EntropyDiversity(Principle):
         return Feasibility(bool(self.admits(whole)[0]), best)
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """At least l values are needed for an entropy of log l."""
         return math.ceil(ratio(self.l))
 
     @property
-    def singles(self) -> int:
+    def distinct_enough(self) -> int:
         """l different values."""
-        return self.least
+        return self.min_size
 
     @property
     def promise(self) -> str:
@@ -273,20 +273,20 @@ class RecursiveDiversity(Principle):
         return Feasibility(bool(self.admits(whole)[0]), best)
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """At least l different values."""
         return self.l
 
-    def rules(self, whole: Groups) -> list[Rule] | None:
+    def rules(self, whole: Groups) -> list[KernelRule] | None:
         """The ranked counts."""
         from discreet.kernels.rules import RECURSIVE
 
         a, b = ratio(self.c).as_integer_ratio()
         n = int(whole.sizes[0])
-        return [Rule(RECURSIVE, a, b, self.l)] if fits(max(a, b), n) else None
+        return [KernelRule(RECURSIVE, a, b, self.l)] if fits(max(a, b), n) else None
 
     @property
-    def singles(self) -> int:
+    def distinct_enough(self) -> int:
         """As many as make 1 < c·(m - l + 1)."""
         return self.l + math.floor(1 / ratio(self.c))
 
@@ -339,29 +339,29 @@ class AlphaK(Principle):
         return Feasibility(bool(self.admits(whole)[0]), best)
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """k, or as many as make one row no more than α."""
         exact = ratio(self.alpha)
         return max(self.k, math.ceil(1 / exact) if exact else 1)
 
-    def rules(self, whole: Groups) -> list[Rule] | None:
+    def rules(self, whole: Groups) -> list[KernelRule] | None:
         """The size and the largest share."""
         from discreet.kernels.rules import SHARE, SIZE
 
         p, q = ratio(self.alpha).as_integer_ratio()
         if not fits(max(p, q), int(whole.sizes[0])):
             return None
-        return [Rule(SIZE, self.k), Rule(SHARE, q, p)]
+        return [KernelRule(SIZE, self.k), KernelRule(SHARE, q, p)]
 
     @property
-    def alike(self) -> int:
+    def look_alikes(self) -> int:
         """Exactly k."""
         return self.k
 
     @property
-    def singles(self) -> int:
+    def distinct_enough(self) -> int:
         """k, or as many as make one no more than α."""
-        return self.least
+        return self.min_size
 
     @property
     def promise(self) -> str:

@@ -153,7 +153,7 @@ class Groups:
         shift = np.repeat(self.offsets[bags] - np.cumsum(lengths) + lengths, lengths)
         return which, np.arange(int(lengths.sum())) + shift
 
-    def pour(
+    def mix(
         self,
         bags: NDArray[np.integer],
         into: NDArray[np.int64],

@@ -99,7 +99,7 @@ class XYAnonymity(Linking):
         return Feasibility(most >= self.k, f"all together have {most:,}: k ≤ {most}")
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """One row per value."""
         return self.k
 

@@ -14,9 +14,9 @@ from discreet.errors import SchemaError
 from discreet.principles.base import (
     Bools,
     Feasibility,
+    KernelRule,
     Number,
     Principle,
-    Rule,
     at_most,
     fits,
     ratio,
@@ -130,7 +130,7 @@ class Proximity(Principle):
         fullest = np.maximum.reduceat(self.neighbours(groups), groups.offsets[:-1])
         return at_most(fullest, self.m, groups.sizes, 1)
 
-    def cover(self, bags: Groups) -> NDArray[np.int64]:
+    def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
         """Find maxsize of each bag (Definition 11): the fullest one-sided neighbourhood."""
         from discreet.kernels.near import weigh_near
 
@@ -142,7 +142,7 @@ class Proximity(Principle):
 
     def feasible(self, whole: Groups) -> Feasibility:
         """Reachable if and only if ``m · maxsize ≤ n`` (Theorem 1)."""
-        n, cover = int(whole.sizes[0]), int(self.cover(whole)[0])
+        n, cover = int(whole.sizes[0]), int(self.max_conflict(whole)[0])
         best = (
             f"{cover} of {n} values of {whole.domain.attribute.name} lie within one side of a "
             f"neighbourhood: m ≤ {n // cover}"
@@ -150,17 +150,17 @@ class Proximity(Principle):
         return Feasibility(self.m * cover <= n, best)
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """A value and m - 1 others outside its neighbourhood."""
         return self.m
 
     @property
-    def singles(self) -> int:
+    def distinct_enough(self) -> int:
         """A value and m - 1 others outside its neighbourhood."""
         return self.m
 
     @property
-    def mixed(self) -> Principle:
+    def mixture_safe(self) -> Principle:
         """Bags whose one-sided neighbourhoods hold 1/2m give (ε, m) however they are mixed.
 
         Proof. Let y be any number, and take the part of a bag that lies in y's neighbourhood. Those
@@ -218,16 +218,16 @@ class Generalizable(Proximity):
 
     def admits(self, groups: Groups) -> Bools:
         """``m`` × the fullest one-sided neighbourhood is at most the size."""
-        return at_most(self.cover(groups), self.m, groups.sizes, 1)
+        return at_most(self.max_conflict(groups), self.m, groups.sizes, 1)
 
-    def rules(self, whole: Groups) -> list[Rule]:
+    def rules(self, whole: Groups) -> list[KernelRule]:
         """A window that reaches down to the lowest code too near to each."""
         from discreet.kernels.rules import COVER
 
-        return [Rule(COVER, self.m, table=self.nearest(whole.domain))]
+        return [KernelRule(COVER, self.m, table=self.nearest(whole.domain))]
 
     @property
-    def mixed(self) -> Principle:
+    def mixture_safe(self) -> Principle:
         """The same: a mixture's neighbourhoods are mixtures too."""
         return self
 

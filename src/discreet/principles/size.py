@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.principles.base import Bools, Feasibility, Principle, Rule, require_whole
+from discreet.principles.base import Bools, Feasibility, KernelRule, Principle, require_whole
 from discreet.principles.groups import Groups
 
 
@@ -47,29 +47,29 @@ class KAnonymity(Principle):
         return Feasibility(n >= self.k, f"the table has {n} rows: k ≤ {n}")
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """Exactly k."""
         return self.k
 
     @property
-    def singles(self) -> int:
+    def distinct_enough(self) -> int:
         """Exactly k."""
         return self.k
 
     @property
-    def alike(self) -> int:
+    def look_alikes(self) -> int:
         """Exactly k."""
         return self.k
 
-    def cover(self, bags: Groups) -> NDArray[np.int64]:
+    def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
         """Anybody may stand beside anybody."""
         return np.ones(bags.count, dtype=np.int64)
 
-    def rules(self, whole: Groups) -> list[Rule]:  # noqa: ARG002
+    def rules(self, whole: Groups) -> list[KernelRule]:  # noqa: ARG002
         """The size, nothing else."""
         from discreet.kernels.rules import SIZE
 
-        return [Rule(SIZE, self.k)]
+        return [KernelRule(SIZE, self.k)]
 
     @property
     def promise(self) -> str:

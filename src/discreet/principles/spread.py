@@ -12,9 +12,9 @@ import numpy as np
 from discreet.principles.base import (
     Bools,
     Feasibility,
+    KernelRule,
     Number,
     Principle,
-    Rule,
     at_most,
     fits,
     ratio,
@@ -75,15 +75,15 @@ class KE(Principle):
         return Feasibility(bool(self.admits(whole)[0]), best)
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """One row per number."""
         return self.k
 
-    def rules(self, whole: Groups) -> list[Rule]:
+    def rules(self, whole: Groups) -> list[KernelRule]:
         """The number of codes and their outermost numbers."""
         from discreet.kernels.rules import SPREAD
 
-        return [Rule(SPREAD, self.k, units(self.e, whole), 0, whole.domain.numbers)]
+        return [KernelRule(SPREAD, self.k, units(self.e, whole), 0, whole.domain.numbers)]
 
     @property
     def promise(self) -> str:

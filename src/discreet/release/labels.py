@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import StoreError
 from discreet.release.release import Release, Transformation
 from discreet.table.domain import MISSING, Domain, reduce_column
-from discreet.table.microdata import Microdata, pick_each
+from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute, Type
 
 Ints = NDArray[np.int64]
@@ -138,7 +138,7 @@ def read_labels(release: Release, table: pl.DataFrame, name: str) -> tuple[Label
         sets = [frozenset([text]) for text in domain.texts]
         return _list_sets(attribute, list(domain.texts), sets), codes.astype(np.int64)
     number = _number_rows(table, recoding.columns(name))
-    rows = table[pick_each(number)]
+    rows = table[representatives(number)]
     texts = [MISSING if text is None else text for text in rows[name].cast(pl.String)]
     if recoding.transformation is Transformation.SET:
         unknown = sorted(set(texts) - set(recoding.labels))
@@ -175,7 +175,7 @@ def _number_rows(table: pl.DataFrame, columns: Sequence[str]) -> Ints:
     """Number what rows show in some columns; mostly the first of them says it all."""
     number = table[columns[0]].rank("dense").fill_null(0).to_numpy().astype(np.int64)
     number -= number.min(initial=1)
-    first = pick_each(number)
+    first = representatives(number)
     rest = table.select(columns[1:])
     if rest.width and not rest[first][number].equals(rest):
         shown = table.select(pl.struct(columns).rank("dense"))

@@ -35,7 +35,7 @@ OLDER_FORMS = {
     "rank-swapping": "swapped", "perturbation": "perturbed",
 }  # fmt: skip
 """The forms of releases whose manifest does not name one yet, by method."""
-Kind = Literal["integer", "number", "boolean", "date", "string"]
+FieldType = Literal["integer", "number", "boolean", "date", "string"]
 
 
 class Seal(NamedTuple):
@@ -65,19 +65,19 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, serialize_by_alias=True)
 
 
-class Column(_Part):
+class ColumnPart(_Part):
     """A column of a table."""
 
     name: str
-    type: Kind
+    type: FieldType
     role: Role | None = None
     transformation: Transformation | None = None
 
 
-class Columns(_Part):
+class ColumnsPart(_Part):
     """All columns of a table."""
 
-    fields: list[Column]
+    fields: list[ColumnPart]
     missing: list[str] = Field(default=[""], alias="missingValues")
 
 
@@ -93,7 +93,7 @@ class Resource(_Part):
     bytes: Annotated[int, Field(ge=0)] | None = None
     hash: str | None = None
     encoding: str = "utf-8"
-    columns: Columns = Field(alias="schema")
+    columns: ColumnsPart = Field(alias="schema")
 
     @property
     def seal(self) -> Seal | None:
@@ -190,7 +190,9 @@ def describe(
         for title, table in release.tables.items()
     }
     columns |= {
-        title: [Column(name=column, type=type_of(dtype)) for column, dtype in table.schema.items()]
+        title: [
+            ColumnPart(name=column, type=type_of(dtype)) for column, dtype in table.schema.items()
+        ]
         for title, table in dictionary.items()
     }
     about = {**release.about, **ABOUT}
@@ -205,7 +207,7 @@ def describe(
                 format=format,
                 bytes=seals[title].size,
                 hash=f"{HASH}{seals[title].sha256}",
-                schema=Columns(fields=fields),
+                schema=ColumnsPart(fields=fields),
             )
             for title, fields in columns.items()
         ],
@@ -228,7 +230,7 @@ def _describe_principle(principle: Principle) -> dict[str, Any]:
     return {"name": principle.title, **principle.parameters(), "paper": principle.paper}
 
 
-def type_of(dtype: pl.DataType) -> Kind:
+def type_of(dtype: pl.DataType) -> FieldType:
     """Name the Frictionless type of a column."""
     if dtype.is_integer():
         return "integer"
@@ -239,17 +241,17 @@ def type_of(dtype: pl.DataType) -> Kind:
     return "date" if dtype == pl.Date else "string"
 
 
-def _describe_column(release: Release, column: str, dtype: pl.DataType) -> Column:
+def _describe_column(release: Release, column: str, dtype: pl.DataType) -> ColumnPart:
     for attribute in release.schema:
         recoding = release.recodings[attribute.name]
         if column in recoding.columns(attribute.name):
-            return Column(
+            return ColumnPart(
                 name=column,
                 type=type_of(dtype),
                 role=attribute.role,
                 transformation=recoding.transformation,
             )
-    return Column(name=column, type=type_of(dtype))
+    return ColumnPart(name=column, type=type_of(dtype))
 
 
 def _describe_attribute(attribute: Attribute, recoding: Recoding) -> AttributePart:
@@ -278,7 +280,7 @@ class Stored(NamedTuple):
     """Where a table lies in the folder, the types of its columns, and by what its file is known."""
 
     path: str
-    types: dict[str, Kind]
+    types: dict[str, FieldType]
     seal: Seal | None
 
 

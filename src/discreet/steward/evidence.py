@@ -103,7 +103,7 @@ def _list_risks(
         np.zeros(data.n, dtype=np.int64))  # fmt: skip
     sizes = np.bincount(classes)
     identity = report.identity
-    alike = max((p.alike for p in report.judged.parts), default=1)
+    alike = max((p.look_alikes for p in report.judged.parts), default=1)
     rows: list[dict[str, Any]] = [
         {"risk": "people who look the same, at least", "before": int(sizes.min()),
          "threshold": alike if alike > 1 else None, "after": identity.smallest},

@@ -39,11 +39,11 @@ MOST_TRIED, MOST_BITS = 100, 256
 RULES = "give lists of four: attribute here, its values, attribute there, its values"
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class TaxonomyPlan(_Part):
+class TaxonomyPlan(_Section):
     """Where a taxonomy comes from: one of a file, or a rule."""
 
     file: str | None = None
@@ -67,7 +67,7 @@ class TaxonomyPlan(_Part):
         return Dates(tuple(self.dates or ()))
 
 
-class ColumnPlan(_Part):
+class ColumnPlan(_Section):
     """One column of the table."""
 
     role: Role
@@ -94,13 +94,13 @@ class ColumnPlan(_Part):
         )
 
 
-class SourcePlan(_Part):
+class SourcePlan(_Section):
     """The table to publish."""
 
     file: str
 
 
-class ReleasePlan(_Part):
+class ReleasePlan(_Section):
     """Where the release goes."""
 
     folder: str = "release"
@@ -169,7 +169,7 @@ def plan_model() -> type[BaseModel]:
     """Build the model of a whole plan from the registries of principles and methods."""
     return create_model(
         "Plan",
-        __base__=_Part,
+        __base__=_Section,
         source=(SourcePlan, ...),
         columns=(dict[str, ColumnPlan], Field(min_length=1)),
         method=(_method_model(), ...),

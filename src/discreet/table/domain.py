@@ -122,7 +122,7 @@ class Domain:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ReducedColumn:
     """A column reduced to its distinct raw cells, not yet checked against other columns."""
 
     attribute: Attribute
@@ -190,7 +190,7 @@ def _problems(attribute: Attribute, problems: list[str]) -> MicrodataError:
     )
 
 
-def reduce_column(series: pl.Series, attribute: Attribute) -> Column:
+def reduce_column(series: pl.Series, attribute: Attribute) -> ReducedColumn:
     """Reduce a raw column to its distinct cells and read each of them exactly."""
     if series.dtype.is_nested() or series.dtype == pl.Binary:
         raise _problems(attribute, [f"its cells are {series.dtype}, not single values"])
@@ -213,7 +213,9 @@ def reduce_column(series: pl.Series, attribute: Attribute) -> Column:
     if bad.any():
         raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute)])
     cells = np.concatenate([canonical, nothing])
-    return Column(attribute, inverse, cells, np.append(absent, True), series.dtype != pl.Enum)
+    return ReducedColumn(
+        attribute, inverse, cells, np.append(absent, True), series.dtype != pl.Enum
+    )
 
 
 def _describe_bad(

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
-from discreet.table.domain import Column, Domain, reduce_column
+from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
@@ -134,13 +134,13 @@ class Microdata:
 
     def number(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Number the combinations of some attributes, from 0 on without gaps."""
-        return number_rows([self.codes[name] for name in names], self.n)
+        return row_ids([self.codes[name] for name in names], self.n)
 
 
-def number_rows(columns: Iterable[NDArray[np.integer]], n: int) -> NDArray[np.int64]:
+def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> NDArray[np.int64]:
     """Number the rows of some columns of codes by their order, from 0 on without gaps.
 
-    >>> number_rows([np.array([1, 0, 1]), np.array([5, 5, 5])], 3).tolist()
+    >>> row_ids([np.array([1, 0, 1]), np.array([5, 5, 5])], 3).tolist()
     [1, 0, 1]
     """
     key, reach = np.zeros(n, dtype=np.int64), 1
@@ -153,7 +153,7 @@ def number_rows(columns: Iterable[NDArray[np.integer]], n: int) -> NDArray[np.in
     return number_keys(key)[1]
 
 
-def pick_each(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def representatives(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give a row of each number, of numbers from 0 on without gaps."""
     picked = np.empty(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
     picked[numbers] = np.arange(len(numbers))
@@ -208,7 +208,7 @@ def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microd
     return data
 
 
-def _reduce_columns(frame: pl.DataFrame, schema: Schema) -> list[Column]:
+def _reduce_columns(frame: pl.DataFrame, schema: Schema) -> list[ReducedColumn]:
     if not len(schema):
         raise SchemaError(
             "No column would be published.",
@@ -232,7 +232,9 @@ def _for_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
     return [result for result in results if not isinstance(result, MicrodataError)]
 
 
-def _settle_missing(columns: list[Column], height: int) -> tuple[NDArray[np.bool_] | None, Intake]:
+def _settle_missing(
+    columns: list[ReducedColumn], height: int
+) -> tuple[NDArray[np.bool_] | None, Intake]:
     keep = np.ones(height, dtype=bool)
     missing: dict[str, int] = {}
     problems: list[str] = []

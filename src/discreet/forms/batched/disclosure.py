@@ -16,7 +16,7 @@ from discreet.forms.disclosure import (
     round_weights,
 )
 from discreet.forms.matches import Matches
-from discreet.table.microdata import number_rows, pick_each
+from discreet.table.microdata import representatives, row_ids
 
 if TYPE_CHECKING:
     from discreet.forms.batched.view import Batched
@@ -26,8 +26,8 @@ def disclose_batches(first: Batched, found: list[Matches], observed: Observed) -
     """Find the batches that all tables leave possible, and mix what they hold."""
     of = np.stack([matches.set_of for matches in found], axis=1)
     covered = (of >= 0).all(axis=1)
-    number = number_rows(list(of[covered].T), int(covered.sum()))
-    cells = of[covered][pick_each(number)] if covered.any() else of[:0]
+    number = row_ids(list(of[covered].T), int(covered.sum()))
+    cells = of[covered][representatives(number)] if covered.any() else of[:0]
     place = np.full(len(of), -1, dtype=np.int64)
     place[covered] = number
     rows = [
@@ -50,6 +50,6 @@ def disclose_batches(first: Batched, found: list[Matches], observed: Observed) -
     batch, alone = batch[chosen], ~several[owner[chosen]]
     owner = np.argsort(sets)[np.searchsorted(sets, owner[chosen], sorter=np.argsort(sets))]
     likely = joined["w"].to_numpy()[chosen] / held.sizes[batch]
-    bags = held.pour(batch, owner, round_weights(likely, alone), len(sets))
+    bags = held.mix(batch, owner, round_weights(likely, alone), len(sets))
     frame = list_values(bags, observed.targets[name].domain, name)
     return Disclosure(place, records, [frame])

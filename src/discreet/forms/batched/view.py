@@ -54,12 +54,12 @@ class Batched(View):
 
     def admits(self, part: Principle, name: str | None) -> Bools:
         """A group is good if every batch it refers to is, for then every mixture is."""
-        looks = self._look_alike(part.alike)
+        looks = self._look_alike(part.look_alikes)
         if name is None:
             return looks & part.admits(self.bags(None))
-        if part.mixed is None:
+        if part.mixture_safe is None:
             return looks & part.admits(self.bags(name))
-        bad = ~part.mixed.admits(self.held)
+        bad = ~part.mixture_safe.admits(self.held)
         spoilt = np.zeros(self.count, dtype=bool)
         np.logical_or.at(spoilt, self.labels, bad[self.batch])
         return looks & ~spoilt
@@ -80,7 +80,7 @@ class Batched(View):
         sizes = self.held.sizes[batch]
         # how many parts of a record go to each person of its batch
         parts = _common_units(box, sizes, self.count)[box] // sizes
-        return self.held.pour(batch, box, records * parts, self.count)
+        return self.held.mix(batch, box, records * parts, self.count)
 
     @abstractmethod
     def list_batches(self, matches: Matches, sets: Ints) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from discreet.release import Release
 
 if TYPE_CHECKING:
     from discreet.forms.permuted.index import PermutedIndex
-    from discreet.sql.engines.duckdb import Session
+    from discreet.sql.engines.duckdb import Embedded
     from discreet.sql.parse import Query
 
 
@@ -32,7 +32,7 @@ class Permuted(GroupedForm):
 
         return rewrite(query, release)
 
-    def index(self, release: Release, session: Session) -> PermutedIndex:
+    def index(self, release: Release, session: Embedded) -> PermutedIndex:
         """In group order with prefix sums, a question is a walk over codes."""
         from discreet.forms.permuted.index import PermutedIndex
 

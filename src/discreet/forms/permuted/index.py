@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from sqlglot import exp, select
 
 from discreet.release import Release
-from discreet.sql.engines.duckdb import Session
+from discreet.sql.engines.duckdb import Embedded
 from discreet.sql.parse import Query
 from discreet.sql.trees import case, column
 from discreet.table.domain import reduce_column
 from discreet.table.schema import Attribute, Type
 
 PLACE = "#place"
-Kind = type[pl.DataType]
-KINDS: dict[str, Callable[[Kind], tuple[Kind, Kind, Kind, Kind]]] = {
+DataKind = type[pl.DataType]
+KINDS: dict[str, Callable[[DataKind], tuple[DataKind, DataKind, DataKind, DataKind]]] = {
     "COUNT": lambda _: (pl.Int64, pl.Int64, pl.Int64, pl.Int32),
     "SUM": lambda number: (pl.Float64, number, number, pl.Float64),
     "AVG": lambda _: (pl.Float64, pl.Float64, pl.Float64, pl.Float64),
@@ -33,7 +33,7 @@ KINDS: dict[str, Callable[[Kind], tuple[Kind, Kind, Kind, Kind]]] = {
 class PermutedIndex:
     """A permuted table in group order: codes of its columns, prefix sums of its numbers."""
 
-    def __init__(self, release: Release, session: Session) -> None:
+    def __init__(self, release: Release, session: Embedded) -> None:
         self._release, self._session = release, session
         self._codes: dict[str, NDArray[np.unsignedinteger]] = {}
         self._passing: dict[str, NDArray[np.bool_]] = {}

@@ -1,4 +1,4 @@
-"""Replacement: how often a perturbed number is a person's own, and what else it may be."""
+"""RandomizedResponse: how often a perturbed number is a person's own, and what else it may be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.table.domain import reduce_column
 
 
 @dataclass(frozen=True)
-class Replacement:
+class RandomizedResponse:
     """With probability ``retention`` a number is kept, else any from ``low`` to ``high``.
 
     Numbers, and the ``step`` between those to draw from, are whole units of the last decimal.
@@ -39,7 +39,7 @@ class Replacement:
         return np.asarray(np.maximum(last - first + 1, 0))
 
     @staticmethod
-    def read(release: Release) -> Replacement:
+    def read(release: Release) -> RandomizedResponse:
         """Read it from what a release says about itself."""
         (name,) = release.schema.sensitive
         recoding = release.recodings[name]
@@ -56,4 +56,4 @@ class Replacement:
         perturbed = recoding.transformation is Transformation.PERTURBED
         if not perturbed or not 0 < retention < 1 or step < 1 or (high - low) % step:
             raise StoreError(f"{name!r} is not a perturbed number kept with a probability.")
-        return Replacement(low, high, step, retention)
+        return RandomizedResponse(low, high, step, retention)

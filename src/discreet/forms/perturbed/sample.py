@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from discreet.forms.perturbed.randomized_response import Replacement
+from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.release import Release
 
 COUNT = "#count"
@@ -18,7 +18,7 @@ def undo_perturbation(release: Release, n: int, rng: np.random.Generator) -> pl.
     that, the number shown is kept as often as it is the person's, and else another is drawn.
     """
     (name,) = release.schema.sensitive
-    drawn = Replacement.read(release)
+    drawn = RandomizedResponse.read(release)
     p = float(drawn.retention)
     table = release.tables["perturbed"].select(release.schema.names)
     values = table.group_by(name).len(COUNT).sort(name)

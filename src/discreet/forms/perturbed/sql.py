@@ -15,7 +15,7 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
-from discreet.forms.perturbed.randomized_response import Replacement
+from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS
 from discreet.sql.exact import (
@@ -42,7 +42,7 @@ class Conditions(NamedTuple):
 def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the perturbed table and the numbers of the domain."""
     (sensitive,) = release.schema.sensitive
-    replacement = Replacement.read(release)
+    replacement = RandomizedResponse.read(release)
     where = Conditions(*split_conditions(query, sensitive))
     _refuse(query, sensitive, where)
     keys = [column(name) for name in query.group_by]
@@ -113,7 +113,7 @@ def _count_shown(sensitive: str, where: Conditions) -> list[exp.Expr]:
 
 
 def _tabulate(
-    release: Release, sensitive: str, replacement: Replacement, taken: exp.Expr | None
+    release: Release, sensitive: str, replacement: RandomizedResponse, taken: exp.Expr | None
 ) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
     """One row: the same averages over all numbers there are to draw from, and the outermost."""
     if replacement.size > MOST_CELLS and taken is not None:
@@ -144,7 +144,9 @@ def _tabulate(
     return drawn, {DOMAIN: pl.DataFrame({sensitive: domain.series()})}
 
 
-def _estimate(aggregate: Aggregate, replacement: Replacement, selects: bool) -> list[exp.Expr]:
+def _estimate(
+    aggregate: Aggregate, replacement: RandomizedResponse, selects: bool
+) -> list[exp.Expr]:
     """Give estimate, bounds and standard error, from what is shown and what is drawn."""
     p, q = (
         exp.Literal.number(repr(float(x)))

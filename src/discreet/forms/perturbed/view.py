@@ -15,7 +15,7 @@ from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
 from discreet.forms.perturbed.consistency import compare_retention
 from discreet.forms.perturbed.posterior import PerturbedPosterior
-from discreet.forms.perturbed.randomized_response import Replacement
+from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.forms.posterior import Posterior
 from discreet.forms.records import RecordView
 from discreet.principles.groups import Groups
@@ -32,7 +32,7 @@ class PerturbedView(RecordView):
     verifiable_alone: ClassVar[bool] = False
     holds_values: ClassVar[bool] = False
 
-    replacement: Replacement
+    replacement: RandomizedResponse
     domain: Domain
     """The numbers shown, one per group."""
 
@@ -88,7 +88,7 @@ def read_perturbed(release: Release) -> list[View]:
     (sensitive,) = release.schema.sensitive
     if table[sensitive].null_count():
         raise StoreError(f"The table 'perturbed' has empty cells in {sensitive!r}.")
-    replacement = Replacement.read(release)
+    replacement = RandomizedResponse.read(release)
     codes, domain = reduce_column(table[sensitive], release.schema[sensitive]).encode(None)
     numbers = domain.numbers
     if not replacement.count(numbers, numbers).all():

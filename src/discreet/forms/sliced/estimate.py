@@ -9,7 +9,7 @@ import numpy as np
 from discreet.forms.base import Floats, Ints
 from discreet.forms.estimates import Asked, Cover
 from discreet.forms.workload import take_known
-from discreet.table.microdata import pick_each
+from discreet.table.microdata import representatives
 
 if TYPE_CHECKING:
     from discreet.forms.sliced.view import SlicedView
@@ -22,7 +22,7 @@ def estimate_sliced(view: SlicedView, asked: Asked) -> Floats:
     for name, takes in asked.known.items():
         if view.release.recodings[name].is_blurred:
             number = view.table[name].rank("dense").to_numpy().astype(np.int64) - 1
-            boxes = view.table[pick_each(number)]
+            boxes = view.table[representatives(number)]
             codes[name] = number
             shares[name] = Cover(asked, boxes, name).share(takes)
         else:

@@ -35,7 +35,7 @@ from discreet.sql.trees import column, named_table
 TABLE, BUCKET, ROWS, SIZES, BASE = "sliced", "bucket", "#rows", "#sizes", "#base"
 
 
-class Part(NamedTuple):
+class AskedColumn(NamedTuple):
     """What a question asks of one column."""
 
     name: str
@@ -119,7 +119,7 @@ def _refuse_tie(condition: exp.Expr, columns: tuple[tuple[str, ...], ...]) -> No
 def _ask(
     query: Query, place: int, attributes: tuple[str, ...], exact: list[exp.Expr],
     shares: list[Share],
-) -> Part:  # fmt: skip
+) -> AskedColumn:  # fmt: skip
     conditions = []
     for condition in exact:
         names = {found.name for found in condition.find_all(exp.Column)}
@@ -127,18 +127,18 @@ def _ask(
             conditions.append(condition)
     keys = [name for name in query.group_by if name in attributes]
     about = [share for share in shares if share[1][0] in attributes]
-    return Part(f"#column {place}", conditions, keys, about)
+    return AskedColumn(f"#column {place}", conditions, keys, about)
 
 
 def _expression(text: str) -> exp.Expr:
     return parse_one(text, read="duckdb")
 
 
-def _taken(part: Part) -> str:
+def _taken(part: AskedColumn) -> str:
     return f"{part.name} taken"
 
 
-def _take(part: Part, query: Query) -> exp.Select:
+def _take(part: AskedColumn, query: Query) -> exp.Select:
     """The rows that a column takes: bucket, keys, what is aggregated, weight and certainty."""
     places = {name: share for share, names, _ in part.shares for name in names}
     keys = [
@@ -162,7 +162,7 @@ def _take(part: Part, query: Query) -> exp.Select:
     return found
 
 
-def _tally(part: Part) -> exp.Select:
+def _tally(part: AskedColumn) -> exp.Select:
     """Per bucket and group the weight of the rows that a column takes, how many at least, most."""
     keys = [column(BUCKET), *(column(key) for key in part.keys)]
     made = ['SUM("#w") AS "#w"', 'SUM("#w" * "#w") AS "#w2"',
@@ -176,7 +176,7 @@ def _count_people() -> exp.Select:
     return select(column(BUCKET), counted).from_(exp.to_table(TABLE)).group_by(column(BUCKET))
 
 
-def _list_rows(part: Part, query: Query) -> exp.Select:
+def _list_rows(part: AskedColumn, query: Query) -> exp.Select:
     """The rows that one column takes, and of each bucket and group their number and order."""
     within = "PARTITION BY " + ", ".join(f'"{key}"' for key in (BUCKET, *part.keys))
     over = f"OVER ({within})"
@@ -207,7 +207,7 @@ def _list_rows(part: Part, query: Query) -> exp.Select:
     return rows.from_(named_table(_taken(part)))
 
 
-def _join(others: list[Part]) -> exp.Select:
+def _join(others: list[AskedColumn]) -> exp.Select:
     """Add to every row its chance p, that of two rows both p2, and what must overlap at least.
 
     ``#o`` is what the other columns may leave out, ``#l`` the least they may take.

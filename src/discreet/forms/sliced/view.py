@@ -55,13 +55,13 @@ class SlicedView(View):
         return bucket
 
     def admits(self, part: Principle, name: str | None) -> NDArray[np.bool_]:
-        """Judge sizes by bucket, values by part; these must make every mixture good."""
+        """SplitCheck sizes by bucket, values by part; these must make every mixture good."""
         if name is None:
             good = part.admits(Groups.of_people(self.bucket_sizes))
             return np.asarray(good[self.bucket_of])
-        if part.mixed is None:
+        if part.mixture_safe is None:
             return np.zeros(self.count, dtype=bool)
-        return part.mixed.admits(self.bags(name))
+        return part.mixture_safe.admits(self.bags(name))
 
     def match(self, data: Microdata) -> Matches:
         """Find the parts of buckets that may hold each person; each looks for themselves."""

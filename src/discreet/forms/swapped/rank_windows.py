@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Windows:
+class RankWindows:
     """Per distinct number, as codes in ascending order, two ranges of codes.
 
     ``near`` is where a partner is sought: as many ranks below as above, the fewest that satisfy
@@ -35,10 +35,10 @@ class Windows:
     high: Ints
 
     @staticmethod
-    def around(whole: Groups, principle: KE) -> Windows:
+    def around(whole: Groups, principle: KE) -> RankWindows:
         """Find the windows in a column, given as one bag.
 
-        >>> windows = Windows.around(Groups.of([[1, 2, 4, 8, 9]]), KE(k=2, e=3))
+        >>> windows = RankWindows.around(Groups.of([[1, 2, 4, 8, 9]]), KE(k=2, e=3))
         >>> windows.near_low.tolist(), windows.near_high.tolist()
         ([0, 0, 1, 2, 2], [2, 2, 3, 4, 4])
         """
@@ -59,7 +59,7 @@ class Windows:
         seeks_up = np.searchsorted(np.maximum.accumulate(high), codes)
         lowest_after = np.minimum.accumulate(low[::-1])[::-1]
         seeks_down = np.searchsorted(lowest_after, codes, side="right") - 1
-        return Windows(low, high, np.minimum(low, seeks_up), np.maximum(high, seeks_down))
+        return RankWindows(low, high, np.minimum(low, seeks_up), np.maximum(high, seeks_down))
 
 
 def build_windows(values: pl.Series, attribute: Attribute, principle: KE) -> pl.DataFrame:
@@ -72,7 +72,7 @@ def build_windows(values: pl.Series, attribute: Attribute, principle: KE) -> pl.
     """
     codes, domain = reduce_column(values, attribute).encode(None)
     whole = Groups.from_counts(np.bincount(codes, minlength=domain.size).astype(np.int64), domain)
-    windows = Windows.around(whole, principle)
+    windows = RankWindows.around(whole, principle)
     series = domain.series()
     return pl.DataFrame(
         {

@@ -126,13 +126,13 @@ class Angelization(Method):
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
         wanted = self.principle.require_mixed()
         # what the principle says of look-alikes is about buckets
-        if self.exact and self.principle.alike > 1:
+        if self.exact and self.principle.look_alikes > 1:
             raise PromiseError(
                 f"{self.principle} cannot be kept: exact quasi-identifiers tell people apart.",
                 hint="Use angelization with k, or a principle that does not count look-alikes.",
                 subject=self.principle,
             )
-        alike = KAnonymity(max(self.k, self.principle.alike))
+        alike = KAnonymity(max(self.k, self.principle.look_alikes))
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
         how = self.batches or choose_batching(wanted)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from discreet.errors import SchemaError
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.ladders import Run
+from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.mondrian import Categories
 from discreet.release import Recoding, Transformation
 from discreet.table.domain import MISSING, Domain
-from discreet.table.microdata import Microdata, number_rows, pick_each
+from discreet.table.microdata import Microdata, representatives, row_ids
 
 Cut = tuple[Sequence[Run], NDArray[np.int64]]
 """Runs of codes that do not overlap, and the number of everyone's run; every run is somebody's."""
@@ -80,8 +80,8 @@ def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> Shown:
         texts = pl.Series(name, list(labels), dtype=pl.Enum(list(labels)))
         frames.append(pl.DataFrame({name: texts.gather(number)}))
         recodings[name] = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
-    key = number_rows([number for _, number in cuts.values()], data.n)
-    boxes = pl.concat([cells[pick_each(key)] for cells in frames], how="horizontal")
+    key = row_ids([number for _, number in cuts.values()], data.n)
+    boxes = pl.concat([cells[representatives(key)] for cells in frames], how="horizontal")
     return Partition.from_labels(key), boxes, recodings
 
 

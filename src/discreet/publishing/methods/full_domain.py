@@ -18,11 +18,11 @@ from discreet.principles.groups import Groups
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import ANY, Cut, show_cuts
 from discreet.publishing.methods.generalization import release_boxes
-from discreet.publishing.partitioners.ladders import Run
-from discreet.publishing.partitioners.wholes import require_feasible, require_names
+from discreet.publishing.partitioners.hierarchies import Run
+from discreet.publishing.partitioners.histograms import require_feasible, require_names
 from discreet.release import Release
 from discreet.table.domain import Domain
-from discreet.table.microdata import Microdata, number_keys, number_rows, pick_each
+from discreet.table.microdata import Microdata, number_keys, representatives, row_ids
 
 Ints = NDArray[np.int64]
 Point = tuple[int, ...]
@@ -135,7 +135,7 @@ class Lattice:
         names = data.quasi_identifiers
         levels = [list_levels(data.domains[name]) for name in names]
         row_of = data.number(names)
-        first = pick_each(row_of)
+        first = representatives(row_of)
         shown = [
             [_number_runs(runs)[data.codes[name][first]] for runs in there]
             for name, there in zip(names, levels, strict=True)
@@ -205,10 +205,10 @@ class Lattice:
             return False
         rows = len(self.shown[0][0])
         columns = [of[level] for of, level in zip(self.shown, point, strict=True)]
-        group_of, each = number_rows(columns, rows), np.arange(rows)
+        group_of, each = row_ids(columns, rows), np.arange(rows)
         count, once = int(group_of.max()) + 1, np.ones(rows, dtype=np.int64)
         good = all(
-            bool(part.admits(bags.pour(each, group_of, once, count)).all())
+            bool(part.admits(bags.mix(each, group_of, once, count)).all())
             for part, bags in self.bags
         )
         if good:

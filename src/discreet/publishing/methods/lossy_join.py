@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.errors import SchemaError
 from discreet.release import Release
 from discreet.release.labels import Extent, Labels, read_labels
-from discreet.table.microdata import Microdata, number_rows, pick_each
+from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import refuse_other_kind
 
 Ints = NDArray[np.int64]
@@ -29,7 +29,7 @@ MOST_PAIRS, MOST_CELLS = 50_000_000, 500_000_000
 
 
 @dataclass(frozen=True)
-class Rule:
+class Inconsistency:
     """Values that cannot be one person's: of an attribute of the new table, and of earlier ones."""
 
     here: str
@@ -77,7 +77,7 @@ class History:
     """Per release and combination, which of the release's own combinations it is made of."""
     counts: list[Ints]
     """Per release how many records its own combinations have."""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Inconsistency, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -98,7 +98,7 @@ class History:
         return [shown.index(name) for name in names]
 
     def _number(self, places: Sequence[int]) -> Ints:
-        return number_rows((self.codes[i] for i in places), len(self.weights))
+        return row_ids((self.codes[i] for i in places), len(self.weights))
 
     def joined(self, names: Sequence[str]) -> list[str]:
         """Which attributes of a new table decide what matches."""
@@ -134,7 +134,7 @@ class History:
         return lost
 
     def _contradict(
-        self, rule: Rule, data: Microdata, names: Sequence[str], low: Ints, high: Ints
+        self, rule: Inconsistency, data: Microdata, names: Sequence[str], low: Ints, high: Ints
     ) -> Bools:
         """Values contradict each other if all that either may be is named by the rule."""
         a = list(names).index(rule.here)
@@ -151,7 +151,10 @@ class History:
 
 
 def read_history(
-    earlier: Sequence[Release], data: Microdata, names: Sequence[str], rules: Sequence[Rule]
+    earlier: Sequence[Release],
+    data: Microdata,
+    names: Sequence[str],
+    rules: Sequence[Inconsistency],
 ) -> History:
     """Read what earlier releases show of some attributes and of those the new table has."""
     parts = []
@@ -180,8 +183,8 @@ def _read(release: Release, data: Microdata, names: list[str]) -> History:
         extent = labels.cover(data.domains[name]) if name in data.domains else None
         columns.append(EarlierAttribute(name, labels, extent))
         codes.append(number)
-    key = number_rows(codes, table.height)
-    weights, first = np.bincount(key), pick_each(key)
+    key = row_ids(codes, table.height)
+    weights, first = np.bincount(key), representatives(key)
     kept = np.array([c[first] for c in codes], dtype=np.int64).reshape(len(codes), len(first))
     return History(columns, kept, weights, np.arange(len(weights))[None], [weights])
 

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError
-from discreet.forms.perturbed.randomized_response import Replacement
+from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.principles.base import Number, require_ratio
 from discreet.principles.base import ratio as exactly
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out
-from discreet.publishing.partitioners.wholes import whole_of
+from discreet.publishing.partitioners.histograms import histogram
 from discreet.release import Promise, Recoding, Release, Transformation
 from discreet.table.domain import REACH, Domain
 from discreet.table.microdata import Microdata
@@ -96,7 +96,7 @@ class Perturbation(Method):
         principle = self.principle
         assert isinstance(principle, Proximity)
         name = find_number(data, "Perturbation", principle)
-        whole = whole_of(data, name)
+        whole = histogram(data, name)
         drawn = _find_domain(whole.domain, self.within)
         drawn = replace(drawn, retention=find_retention(whole, principle, drawn, self.check))
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
@@ -122,13 +122,13 @@ class Perturbation(Method):
 
 
 def find_retention(
-    whole: Groups, principle: Proximity, drawn: Replacement, check: Check
+    whole: Groups, principle: Proximity, drawn: RandomizedResponse, check: Check
 ) -> Fraction:
     """Give the largest retention probability that keeps (ε,m), rounded down; refuse if it is 0."""
     n, m = int(whole.sizes[0]), principle.m
     near = principle.neighbours(whole)
     crowd = int(near.max())
-    reached = f"a generalization reaches m ≤ {n // int(principle.cover(whole)[0])}."
+    reached = f"a generalization reaches m ≤ {n // int(principle.max_conflict(whole)[0])}."
     if m * crowd >= n:
         raise PromiseError(
             f"{principle} cannot be kept by perturbation: {crowd} of {n} people lie in one "
@@ -151,7 +151,7 @@ def find_retention(
 
 
 def _bound_safely(
-    whole: Groups, principle: Proximity, drawn: Replacement, near: list[int]
+    whole: Groups, principle: Proximity, drawn: RandomizedResponse, near: list[int]
 ) -> list[Fraction]:
     """Bound p so that no number y shown makes the neighbourhood of an x likelier than 1/m.
 
@@ -168,7 +168,7 @@ def _bound_safely(
 
 
 def _bound_on_average(
-    whole: Groups, principle: Proximity, drawn: Replacement, near: list[int]
+    whole: Groups, principle: Proximity, drawn: RandomizedResponse, near: list[int]
 ) -> list[Fraction]:
     """Solve Equation 3 for p, with P[I] = k/n and |I| = g/size."""
     n, m, size = int(whole.sizes[0]), principle.m, drawn.size
@@ -198,7 +198,7 @@ def _largest_within(
     return largest
 
 
-def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> Replacement:
+def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> RandomizedResponse:
     """Find the numbers to draw from, in steps as fine as those of the table.
 
     Finer ones would give themselves away as drawn.
@@ -223,10 +223,12 @@ def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> Replac
     if within is None:  # nor does a number one step beyond it
         below += below == 0 and low < lowest and lowest - step >= least
         above += above == 0 and high > highest and highest + step <= most
-    return Replacement(lowest - below * step, highest + above * step, step, Fraction(0))
+    return RandomizedResponse(lowest - below * step, highest + above * step, step, Fraction(0))
 
 
-def _perturb(data: Microdata, name: str, drawn: Replacement, rng: np.random.Generator) -> Microdata:
+def _perturb(
+    data: Microdata, name: str, drawn: RandomizedResponse, rng: np.random.Generator
+) -> Microdata:
     """Give everyone their own number with the retention probability, else any."""
     p, domain = drawn.retention, data.domains[name]
     kept = rng.integers(0, p.denominator, data.n) < p.numerator

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.forms.swapped.rank_windows import Windows, build_windows
+from discreet.forms.swapped.rank_windows import RankWindows, build_windows
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out, require_ke
-from discreet.publishing.partitioners.wholes import whole_of
+from discreet.publishing.partitioners.histograms import histogram
 from discreet.release import Promise, Recoding, Release, Transformation
 from discreet.table.microdata import Microdata
 
@@ -69,9 +69,9 @@ class RankSwapping(Method):
         principle = require_ke("Rank swapping", self.principle)
         name = find_number(data, "Rank swapping", principle)
         data = data.sorted()  # a seed then gives one release, whatever the order of the input
-        whole = whole_of(data, name)
+        whole = histogram(data, name)
         principle.require(whole)
-        shown = _swap(data.codes[name], whole.whole, Windows.around(whole, principle), rng)
+        shown = _swap(data.codes[name], whole.whole, RankWindows.around(whole, principle), rng)
         table, recodings = lay_out(data, name, shown, {})
         recodings[name] = Recoding(Transformation.SWAPPED)
         return Release(
@@ -92,7 +92,7 @@ class RankSwapping(Method):
 def _swap(
     codes: NDArray[np.int32],
     counts: NDArray[np.int64],
-    windows: Windows,
+    windows: RankWindows,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
     """Give each person the number of a partner; equal numbers are ranked at random."""

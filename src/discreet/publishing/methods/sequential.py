@@ -20,13 +20,13 @@ from discreet.principles.size import KAnonymity
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import Cut, show_cuts
 from discreet.publishing.methods.generalization import release_boxes
-from discreet.publishing.methods.lossy_join import History, Rule, read_history
+from discreet.publishing.methods.lossy_join import History, Inconsistency, read_history
 from discreet.publishing.methods.x_groups import Link
-from discreet.publishing.partitioners.ladders import Gain
+from discreet.publishing.partitioners.hierarchies import Gain
 from discreet.publishing.partitioners.specialization import Limit, Specialized, specialize
 from discreet.release import Release
 from discreet.release.explanation import Branch, Explanation, Step
-from discreet.table.microdata import Microdata, number_keys, pick_each
+from discreet.table.microdata import Microdata, number_keys, representatives
 
 Ints = NDArray[np.int64]
 AT_ONCE = 500
@@ -161,32 +161,34 @@ class Sequential(Method):
     def explain(self, data: Microdata) -> Explanation:
         """Give the cut of every attribute, and the steps that led there."""
         found, names = self.specialize(data), self.generalized(data)
-        ladders = found.ladders
+        hierarchies = found.hierarchies
 
         def word(node: int) -> str:
-            domain, low, high = (data.domains[names[ladders.owner[node]]], ladders.low[node],
-                                 ladders.high[node])  # fmt: skip
-            if ladders.names[node] is not None:
-                return str(ladders.names[node])
+            domain, low, high = (data.domains[names[hierarchies.owner[node]]], hierarchies.low[node],
+                                 hierarchies.high[node])  # fmt: skip
+            if hierarchies.names[node] is not None:
+                return str(hierarchies.names[node])
             ends = domain.texts[low], domain.texts[high]
             return ends[0] if low == high else f"[{ends[0]}, {ends[1]}]"
 
         def walk(node: int, depth: int, counts: Ints) -> list[Branch]:
             if counts[node]:
                 return [Branch(depth, word(node), int(counts[node]), shown=True)]
-            below = range(ladders.first[node], ladders.first[node] + ladders.count[node])
+            below = range(
+                hierarchies.first[node], hierarchies.first[node] + hierarchies.count[node]
+            )
             branches = [b for child in below for b in walk(child, depth + 1, counts)]
             people = sum(b.people for b in branches if b.shown)
             return [Branch(depth, word(node), people, shown=False), *branches]
 
         cuts = {
-            name: walk(ladders.roots[a], 0,
-                       np.bincount(found.nodes[:, a], minlength=len(ladders.low)))
+            name: walk(hierarchies.roots[a], 0,
+                       np.bincount(found.nodes[:, a], minlength=len(hierarchies.low)))
             for a, name in enumerate(names)
         }  # fmt: skip
         steps = [
-            Step(names[ladders.owner[s.node]], word(s.node),
-                 tuple(word(ladders.first[s.node] + i) for i in range(ladders.count[s.node])),
+            Step(names[hierarchies.owner[s.node]], word(s.node),
+                 tuple(word(hierarchies.first[s.node] + i) for i in range(hierarchies.count[s.node])),
                  s.score, s.gain, s.loss)
             for s in found.steps
         ]  # fmt: skip
@@ -211,7 +213,7 @@ class Sequential(Method):
             return History([], nothing, one, nothing, [])
         releases = [r if isinstance(r, Release) else load(r) for r in self.earlier]
         needed = [n for part in self._linkings() for n in (*part.x, *part.y)]
-        rules = [Rule(here, tuple(values), there, tuple(others))
+        rules = [Inconsistency(here, tuple(values), there, tuple(others))
                  for here, values, there, others in self.inconsistent]  # fmt: skip
         return read_history(releases, data, needed, rules)
 
@@ -310,7 +312,7 @@ def _require_population(data: Microdata, history: History) -> None:
     """Every row must match one of the other tables: else it drops out of what is counted."""
     joined = history.joined(list(data.codes))
     number = data.number(joined)
-    first = pick_each(number)
+    first = representatives(number)
     rows = np.array([data.codes[n][first] for n in joined], dtype=np.int64)
     rows = rows.reshape(len(joined), len(first)).T
     alone, there = np.zeros(len(rows), dtype=bool), np.zeros(len(history.weights), dtype=bool)
@@ -332,10 +334,10 @@ def _list_cuts(data: Microdata, found: Specialized, names: list[str]) -> dict[st
     """Give the cut of every quasi-identifier; of those that stay exact, all values."""
     cuts: dict[str, Cut] = {}
     for name in data.quasi_identifiers:
-        domain, ladders = data.domains[name], found.ladders
+        domain, hierarchies = data.domains[name], found.hierarchies
         if name in names:
             nodes, number = number_keys(found.nodes[:, names.index(name)])
-            runs = [(ladders.low[i], ladders.high[i], ladders.names[i]) for i in nodes]
+            runs = [(hierarchies.low[i], hierarchies.high[i], hierarchies.names[i]) for i in nodes]
         else:
             codes, number = number_keys(data.codes[name].astype(np.int64))
             runs = [(code, code, domain.texts[code]) for code in codes]

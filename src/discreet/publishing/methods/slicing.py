@@ -180,8 +180,8 @@ class Slicing(Method):
     def _word_promise(self) -> str:
         """Say what is promised of values, and of people only that they share a bucket."""
         said = [part.promise for part in self.principle.parts if part.reads_values]
-        if self.principle.alike > 1:
-            said.append(f"Every bucket holds at least {self.principle.alike} people.")
+        if self.principle.look_alikes > 1:
+            said.append(f"Every bucket holds at least {self.principle.look_alikes} people.")
         return " ".join(said)
 
     def _find_columns(self, data: Microdata) -> tuple[list[list[str]], list[str]]:

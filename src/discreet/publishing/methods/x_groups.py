@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
 from discreet.publishing.methods.lossy_join import History
-from discreet.publishing.partitioners.specialization import Judge, Limit
+from discreet.publishing.partitioners.specialization import Limit, SplitCheck
 from discreet.table.domain import Domain
-from discreet.table.microdata import Microdata, number_rows, pick_each
+from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import Attribute, Role, Type
 
 Ints = NDArray[np.int64]
@@ -90,7 +90,7 @@ class Link:
 
     def _word_told(self) -> list[str]:
         number = self.data.number(self.told)
-        first = pick_each(number)
+        first = representatives(number)
         return [
             ", ".join(self.data.domains[n].texts[self.data.codes[n][row]] for n in self.told)
             for row in first
@@ -134,7 +134,7 @@ class Link:
         at = [name for name in joined if name in self.names]
         places = [self.names.index(name) for name in at]
         number = self.data.number(self.told)
-        first = pick_each(number)
+        first = representatives(number)
         group = history.number(list(self.principle.x))
         known: dict[bytes, Ints] = {}
 
@@ -162,7 +162,7 @@ class Link:
 
         return weigh
 
-    def judge(self) -> Judge:
+    def judge(self) -> SplitCheck:
         """The principle as a question about the whole join."""
 
         def ask(low: Ints, high: Ints, row_of: Ints) -> tuple[bool, float]:
@@ -190,7 +190,7 @@ class Link:
             for ends in (low, high)
         ]  # fmt: skip
         place = _number_rows(*runs)
-        first = pick_each(place)
+        first = representatives(place)
         met = self.history.match(self.data, joined, runs[0][first], runs[1][first])
         told = self._number_told()
         here = (
@@ -232,7 +232,7 @@ class Link:
         if not self.told_before:
             return (self._word_told() if self.told else []), []
         number = self.history.number_once(self.told_before)
-        first = pick_each(number)
+        first = representatives(number)
         history = self.history
         places = history.find_first(self.told_before)
         there = [
@@ -246,11 +246,11 @@ class Link:
 
 def _number_rows(low: Ints, high: Ints) -> Ints:
     """Number rows of runs."""
-    return number_rows((*low.T, *high.T), len(low))
+    return row_ids((*low.T, *high.T), len(low))
 
 
 def _distinct_runs(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """Give the different rows of runs, first and last codes side by side; and which each row is."""
     number = _number_rows(low, high)
-    first = pick_each(number)
+    first = representatives(number)
     return np.concatenate([low, high], axis=1)[first], number

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from discreet.errors import PromiseError
 from discreet.principles.base import Principle, demands
 from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.mondrian import mondrian
-from discreet.publishing.partitioners.wholes import whole_of
 from discreet.table.microdata import Microdata
 
 Batching = Literal["direct", "mondrian", "anatomize"]
@@ -30,7 +30,7 @@ Batching = Literal["direct", "mondrian", "anatomize"]
 
 def choose_batching(principle: Principle) -> Batching:
     """Give the way that answers best under a principle: ``direct`` wherever it applies."""
-    return "direct" if principle.singles is not None else "mondrian"
+    return "direct" if principle.distinct_enough is not None else "mondrian"
 
 
 def make_batches(
@@ -45,8 +45,8 @@ def make_batches(
     list(demands(principle, data.sensitive))  # refuses to be about another attribute
     if how == "mondrian":
         return mondrian(data, principle)
-    whole = whole_of(data, name)
-    q, cover = principle.singles, int(principle.cover(whole)[0])
+    whole = histogram(data, name)
+    q, cover = principle.distinct_enough, int(principle.max_conflict(whole)[0])
     if q is None:
         raise PromiseError(
             f"{principle} asks for more than different values: batches = {how!r} cannot keep it.",

@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class SplitCells:
     """Packed rows and the numbers a kernel needs to split them."""
 
     buffers: Ints
@@ -40,10 +40,10 @@ class Split(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class SplitCheck:
     """Asks the principles about rows of one or many sides."""
 
-    cells: Cells
+    cells: SplitCells
     wanted: list[tuple[Principle, str | None]]
     wholes: dict[str | None, Groups]
 
@@ -86,10 +86,10 @@ class Judge:
         return good
 
 
-class Knife:
+class LevelSplitter:
     """The kernels' steps, one node at a time, with their scratch space."""
 
-    def __init__(self, cells: Cells, least: int, judge: Judge) -> None:
+    def __init__(self, cells: SplitCells, least: int, judge: SplitCheck) -> None:
         from discreet.kernels.cuts import BINS
 
         d, widest = len(cells.attrs), int(cells.attrs[:, 3].max()) + 1

@@ -23,9 +23,9 @@ from discreet.errors import PromiseError
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.levels import Cells, Judge, Knife
+from discreet.publishing.partitioners.histograms import histogram, require_names
+from discreet.publishing.partitioners.levels import LevelSplitter, SplitCells, SplitCheck
 from discreet.publishing.partitioners.packing import pack_rows, rank_by_frequency
-from discreet.publishing.partitioners.wholes import require_names, whole_of
 from discreet.table.microdata import Microdata
 
 Categories = Literal["set", "ancestor"]
@@ -62,7 +62,7 @@ def mondrian(
 class Tree:
     """The leaves of a grown tree, and the packed rows in them side by side."""
 
-    cells: Cells
+    cells: SplitCells
     leaves: NDArray[np.int8]
     """At the first row of each leaf the buffer that holds its rows; elsewhere -1."""
     rules: Ints
@@ -114,13 +114,13 @@ def grow(
     """
     names = list(data.quasi_identifiers if attributes is None else attributes)
     require_names(names)
-    wholes = {name: whole_of(data, name) for name in (*data.sensitive, None)}
+    wholes = {name: histogram(data, name) for name in (*data.sensitive, None)}
     wanted = list(demands(principle, data.sensitive))
     for part, name in wanted:
         part.require(wholes[name])
     cells = _prepare(data, names, [name for _, name in wanted if name is not None], categories)
     compiled = _compile(wanted, wholes, list(cells.sensitive), ranked)
-    tree = Tree(cells, np.full(data.n, -1, dtype=np.int8), *compiled, principle.least)
+    tree = Tree(cells, np.full(data.n, -1, dtype=np.int8), *compiled, principle.min_size)
     if tree.complete:
         _split_depth_first(tree)
     else:
@@ -130,7 +130,7 @@ def grow(
 
 def _prepare(
     data: Microdata, names: list[str], sensitive: list[str], categories: Categories
-) -> Cells:
+) -> SplitCells:
     from discreet.kernels.cuts import RANGE, SET, TREE
 
     sensitive = list(dict.fromkeys(sensitive))
@@ -154,7 +154,7 @@ def _prepare(
         (field.plane, field.shift, field.mask, data.domains[name].size - 1, kind, *place)
         for name, field, kind, place in zip(names, fields, kinds, places, strict=False)
     ]
-    return Cells(
+    return SplitCells(
         buffers,
         np.array(attrs, dtype=np.int64),
         np.concatenate(trees),
@@ -227,7 +227,7 @@ def _split_by_levels(
     from discreet.kernels.mondrian import open_root, open_side
 
     cells, leaves, least = tree.cells, tree.leaves, tree.least
-    knife = Knife(cells, least, Judge(cells, wanted, wholes))
+    knife = LevelSplitter(cells, least, SplitCheck(cells, wanted, wholes))
     level = [open_root(cells.attrs, len(leaves))]
     while level:
         below: list[Ints] = []

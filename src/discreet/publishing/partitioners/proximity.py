@@ -19,8 +19,8 @@ from discreet.errors import PromiseError
 from discreet.principles.base import Principle, demands
 from discreet.principles.proximity import Proximity
 from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.histograms import holds, holds_whole, require_feasible
 from discreet.publishing.partitioners.mondrian import Categories, Tree, grow
-from discreet.publishing.partitioners.wholes import holds, holds_whole, require_feasible
 from discreet.table.microdata import Microdata
 
 Dealing = Literal["local", "round-robin"]
@@ -36,15 +36,15 @@ def split_and_deal(
     """Partition under (ε,m), alone or with others; ``round-robin`` is the paper's way to deal.
 
     Other principles may be too much for dealing. Then people are split into sets that need none,
-    because they satisfy what :attr:`Principle.mixed` asks; and if that is too much as well, as far
-    as both sides satisfy everything as they are, which the whole table must.
+    because they satisfy what :attr:`Principle.mixture_safe` asks; and if that is too much as well,
+    as far as both sides satisfy everything as they are, which the whole table must.
     """
     require_feasible(data, principle)
     wanted = list(demands(principle, data.sensitive))
     near, spaced = next((p, n) for p, n in wanted if isinstance(p, Proximity) and n is not None)
     rows = data.order([spaced, *(name for name in data.codes if name != spaced)])
     ranked = data.taken(rows)
-    for condition in (principle.generalizable(), principle.mixed, principle):
+    for condition in (principle.generalizable(), principle.mixture_safe, principle):
         if condition is None or not holds_whole(data, condition):
             continue
         tree = grow(ranked, condition, categories=categories, ranked=spaced)

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import PromiseError
-from discreet.principles.base import All, Bools, Feasibility, Principle, Rule, demands, ratio
+from discreet.principles.base import All, Bools, Feasibility, KernelRule, Principle, demands, ratio
 from discreet.principles.diversity import FrequencyDiversity
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.histograms import histogram, holds, holds_whole
 from discreet.publishing.partitioners.mondrian import mondrian
-from discreet.publishing.partitioners.wholes import holds, holds_whole, whole_of
 from discreet.table.domain import Domain
-from discreet.table.microdata import Microdata, number_keys, pick_each
+from discreet.table.microdata import Microdata, number_keys, representatives
 from discreet.table.schema import Attribute, Role, Schema, Type
 
 
@@ -34,7 +34,7 @@ class Within(Principle):
     knows everybody's quasi-identifiers, and even which bucket a person is in, takes the values
     beside the person's q in the bucket for equally likely, for nothing tells the people who share
     q apart. Of several buckets the belief is a mixture of such bags; so the principle must be one
-    that mixtures keep (:attr:`Principle.mixed`).
+    that mixtures keep (:attr:`Principle.mixture_safe`).
     """
 
     title: ClassVar[str] = "within"
@@ -43,7 +43,7 @@ class Within(Principle):
     leaves_open: ClassVar[str] = ""
 
     inner: Principle
-    column: Column
+    column: SliceColumn
 
     def admits(self, groups: Groups) -> Bools:
         """Ask the principle about every part of every bag."""
@@ -62,7 +62,7 @@ class Within(Principle):
         best = f"{among}{asked[0]}" if asked else "the whole table satisfies it"
         return Feasibility(bool(good.all()), best)
 
-    def rules(self, whole: Groups) -> list[Rule] | None:  # noqa: ARG002
+    def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
         """A share per part, for the principle that bounds shares; others are asked themselves."""
         from discreet.kernels.rules import PART_SHARE
 
@@ -70,12 +70,12 @@ class Within(Principle):
             return None
         kinds, rest = len(self.column.rest), self.column.rest
         rules = self.inner.rules(self.column.whole)
-        return rules and [Rule(PART_SHARE, rule.a, rule.b, kinds, rest) for rule in rules]
+        return rules and [KernelRule(PART_SHARE, rule.a, rule.b, kinds, rest) for rule in rules]
 
     @property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """As large as one part must be."""
-        return self.inner.least
+        return self.inner.min_size
 
     @property
     def promise(self) -> str:
@@ -87,7 +87,7 @@ class Within(Principle):
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SliceColumn:
     """The values of the sensitive column, numbered rest by rest."""
 
     rest: NDArray[np.int64]
@@ -200,14 +200,16 @@ def _look_within(
     return joint, All(parts)
 
 
-def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Column]:
+def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, SliceColumn]:
     """Number the values of the sensitive column, and give the table with them in its place."""
     rest = data.number(rests)
     size = data.domains[name].size
     values, codes = number_keys(rest * size + data.codes[name])
-    first = pick_each(rest)
+    first = representatives(rest)
     words = [_word(data, rests, row) for row in first.tolist()]
-    made = Column(values // size, (values % size).astype(np.int32), whole_of(data, name), words)
+    made = SliceColumn(
+        values // size, (values % size).astype(np.int32), histogram(data, name), words
+    )
     attribute = Attribute(name, Role.SENSITIVE, Type.CATEGORY)
     domain = Domain(attribute, np.arange(len(values)).astype(str).astype(object))
     known = [a for a in data.schema if a.role is Role.QUASI_IDENTIFIER]

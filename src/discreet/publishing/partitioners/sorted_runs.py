@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.principles.spread import KE, units
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.wholes import whole_of
+from discreet.publishing.partitioners.histograms import histogram
 from discreet.table.microdata import Microdata
 
 Objective = Literal["sum", "max", "max-overlapping", "groups", "random"]
@@ -33,7 +33,7 @@ def partition_runs(
     possible; ``random`` groups people at random and is the baseline. Which of several people
     with equal values goes where is drawn from ``rng``.
     """
-    whole = whole_of(data, name)
+    whole = histogram(data, name)
     principle.require(whole)
     codes, numbers = data.codes[name], whole.domain.numbers
     e = units(principle.e, whole)

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.principles.base import at_most
-from discreet.publishing.partitioners.ladders import Gain, Ladders
-from discreet.table.microdata import Microdata, number_rows, pick_each
+from discreet.publishing.partitioners.hierarchies import Gain, Hierarchies
+from discreet.table.microdata import Microdata, representatives, row_ids
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 PARALLEL = 100_000
 """From this many rows on, they are shared among the processor's cores."""
-Judge = Callable[[Ints, Ints, Ints], tuple[bool, float]]
+SplitCheck = Callable[[Ints, Ints, Ints], tuple[bool, float]]
 """A limit on the whole table. Of the runs of codes, first and last, that people show: whether they
 keep it, and a measure of privacy, of which more is better. The last argument is everyone's row."""
 
@@ -51,7 +51,7 @@ class Limit:
     each value (columns), in each of the groups it makes of the partition (rows)."""
 
 
-class Step(NamedTuple):
+class Specialization(NamedTuple):
     """A value that was specialized, and what decided for it."""
 
     node: int
@@ -64,17 +64,17 @@ class Step(NamedTuple):
 class Specialized:
     """The cut that was reached, and how."""
 
-    ladders: Ladders
+    hierarchies: Hierarchies
     nodes: Ints
     """Per person and attribute the node of the cut that covers them."""
-    steps: list[Step]
+    steps: list[Specialization]
 
 
 def specialize(
     data: Microdata,
     names: Sequence[str],
     limits: Sequence[Limit],
-    judges: Sequence[Judge] = (),
+    judges: Sequence[SplitCheck] = (),
     *,
     target: str | None,
     gain: Gain,
@@ -86,10 +86,10 @@ def specialize(
         return None
     while search.step():
         pass
-    return Specialized(search.ladders, search.nodes_of_rows()[search.row_of], search.steps)
+    return Specialized(search.hierarchies, search.nodes_of_rows()[search.row_of], search.steps)
 
 
-def _plant(data: Microdata, names: Sequence[str], target: str | None, gain: Gain) -> Ladders:
+def _plant(data: Microdata, names: Sequence[str], target: str | None, gain: Gain) -> Hierarchies:
     kinds = data.domains[target].size if target else 1
     label = data.codes[target].astype(np.int64) if target else 0
     counts = [
@@ -97,7 +97,7 @@ def _plant(data: Microdata, names: Sequence[str], target: str | None, gain: Gain
         for name in names
     ]
     classes = [found.reshape(-1, kinds) for found in counts]
-    return Ladders([data.domains[name] for name in names], classes, gain)
+    return Hierarchies([data.domains[name] for name in names], classes, gain)
 
 
 def _collapse(
@@ -106,8 +106,8 @@ def _collapse(
     """Give distinct rows of codes and values, their weights, everyone's row, and limits on rows."""
     columns: list[NDArray[np.integer]] = [data.codes[name] for name in names]
     columns += [x.values for x in limits if x.values is not None]
-    row_of = number_rows(columns, data.n)
-    weights, first = np.bincount(row_of), pick_each(row_of)
+    row_of = row_ids(columns, data.n)
+    weights, first = np.bincount(row_of), representatives(row_of)
     kept = [x if x.values is None else replace(x, values=x.values[first]) for x in limits]
     codes = np.stack([data.codes[name][first] for name in names], axis=1)
     return codes, weights, row_of, kept
@@ -121,14 +121,14 @@ class _Search:
     sign; ``-inf`` if that breaks the limit. So more is better, and the least of all counts.
     """
 
-    ladders: Ladders
+    hierarchies: Hierarchies
     codes: NDArray[np.int32]
     """A row per combination."""
     weights: Ints
     row_of: Ints
     limits: list[Limit]
-    judges: list[Judge] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    judges: list[SplitCheck] = field(default_factory=list)
+    steps: list[Specialization] = field(default_factory=list)
 
     def open(self) -> bool:
         """Put everybody into one partition; say whether that keeps every limit."""
@@ -144,8 +144,8 @@ class _Search:
         """By how much the squares of sizes would fall, for discernibility."""
         self.in_cut, self.closed = np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
         self._sync()
-        self.in_cut[self.ladders.roots] = True
-        roots = np.array([self.ladders.roots], dtype=np.int64)
+        self.in_cut[self.hierarchies.roots] = True
+        roots = np.array([self.hierarchies.roots], dtype=np.int64)
         self._add(np.zeros(1, np.int64), np.array([rows]), roots)
         self.judged = [judge(*self._show(None)) for judge in self.judges]
         self.monotone = not self.judges and not any(x.times or x.weigh for x in self.limits)
@@ -154,10 +154,10 @@ class _Search:
 
     def _sync(self) -> None:
         """Hand the nodes to the kernels; the last one stands for everybody."""
-        ladders, everybody = self.ladders, len(self.ladders.low)
-        self.first = np.array([*ladders.first, everybody])
-        self.count = np.array([*ladders.count, 1])
-        self.low, self.high = np.array([*ladders.low, 0]), np.array([*ladders.high, 0])
+        hierarchies, everybody = self.hierarchies, len(self.hierarchies.low)
+        self.first = np.array([*hierarchies.first, everybody])
+        self.count = np.array([*hierarchies.count, 1])
+        self.low, self.high = np.array([*hierarchies.low, 0]), np.array([*hierarchies.high, 0])
         more = np.zeros(everybody - len(self.in_cut), dtype=bool)
         self.in_cut, self.closed = np.append(self.in_cut, more), np.append(self.closed, more)
 
@@ -167,7 +167,7 @@ class _Search:
 
     def _add(self, starts: Ints, ends: Ints, nodes: Ints) -> None:
         """Add partitions, and look at what every step of theirs would lead to."""
-        everybody = np.full((len(starts), 1), len(self.ladders.low))
+        everybody = np.full((len(starts), 1), len(self.hierarchies.low))
         nodes = np.hstack([nodes, everybody])
         self.open_count = np.where(np.append(self.closed, False), 0, self.count)
         fans = self.open_count[nodes]
@@ -181,7 +181,7 @@ class _Search:
             least = np.full(fans.size, np.inf)
             np.minimum.at(least, owner, privacy)
             self.ahead[i] = np.vstack([self.ahead[i], least.reshape(fans.shape)])
-        if self.ladders.gain == "discernibility":
+        if self.hierarchies.gain == "discernibility":
             people = Limit(k=1)
             sizes = self._look(people, starts, ends, nodes, places, total, owner, children)
             squares = np.where(np.isinf(sizes), 0, sizes) ** 2
@@ -275,7 +275,7 @@ class _Search:
     def step(self) -> bool:
         """Take the valid step of the highest score; say whether there was one."""
         candidates = np.flatnonzero(self.in_cut & (self.count[:-1] > 0) & ~self.closed)
-        owners = np.array(self.ladders.owner)[candidates]
+        owners = np.array(self.hierarchies.owner)[candidates]
         valid, loss = np.ones(len(candidates), dtype=bool), np.zeros(len(candidates))
         for i in range(len(self.limits)):
             now, after = self._foresee(i, candidates, owners)
@@ -292,7 +292,9 @@ class _Search:
             return False
         best = int(score.argmax())
         node = int(candidates[best])
-        self.steps.append(Step(node, float(score[best]), float(gains[best]), float(loss[best])))
+        self.steps.append(
+            Specialization(node, float(score[best]), float(gains[best]), float(loss[best]))
+        )
         self._specialize(node)
         self.judged = [judge(*self._show(None)) for judge in self.judges]
         return True
@@ -335,8 +337,8 @@ class _Search:
         return float(own.min()), after
 
     def _weigh_gains(self, candidates: Ints, owners: Ints) -> Floats:
-        if self.ladders.gain != "discernibility":
-            return np.array(self.ladders.gains)[candidates]
+        if self.hierarchies.gain != "discernibility":
+            return np.array(self.hierarchies.gains)[candidates]
         drops = np.zeros(len(self.low))
         for a in np.unique(owners):
             np.add.at(drops, self.nodes[self.alive, a], self.drops[self.alive, a])
@@ -347,13 +349,13 @@ class _Search:
         from discreet.kernels.specialize import split_rows
 
         a, first, count = (
-            self.ladders.owner[node],
-            self.ladders.first[node],
-            self.ladders.count[node],
+            self.hierarchies.owner[node],
+            self.hierarchies.first[node],
+            self.hierarchies.count[node],
         )
-        if self.ladders.names[node] is None:
+        if self.hierarchies.names[node] is None:
             for child in range(first, first + count):
-                self.ladders.unfold(child)
+                self.hierarchies.unfold(child)
             self._sync()
         self.in_cut[node] = False
         self.in_cut[first : first + count] = True
@@ -378,8 +380,8 @@ class _Search:
         """Give the runs of codes that rows show, after a step if one is given."""
         nodes = self.nodes_of_rows()
         if step is not None:
-            a, first = self.ladders.owner[step], self.ladders.first[step]
-            highs = self.high[first : first + self.ladders.count[step]]
+            a, first = self.hierarchies.owner[step], self.hierarchies.first[step]
+            highs = self.high[first : first + self.hierarchies.count[step]]
             rows = nodes[:, a] == step
             nodes[rows, a] = first + np.searchsorted(highs, self.codes[rows, a])
         return self.low[nodes], self.high[nodes], self.row_of

@@ -26,11 +26,11 @@ class Session(Protocol):
 def connect(tables: dict[str, pl.DataFrame], engine: str | None) -> Session:
     """Load tables into the embedded DuckDB, or into the database at an address."""
     if engine is None:
-        from discreet.sql.engines.duckdb import Session as Embedded
+        from discreet.sql.engines.duckdb import Embedded
 
         return Embedded(tables)
     if engine.startswith(("postgresql://", "postgres://")):
-        from discreet.sql.engines.postgres import Session as Server
+        from discreet.sql.engines.postgres import Server
 
         return Server(engine, tables)
     raise QueryError(

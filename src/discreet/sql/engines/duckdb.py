@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-class Session:
+class Embedded:
     """A connection of its own, with a release's tables loaded."""
 
     def __init__(self, tables: dict[str, pl.DataFrame]) -> None:

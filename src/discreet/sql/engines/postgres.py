@@ -28,7 +28,7 @@ SETTINGS = {
 """What an answer depends on, whatever roles and databases are set to."""
 
 
-class Session:
+class Server:
     """A connection of its own, with a release's tables loaded.
 
     All of it is one transaction, which is never committed: poolers that give every transaction

@@ -25,10 +25,10 @@ def require_names(names: Sequence[str]) -> None:
 def require_feasible(data: Microdata, principle: Principle) -> None:
     """Raise, with the best reachable, if no partition of the table can satisfy a principle."""
     for part, name in demands(principle, data.sensitive):
-        part.require(whole_of(data, name))
+        part.require(histogram(data, name))
 
 
-def whole_of(data: Microdata, name: str | None) -> Groups:
+def histogram(data: Microdata, name: str | None) -> Groups:
     """The table as one bag of a sensitive attribute; without a name, of people only."""
     from discreet.kernels.packing import tally
 
@@ -41,7 +41,7 @@ def whole_of(data: Microdata, name: str | None) -> Groups:
 def holds_whole(data: Microdata, principle: Principle) -> bool:
     """Whether the undivided table satisfies a principle."""
     return all(
-        bool(part.admits(whole_of(data, name))[0])
+        bool(part.admits(histogram(data, name))[0])
         for part, name in demands(principle, data.sensitive)
     )
 
@@ -57,7 +57,7 @@ def holds(data: Microdata, groups: Partition, principle: Principle) -> bool:
 def _bag(data: Microdata, groups: Partition, name: str | None) -> Groups:
     if name is None:
         return Groups.of_people(groups.sizes)
-    codes, whole = data.codes[name][groups.order], whole_of(data, name)
+    codes, whole = data.codes[name][groups.order], histogram(data, name)
     return Groups.from_labels(
         groups.sorted_labels, codes, whole.domain, count=groups.count, whole=whole.whole
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from test_cli import discreet
 
 import discreet as dc
 from discreet.auditing import audit
@@ -16,7 +17,6 @@ from discreet.publishing.methods import REGISTRY
 from discreet.release.store import digest, fingerprint
 from discreet.steward.evidence import check_evidence, gather, read_seal, write_evidence
 from discreet.table.readers import read_table
-from test_cli import discreet
 
 METHODS: dict[str, Method] = {
     "generalization": dc.Generalization(dc.KAnonymity(5)),

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from test_cli import COMMAND, discreet
 
 import discreet as dc
 from discreet.evaluate.questions import draw_questions, measure_errors, read_own
@@ -20,7 +21,6 @@ from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY
 from discreet.steward.choosing import Refused, Trial, comparison, list_contenders
 from discreet.steward.choosing.advice import advise
-from test_cli import COMMAND, discreet
 
 ANY = dc.FrequencyDiversity(3)
 METHODS: list[Method] = [

@@ -29,7 +29,7 @@ class Doubling(dc.Generalization):
     paper: ClassVar[str] = "nobody's"
 
     def publish(self, data: dc.Microdata, rng: np.random.Generator) -> dc.Release:
-        made = dc.Generalization(dc.KAnonymity(2 * self.principle.least)).publish(data, rng)
+        made = dc.Generalization(dc.KAnonymity(2 * self.principle.min_size)).publish(data, rng)
         promise = replace(made.promise, principle=self.principle)
         return replace(made, method=self.title, promise=promise)
 

@@ -459,15 +459,15 @@ def test_postgresql_gives_the_same_answers(
 def test_postgresql_loads_the_tables_of_a_prepared_release_once(
     release: dc.Release, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from discreet.sql.engines.postgres import Session
+    from discreet.sql.engines.postgres import Server
 
-    honest, loaded = Session._load, []
+    honest, loaded = Server._load, []
 
-    def load(self: Session, name: str, table: pl.DataFrame) -> None:
+    def load(self: Server, name: str, table: pl.DataFrame) -> None:
         loaded.append(name)
         honest(self, name, table)
 
-    monkeypatch.setattr(Session, "_load", load)
+    monkeypatch.setattr(Server, "_load", load)
     questions = ["SELECT AVG(age) FROM release", "SELECT SUM(capital_loss) FROM release"]
     with release.prepare(engine=postgres) as prepared:
         for question in questions:

@@ -1,4 +1,4 @@
-"""Ladders: the values of attributes from the most general down, step by step.
+"""Hierarchies: the values of attributes from the most general down, step by step.
 
 A node covers a run of codes. Categories step down their taxonomy, or from all values to each. The
 interval of an ordered attribute without a taxonomy is split in two, where that gains most.
@@ -23,7 +23,7 @@ Run = tuple[int, int, str | None]
 
 
 @dataclass(eq=False)
-class Ladders:
+class Hierarchies:
     """The nodes of all attributes, in one numbering; children of a node are consecutive."""
 
     domains: list[Domain]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.forms.swapped.rank_windows import Windows
+from discreet.forms.swapped.rank_windows import RankWindows
 from discreet.principles.groups import Groups
 from samples import reseal
 
@@ -43,7 +43,7 @@ def test_everyones_own_number_is_in_the_window_of_the_one_shown(
 @given(pays=pays, k=st.integers(1, 3), e=st.integers(0, 2))
 def test_windows_are_the_fewest_ranks_on_both_sides(pays: list[int], k: int, e: int) -> None:
     whole = Groups.of([pays])
-    windows = Windows.around(whole, dc.KE(k, e))
+    windows = RankWindows.around(whole, dc.KE(k, e))
     xs = sorted(pays)
     values = sorted(set(pays))
     for code, value in enumerate(values):

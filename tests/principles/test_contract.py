@@ -72,7 +72,7 @@ def test_no_bag_below_the_least_size_is_admitted(
     principle: Principle, bags: list[list[int]]
 ) -> None:
     groups = Groups.of(bags)
-    assert (groups.sizes[principle.admits(groups)] >= principle.least).all()
+    assert (groups.sizes[principle.admits(groups)] >= principle.min_size).all()
 
 
 @each_instance

@@ -157,7 +157,7 @@ def test_the_auditor_finds_everybody_protected(method: Method, frame: pl.DataFra
         report = dc.audit(release, data)
         assert report.problems == []
         if method.title == "generalization":
-            assert report.candidates.min() >= method.principle.least
+            assert report.candidates.min() >= method.principle.min_size
 
 
 @each_generalization

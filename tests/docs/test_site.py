@@ -21,7 +21,7 @@ import pytest
 from discreet import experiments, principles
 from discreet.publishing import methods
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = Path("src/discreet")
 FENCE = re.compile(r"^(`{3,})(\S*)[ ]?(\S*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)

@@ -160,16 +160,16 @@ def split(values: Iterable[object], shows: Shows) -> dict[object, set[object]]:
 def try_all(frame: pl.DataFrame, keeps: Callable[[Bag], bool]) -> tuple[Fraction, list[Shows]]:
     """Of all combinations of levels that keep a promise, the first of those that lose least."""
     domains = {name: frame[name].unique(maintain_order=True).to_list() for name in QUASI}
-    ladders = []
+    hierarchies = []
     for name in QUASI:
         kept: list[Shows] = []
         for shows in LEVELS[name]:
             if not kept or len(split(domains[name], shows)) < len(split(domains[name], kept[-1])):
                 kept.append(shows)
-        ladders.append(kept)
+        hierarchies.append(kept)
     found = []
-    for point in product(*(range(len(ladder)) for ladder in ladders)):
-        chosen = [ladder[level] for ladder, level in zip(ladders, point, strict=True)]
+    for point in product(*(range(len(ladder)) for ladder in hierarchies)):
+        chosen = [ladder[level] for ladder, level in zip(hierarchies, point, strict=True)]
         bags: dict[tuple[object, ...], list[object]] = {}
         loss = Fraction(0)
         for *known, ill in frame.rows():

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.forms.perturbed.randomized_response import Replacement
+from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.publishing.methods.perturbation import find_retention
-from discreet.publishing.partitioners.wholes import whole_of
+from discreet.publishing.partitioners.histograms import histogram
 from samples import microdata
 
 CHECKS = ("safe", "paper")
@@ -42,7 +42,7 @@ def risk_by_equation_3(p: Fraction, near: Fraction, length: Fraction) -> Fractio
 
 
 def posterior(
-    p: Fraction, drawn: Replacement, pays: list[int], shown: int, near: set[int]
+    p: Fraction, drawn: RandomizedResponse, pays: list[int], shown: int, near: set[int]
 ) -> Fraction:
     """Bayes in plain Python: how likely is a number near, seeing one."""
     u = Fraction(1, drawn.size)
@@ -60,8 +60,8 @@ def test_the_retention_is_the_largest_that_bayes_allows(
     pays: list[int], m: int, epsilon: int
 ) -> None:
     data = microdata(pl.DataFrame({"age": pays, "pay": pays}), ["age"], ["pay"])
-    drawn, promise = Replacement(1, 12, 1, Fraction(0)), dc.Proximity(epsilon, m)
-    whole = whole_of(data, "pay")
+    drawn, promise = RandomizedResponse(1, 12, 1, Fraction(0)), dc.Proximity(epsilon, m)
+    whole = histogram(data, "pay")
     nears = {x: {y for y in range(1, 13) if abs(x - y) <= epsilon} for x in pays}
     shares = {x: Fraction(sum(y in near for y in pays), len(pays)) for x, near in nears.items()}
 
@@ -105,7 +105,7 @@ def test_the_auditor_believes_what_bayes_says(
         release = dc.publish(data, method, seed=seed)
     except dc.errors.PromiseError:
         return
-    drawn = Replacement.read(release)
+    drawn = RandomizedResponse.read(release)
     shown = dict(release.tables["perturbed"].select("age", "pay").rows())
     report = dc.audit(release, data)
     for age, x in enumerate(pays):
