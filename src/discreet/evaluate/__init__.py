@@ -5,14 +5,9 @@ from __future__ import annotations
 from discreet.evaluate.divergence import measure_divergence
 from discreet.evaluate.loss import Loss, measure_loss
 from discreet.evaluate.tradeoffs import Tradeoff, tradeoff
+from discreet.evaluate.workload import count_truth, draw_ranges, draw_workload, measure_error
 from discreet.forms.estimates import Estimator, estimate_counts
-from discreet.forms.workload import (
-    Workload,
-    count_truth,
-    draw_ranges,
-    draw_workload,
-    measure_error,
-)
+from discreet.forms.workload import Workload
 
 __all__ = [
     "Estimator",

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, QueryError, SchemaError
+from discreet.evaluate.workload import draw_workload
 from discreet.files import read_text
 from discreet.forms.estimates import Estimator
-from discreet.forms.workload import Bools, Floats, Workload, draw_workload
+from discreet.forms.workload import Bools, Floats, Workload
 from discreet.release import Release
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type

@@ -161,34 +161,32 @@ class Sequential(Method):
     def explain(self, data: Microdata) -> Explanation:
         """Give the cut of every attribute, and the steps that led there."""
         found, names = self.specialize(data), self.generalized(data)
-        hierarchies = found.hierarchies
+        tree = found.hierarchies
 
         def word(node: int) -> str:
-            domain, low, high = (data.domains[names[hierarchies.owner[node]]], hierarchies.low[node],
-                                 hierarchies.high[node])  # fmt: skip
-            if hierarchies.names[node] is not None:
-                return str(hierarchies.names[node])
+            domain, low, high = (data.domains[names[tree.owner[node]]], tree.low[node],
+                                 tree.high[node])  # fmt: skip
+            if tree.names[node] is not None:
+                return str(tree.names[node])
             ends = domain.texts[low], domain.texts[high]
             return ends[0] if low == high else f"[{ends[0]}, {ends[1]}]"
 
         def walk(node: int, depth: int, counts: Ints) -> list[Branch]:
             if counts[node]:
                 return [Branch(depth, word(node), int(counts[node]), shown=True)]
-            below = range(
-                hierarchies.first[node], hierarchies.first[node] + hierarchies.count[node]
-            )
+            below = range(tree.first[node], tree.first[node] + tree.count[node])
             branches = [b for child in below for b in walk(child, depth + 1, counts)]
             people = sum(b.people for b in branches if b.shown)
             return [Branch(depth, word(node), people, shown=False), *branches]
 
         cuts = {
-            name: walk(hierarchies.roots[a], 0,
-                       np.bincount(found.nodes[:, a], minlength=len(hierarchies.low)))
+            name: walk(tree.roots[a], 0,
+                       np.bincount(found.nodes[:, a], minlength=len(tree.low)))
             for a, name in enumerate(names)
         }  # fmt: skip
         steps = [
-            Step(names[hierarchies.owner[s.node]], word(s.node),
-                 tuple(word(hierarchies.first[s.node] + i) for i in range(hierarchies.count[s.node])),
+            Step(names[tree.owner[s.node]], word(s.node),
+                 tuple(word(tree.first[s.node] + i) for i in range(tree.count[s.node])),
                  s.score, s.gain, s.loss)
             for s in found.steps
         ]  # fmt: skip
@@ -334,10 +332,10 @@ def _list_cuts(data: Microdata, found: Specialized, names: list[str]) -> dict[st
     """Give the cut of every quasi-identifier; of those that stay exact, all values."""
     cuts: dict[str, Cut] = {}
     for name in data.quasi_identifiers:
-        domain, hierarchies = data.domains[name], found.hierarchies
+        domain, tree = data.domains[name], found.hierarchies
         if name in names:
             nodes, number = number_keys(found.nodes[:, names.index(name)])
-            runs = [(hierarchies.low[i], hierarchies.high[i], hierarchies.names[i]) for i in nodes]
+            runs = [(tree.low[i], tree.high[i], tree.names[i]) for i in nodes]
         else:
             codes, number = number_keys(data.codes[name].astype(np.int64))
             runs = [(code, code, domain.texts[code]) for code in codes]
