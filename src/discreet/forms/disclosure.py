@@ -160,12 +160,12 @@ def disclose(
     ]
     try:
         if seen:
-            views = form.views(form.leave_out(release, gone) if gone else release)
+            views = form.views(form.leave_out(release, gone)) if gone else release.views
             found = [view.match(data) for view in views]
     except StoreError:  # what is left of it is no release of its form: regions overlap
         notes.append("people cannot be told apart in it by what is known here")
     if not found:
-        view = form.views(release)[0]
+        view = release.views[0]
         nobody = np.zeros(data.n, dtype=np.int64)
         found = [Matches(view, nobody, np.array([0, view.count]), np.arange(view.count), view.sizes,
                          np.array([view.table.height]), pools_groups=False,

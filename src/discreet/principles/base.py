@@ -93,7 +93,7 @@ class Principle(ABC):
         return 1
 
     def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
-        """The most people of each bag whose values are too near to stand in one of ``singles``."""
+        """The most people of each bag whose values are too near to be ``distinct_enough``."""
         return bags.largest
 
     @property
@@ -228,8 +228,8 @@ class All(Principle):
     def generalizable(self, least: int = 1) -> Principle | None:
         """Every part's, for bags large enough for all.
 
-        Enough on one attribute if different values are all it takes (``singles``); not always
-        needed, as larger bags may hold near values.
+        Enough on one attribute if different values are all it takes (``distinct_enough``); not
+        always needed, as larger bags may hold near values.
         """
         least = max(least, self.distinct_enough or 1)
         return _combine([part.generalizable(least) for part in self.members])
