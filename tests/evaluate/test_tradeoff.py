@@ -33,8 +33,8 @@ def test_the_papers_running_example() -> None:
     assert curve.supremum(3, relative=True) == Fraction(1, 51)
     assert curve.supremum(2, relative=True) == Fraction(68, 100)
     whole = Groups.of([SALARIES])
-    assert dc.Proximity((20, 10000), 2).cover(whole).tolist() == [3]
-    assert dc.Proximity((10000, 20), 2).cover(whole).tolist() == [3]
+    assert dc.Proximity((20, 10000), 2).max_conflict(whole).tolist() == [3]
+    assert dc.Proximity((10000, 20), 2).max_conflict(whole).tolist() == [3]
     assert dc.Proximity((20, 10000), 2).feasible(whole).possible
     assert not dc.Proximity((20, 10000), 3).feasible(whole).possible
 
@@ -67,10 +67,10 @@ def test_the_largest_m_is_n_over_the_fullest_neighbourhood(
     numbers: list[int], epsilon: int
 ) -> None:
     curve, whole = curve_of(numbers), Groups.of([sorted(numbers)])
-    fullest = int(dc.Proximity(epsilon, 1).cover(whole)[0])
+    fullest = int(dc.Proximity(epsilon, 1).max_conflict(whole)[0])
     assert curve.largest_m(epsilon) == len(numbers) // fullest
     share = Fraction(epsilon, 50)
-    fullest = int(dc.Proximity(share, 1, relative=True).cover(whole)[0])
+    fullest = int(dc.Proximity(share, 1, relative=True).max_conflict(whole)[0])
     assert curve.largest_m(share, relative=True) == len(numbers) // fullest
 
 

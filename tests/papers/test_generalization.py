@@ -82,14 +82,14 @@ class TestProximity:
         self, epsilon: tuple[int, int]
     ) -> None:
         whole = dc.Groups.of([self.salaries])
-        assert dc.Proximity(epsilon, m=2).cover(whole).tolist() == [3]
+        assert dc.Proximity(epsilon, m=2).max_conflict(whole).tolist() == [3]
         assert dc.Proximity(epsilon, m=2).feasible(whole).possible
         assert not dc.Proximity(epsilon, m=3).feasible(whole).possible
         assert "m ≤ 2" in dc.Proximity(epsilon, m=3).feasible(whole).best
 
     def test_maxsize_of_the_two_parts_is_2_and_3(self) -> None:
         parts = dc.Groups.of([self.salaries[:2], self.salaries[2:]])
-        assert dc.Proximity((20, 10000), m=2).cover(parts).tolist() == [2, 3]
+        assert dc.Proximity((20, 10000), m=2).max_conflict(parts).tolist() == [2, 3]
 
     def test_theorem_2_is_strict_at_20_for_three_and_at_23000_for_two(self) -> None:
         whole = dc.Groups.of([self.salaries])

@@ -107,7 +107,7 @@ def test_mixtures_of_bags_with_2m_keep_m(
 ) -> None:
     """The theorem that lets proximity be angelized, by brute force over mixtures."""
     below, above = epsilon if isinstance(epsilon, tuple) else (epsilon, epsilon)
-    strict = dc.Proximity(epsilon, m).mixed  # type: ignore[arg-type]
+    strict = dc.Proximity(epsilon, m).mixture_safe  # type: ignore[arg-type]
     good = [bag for bag in bags if strict.admits(Groups.of([bag]))[0]]
     weights = (shares + [1] * len(good))[: len(good)]
     total = sum(weights)

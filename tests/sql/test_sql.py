@@ -765,7 +765,7 @@ def test_conditions_are_answered_by_arithmetic_as_value_by_value(
     question = f"SELECT COUNT(*) FROM release WHERE {condition}"
     quickly = release.query(question).frame
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discreet.sql.shares.find_numbers", lambda _: None)
+        patch.setattr("discreet.sql.selection.find_numbers", lambda _: None)
         slowly = release.query(question).frame
     assert_frame_equal(quickly, slowly)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,7 @@ from discreet.forms.matches import Matches, gather_sets
 from discreet.forms.matching import distinct_people, match_boxes
 from discreet.principles.base import Principle
 from discreet.release import Recoding, Release
-from discreet.release.cells import count_values
+from discreet.release.labels import read_labels
 from discreet.table.domain import MISSING, reduce_column
 from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute
@@ -103,11 +102,6 @@ class BoxView(View):
         frame = options.join(counted, on="group").group_by("set", *hidden).agg(pl.col("w").sum())
         return Disclosure(matches.set_of, matches.records, [frame])
 
-    @cached_property
-    def title(self) -> str:
-        """The name of its table."""
-        return next(t for t, table in self.release.tables.items() if table is self.table)
-
     def estimate(self, asked: Asked) -> Floats:
         """Add up over boxes the share that a question covers times the values it takes."""
         covers = {name: Cover(asked, self.boxes, name) for name in asked.known}
@@ -137,8 +131,8 @@ class BoxView(View):
             raise SchemaError("The release does not cover this microdata with one box each.")
         cells = np.ones(self.count)
         for name in self.release.schema.quasi_identifiers:
-            size_of = count_values(self.release, self.title, name)
-            cells *= np.array([size_of[label] for label in self.boxes[name].cast(pl.String)])
+            labels, number = read_labels(self.release, self.boxes, name)
+            cells *= labels.sizes[number]
         bags = self.bags(sensitive)
         shares = np.zeros((bags.count, bags.domain.size))
         shares[bags.owners, bags.codes] = bags.weights / bags.sizes[bags.owners]

@@ -14,7 +14,8 @@ from discreet.errors import SchemaError
 from discreet.forms.base import View
 from discreet.forms.workload import Bools, Floats, Workload, count_rows, take_known
 from discreet.release import Release
-from discreet.release.labels import find_positions, read_labels
+from discreet.release.labels import read_labels
+from discreet.release.selection import Selection
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 
@@ -112,42 +113,13 @@ class Asked:
 
 
 class Cover:
-    """Which values of an attribute boxes stand for, read once for many questions.
-
-    Of numbers these are all between the ends, whether anybody has them or not: who reads the
-    release cannot know.
-    """
+    """The labels that boxes show of an attribute, read once for many questions."""
 
     def __init__(self, asked: Asked, boxes: pl.DataFrame, name: str) -> None:
         self.domain = asked.data.domains[name]
         self.labels, self.number = read_labels(asked.view.release, boxes, name)
-        self.extent = self.labels.cover(self.domain)
-        present = self.domain.series().head(len(self.domain.values))
-        self.at = None if self.extent.covers is not None else (
-            find_positions(present, self.domain.attribute))  # fmt: skip
 
     def share(self, takes: Bools) -> Floats:
         """Per box and question the share of the box's values that it takes."""
-        return np.asarray(self._share(takes)[self.number])
-
-    def _share(self, takes: Bools) -> Floats:
-        extent, labels = self.extent, self.labels
-        present = takes[:, : len(self.domain.values)]
-        if not present.shape[1]:  # nobody has any value
-            every = np.asarray(takes.all(axis=1), dtype=float)
-            return np.repeat(every[None, :], len(extent.low), axis=0)
-        if self.at is None or extent.covers is not None:
-            covers = np.asarray(extent.covers, dtype=float)
-            return np.asarray(covers @ takes.T / np.maximum(covers.sum(1), 1)[:, None])
-        many, first = present.sum(axis=1), present.argmax(axis=1)
-        last = present.shape[1] - 1 - present[:, ::-1].argmax(axis=1)
-        gone = takes[:, -1] if self.domain.missing else np.zeros(len(takes))
-        absent = extent.absent[:, None] * gone
-        if bool(((many == 0) | (many == last - first + 1)).all()):  # each takes one interval
-            met = np.minimum(labels.high[:, None], self.at[last])
-            met = met - np.maximum(labels.low[:, None], self.at[first]) + 1
-            hits = np.maximum(met, 0) * (many > 0) + absent
-            return np.asarray(hits / np.maximum(labels.sizes, 1)[:, None])
-        upto = np.concatenate([np.zeros((1, len(takes))), np.cumsum(takes.T, 0)])
-        hits = upto[np.maximum(extent.high, extent.low - 1) + 1] - upto[extent.low]
-        return np.asarray((hits + absent) / np.maximum(extent.counts, 1)[:, None])
+        hits, sizes = self.labels.share(Selection.list_from_codes(self.domain, takes))
+        return np.asarray((hits / np.maximum(sizes, 1)[:, None])[self.number])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import StoreError
 from discreet.release.release import Release, Transformation
+from discreet.release.selection import Selection, find_positions
 from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.microdata import Microdata, representatives
-from discreet.table.schema import Attribute, Type
+from discreet.table.schema import Attribute
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -101,6 +103,34 @@ class Labels:
         high = domain.size - 1 - covers[:, ::-1].argmax(axis=1)
         absent = np.zeros(len(covers), dtype=bool)
         return Extent(covers.argmax(axis=1), high, absent, covers, np.arange(len(covers)))
+
+    def share(self, asked: Sequence[Selection]) -> tuple[Ints, Ints]:
+        """Count, of what each label (row) stands for, the values that each question takes; and all.
+
+        Of intervals by arithmetic on their ends: they stand for every value between them.
+        """
+        if self.sets is not None:
+            texts, among = self._among
+            taken = np.array([one.holds(texts) for one in asked], dtype=np.float32)
+            hits = among @ taken.reshape(len(asked), len(texts)).T
+            return np.rint(hits).astype(np.int64), self.sizes
+        some = self.low <= self.high
+        counted = [
+            np.where(some, one.count_upto(self.high) - one.count_upto(self.low - 1), 0)
+            + (self.absent & one.missing)
+            for one in asked
+        ]
+        return np.array(counted, dtype=np.int64).reshape(len(asked), len(self.texts)).T, self.sizes
+
+    @cached_property
+    def _among(self) -> tuple[list[str], NDArray[np.float32]]:
+        """All values that labels of sets stand for, and which of them each (row) does."""
+        assert self.sets is not None
+        number: dict[str, int] = {}
+        place = [number.setdefault(text, len(number)) for held in self.sets for text in held]
+        among = np.zeros((len(self.sets), len(number)), dtype=np.float32)
+        among[np.repeat(np.arange(len(self.sets)), self.sizes), place] = 1
+        return list(number), among
 
     def meets(self, other: Labels) -> Bools:
         """Which labels of two releases (rows, columns) have a value in common."""
@@ -192,13 +222,3 @@ def read_extents(
         labels, number = read_labels(release, boxes, name)
         extents[name] = labels.cover(data.domains[name]).take(number)
     return extents
-
-
-def find_positions(cells: pl.Series, attribute: Attribute) -> Ints:
-    """Give values as exact numbers that can be compared: units, days or ranks."""
-    column = reduce_column(cells, attribute)
-    values = column.canonical[column.inverse]
-    if attribute.type is Type.ORDINAL:
-        rank = {text: i for i, text in enumerate(attribute.order)}
-        return np.array([rank.get(text, -1) for text in values], dtype=np.int64)
-    return np.asarray(values, dtype=np.int64)

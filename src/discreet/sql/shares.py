@@ -6,24 +6,33 @@ attribute; each is tabulated once per combination of labels, and records look th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Callable
 from functools import reduce
+from typing import NamedTuple
 
 import polars as pl
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
-from discreet.principles.base import ratio
-from discreet.release import Release, Transformation
-from discreet.release.cells import MOST_CELLS, list_cells, list_spans, list_values
+from discreet.release import Release
+from discreet.release.cells import MOST_CELLS, list_cells
+from discreet.release.labels import read_labels
 from discreet.sql.parse import Query
+from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
 
 Component = tuple[list[str], list[exp.Expr]]
 """Blurred attributes, and the conditions that tie them together."""
-Share = tuple[str, list[str], exp.Select]
-"""A component tabulated: its name in the statement, its attributes, and the table."""
+
+
+class Share(NamedTuple):
+    """A component tabulated."""
+
+    table: str
+    """Its name in the statement."""
+    names: list[str]
+    clause: exp.Select | None
+    """How it is made from cells; ``None`` where it is at hand, as a table that is needed."""
 
 
 def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], list[Component]]:
@@ -49,61 +58,24 @@ def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], li
     return exact, [(sorted(names), parts) for names, parts in components]
 
 
-COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
-CONNECTIVES = (exp.And, exp.Or, exp.Not, exp.Paren)
-
-
-def find_numbers(parts: Sequence[exp.Expr]) -> list[Fraction] | None:
-    """Give the numbers that conditions compare one column with; ``None`` if they do anything else.
-
-    >>> import sqlglot
-    >>> find_numbers([sqlglot.parse_one("x < 10.5 OR NOT x IN (-1, 2) OR x IS NULL")])
-    [Fraction(21, 2), Fraction(-1, 1), Fraction(2, 1)]
-    >>> find_numbers([sqlglot.parse_one("x % 7 = 0")]) is None
-    True
-    """
-    found: list[Fraction] = []
-    for part in parts:
-        if isinstance(part, CONNECTIVES):
-            inside = find_numbers(list(part.iter_expressions()))
-        elif isinstance(part, exp.Is) and isinstance(part.expression, exp.Null):
-            inside = [] if isinstance(part.this, exp.Column) else None
-        elif isinstance(part, COMPARISONS):
-            inside = _read_numbers(list(part.iter_expressions()))
-        else:
-            inside = None
-        if inside is None:
-            return None
-        found += inside
-    return found
-
-
-def _read_numbers(sides: list[exp.Expr]) -> list[Fraction] | None:
-    """Read the sides of a comparison: a column, and numbers as they are written."""
-    numbers = []
-    for side in sides:
-        if isinstance(side, exp.Column):
-            continue
-        written = side.this if isinstance(side, exp.Neg) else side
-        if not isinstance(written, exp.Literal) or written.is_string:
-            return None
-        try:
-            value = ratio(written.name)
-        except ValueError:
-            return None
-        numbers.append(-value if written is not side else value)
-    return numbers if len(numbers) < len(sides) else None
-
-
-def list_all_cells(
+def tabulate_shares(
     release: Release, table: str, components: list[Component], grouping: list[str]
-) -> dict[str, pl.DataFrame]:
-    """List the values of all attributes a question looks at, under the names it knows them by."""
-    cells: dict[str, pl.DataFrame] = {}
-    for names, parts in components:
-        if is_spanned(release, names, grouping):
-            cells[f"spans {names[0]}"] = list_spans(release, table, names[0])
-            cells[f"values {names[0]}"] = list_values(release, table, names[0], find_numbers(parts))
+) -> tuple[list[Share], dict[str, pl.DataFrame]]:
+    """Tabulate every component, and give the tables that needs.
+
+    What one attribute's labels share with a question is counted here; where attributes are tied
+    together, or people grouped, cells are counted by the engine.
+    """
+    shares: list[Share] = []
+    needed: dict[str, pl.DataFrame] = {}
+    for i, (names, parts) in enumerate(components):
+        title = f"share {i}"
+        if len(names) == 1 and names[0] not in grouping:
+            labels, _ = read_labels(release, release.tables[table], names[0])
+            hits, sizes = labels.share([select_values(labels, parts)])
+            counted = {names[0]: labels.texts, "#hits": hits[:, 0], "#total": sizes}
+            needed[title] = pl.DataFrame(counted)
+            shares.append(Share(title, names, None))
             continue
         listed = {f"cells {name}": list_cells(release, table, name) for name in names}
         size = reduce(lambda n, frame: n * frame.height, listed.values(), 1)
@@ -112,62 +84,18 @@ def list_all_cells(
                 f"The predicate on {', '.join(names)} has {size:,} combinations to look at.",
                 hint="Ask about fewer attributes at once, or join them by AND instead of OR.",
             )
-        cells.update(listed)
-    return cells
+        needed.update(listed)
+        shares.append(Share(title, names, _count_cells(names, parts, grouping)))
+    return shares, needed
 
 
-def is_spanned(release: Release, names: list[str], grouping: list[str]) -> bool:
-    """Whether hits in a component can be read off prefix counts: one attribute, of intervals."""
-    kind = release.recodings[names[0]].transformation
-    return len(names) == 1 and names[0] not in grouping and kind is Transformation.INTERVAL
-
-
-def count_shares(release: Release, components: list[Component], grouping: list[str]) -> list[Share]:
-    """Tabulate every component: by prefix counts where that is possible, else cell by cell."""
-    return [
-        (
-            f"share {i}",
-            names,
-            _count_spans(names[0], parts)
-            if is_spanned(release, names, grouping)
-            else _count_cells(names, parts, grouping),
-        )
-        for i, (names, parts) in enumerate(components)
-    ]
-
-
-def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:
-    """A predicate with columns replaced by where their values are."""
-    moved = [
-        part.transform(lambda node: place(node.name) if isinstance(node, exp.Column) else node)
-        for part in parts
-    ]
-    return exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
-
-
-def _count_spans(name: str, parts: list[exp.Expr]) -> exp.Select:
-    """Count the hits of each interval as the difference of two prefix counts."""
-    condition = _at(parts, lambda _: column("value"))
-    upto = add_up_over(case(condition, column("many"), number(0)), order=[column("place")])
-    prefix = select(column("place"), upto.as_("#upto", quoted=True))
-    prefix = prefix.from_(named_table(f"values {name}"))
-    first, last, absent = (column(end, "s") for end in ("first", "last", "absent"))
-    high, low, none = (column("#upto", table) for table in ("high", "low", "none"))
-    hits = exp.Add(
-        this=exp.Sub(this=high, expression=low),
-        expression=exp.Mul(this=absent, expression=none),
-    )
-    cells = last.copy() - first.copy() + number(1) + absent.copy()
-    made = select(
-        column("label", "s").as_(name, quoted=True),
-        hits.as_("#hits", quoted=True),
-        cells.as_("#total", quoted=True),
-    ).from_(named_table(f"spans {name}", "s"))
-    for table, place in (
-        ("high", last), ("low", exp.paren(first - number(1))), ("none", number(-1)),
-    ):  # fmt: skip
-        made = made.join(named_table("#prefix", table), on=column("place", table).eq(place.copy()))
-    return made.with_(exp.to_identifier("#prefix", quoted=True), as_=prefix)
+def add_clauses(statement: exp.Select, shares: list[Share]) -> exp.Select:
+    """Let a statement make the shares that are not at hand."""
+    for share in shares:
+        if share.clause is not None:
+            name = exp.to_identifier(share.table, quoted=True)
+            statement = statement.with_(name, as_=share.clause)
+    return statement
 
 
 def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
@@ -189,6 +117,15 @@ def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.S
         possible = exp.GT(this=column("#hits", share), expression=number(0))
         statement = statement.join(named_table(share), on=exp.and_(*same, possible))
     return statement
+
+
+def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:
+    """A predicate with columns replaced by where their values are."""
+    moved = [
+        part.transform(lambda node: place(node.name) if isinstance(node, exp.Column) else node)
+        for part in parts
+    ]
+    return exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
 
 
 def _count_cells(names: list[str], parts: list[exp.Expr], grouping: list[str]) -> exp.Select:

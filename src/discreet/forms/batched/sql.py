@@ -20,10 +20,10 @@ from discreet.sql.exact import name_parts
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.shares import (
     Share,
-    count_shares,
+    add_clauses,
     join_shares,
-    list_all_cells,
     split_predicate,
+    tabulate_shares,
     weigh_shares,
 )
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
@@ -50,7 +50,7 @@ def rewrite(query: Query, release: Release) -> Statement:
             hint="Join conditions on the two by AND.",
         )
     keys = [name for name in query.group_by if name != sensitive]
-    shares = count_shares(release, components, keys)
+    shares, needed = tabulate_shares(release, table, components, keys)
     grouped = sensitive in query.group_by
     tree = select(*(column(KEY if n == sensitive else n, CELL) for n in query.group_by))
     for aggregate in query.aggregates:
@@ -60,8 +60,7 @@ def rewrite(query: Query, release: Release) -> Statement:
         places = [number(i + 1) for i in range(len(query.group_by))]
         by = [column(KEY if n == sensitive else n, CELL) for n in query.group_by]
         tree = tree.group_by(*by).order_by(*places)
-    for name, _, share in shares:
-        tree = tree.with_(exp.to_identifier(name, quoted=True), as_=share)
+    tree = add_clauses(tree, shares)
     numeric = release.schema[sensitive].type in (Type.INTEGER, Type.DECIMAL)
     summed = numeric and any(a.function in ("SUM", "AVG") for a in query.aggregates)
     for name, clause in (
@@ -71,7 +70,7 @@ def rewrite(query: Query, release: Release) -> Statement:
         (CELL, _bound_cells(keys, grouped, summed)),
     ):
         tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause)
-    return tree, list_all_cells(release, table, components, keys)
+    return tree, needed
 
 
 def _refuse_aggregates(query: Query, sensitive: str) -> None:

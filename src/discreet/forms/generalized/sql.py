@@ -18,10 +18,10 @@ from discreet.release import Release
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.shares import (
     Share,
-    count_shares,
+    add_clauses,
     join_shares,
-    list_all_cells,
     split_predicate,
+    tabulate_shares,
     weigh_shares,
 )
 from discreet.sql.trees import add_up, add_up_over, case, column, double, number
@@ -41,9 +41,8 @@ def rewrite(query: Query, release: Release) -> Statement:
             )
     exact, components = split_predicate(query, blurred)
     grouping = [name for name in query.group_by if name in blurred]
-    shares = count_shares(release, components, grouping)
-    cells = list_all_cells(release, TABLE, components, grouping)
-    return _tabulate(query, exact, shares, grouping), cells
+    shares, needed = tabulate_shares(release, TABLE, components, grouping)
+    return _tabulate(query, exact, shares, grouping), needed
 
 
 def _tabulate(
@@ -58,8 +57,7 @@ def _tabulate(
     if query.group_by:
         keys = [column(name) for name in query.group_by]
         outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
-    for name, _, share in shares:
-        outer = outer.with_(exp.to_identifier(name, quoted=True), as_=share)
+    outer = add_clauses(outer, shares)
     outer = outer.with_(BASE, as_=base)
     return outer.with_(RANKED, as_=_rank(query, averages))
 

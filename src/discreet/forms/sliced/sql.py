@@ -24,10 +24,9 @@ from discreet.sql.exact import name_parts
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.shares import (
     Share,
-    count_shares,
     join_shares,
-    list_all_cells,
     split_predicate,
+    tabulate_shares,
     weigh_shares,
 )
 from discreet.sql.trees import column, named_table
@@ -60,7 +59,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     for condition in query.conditions:
         _refuse_tie(condition, columns)
     grouping = [name for name in query.group_by if name in blurred]
-    shares = count_shares(release, components, grouping)
+    shares, needed = tabulate_shares(release, TABLE, components, grouping)
     parts = [_ask(query, i, names, exact, shares) for i, names in enumerate(columns)]
     others = [part for i, part in enumerate(parts) if i != own and part.asks]
     keys = [column(name) for name in query.group_by]
@@ -72,7 +71,7 @@ def rewrite(query: Query, release: Release) -> Statement:
         tree = tree.group_by(*(key.copy() for key in keys))
         tree = tree.order_by(*(key.copy() for key in keys))
     clauses = {
-        **{name: share for name, _, share in shares},
+        **{s.table: s.clause for s in shares if s.clause is not None},
         **{_taken(part): _take(part, query) for part in (parts[own], *others)},
         ROWS: _list_rows(parts[own], query),
         **{part.name: _tally(part) for part in others},
@@ -81,7 +80,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     }
     for name, clause in clauses.items():
         tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause)
-    return tree, list_all_cells(release, TABLE, components, grouping)
+    return tree, needed
 
 
 def _choose_column(query: Query, columns: tuple[tuple[str, ...], ...], blurred: set[str]) -> int:

@@ -1,0 +1,129 @@
+"""Conditions on one attribute, evaluated once over what its labels stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from fractions import Fraction
+from math import floor
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sqlglot import exp, select
+
+from discreet.errors import QueryError
+from discreet.principles.base import ratio
+from discreet.release.cells import MOST_CELLS, write_positions, write_texts
+from discreet.release.labels import Labels
+from discreet.release.selection import Selection, find_positions
+from discreet.sql.engines.duckdb import Embedded
+from discreet.sql.trees import case, column, named_table
+from discreet.table.domain import MISSING
+from discreet.table.schema import Type
+
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
+CONNECTIVES = (exp.And, exp.Or, exp.Not, exp.Paren)
+
+
+def select_values(labels: Labels, parts: Sequence[exp.Expr]) -> Selection:
+    """Say which of the values that labels stand for satisfy conditions on their attribute."""
+    attribute = labels.attribute
+    nothing = np.zeros(0, dtype=np.int64)
+    if labels.sets is None:
+        starts, until = _list_runs(labels, parts)
+        values = write_positions(starts, attribute)
+        meant = evaluate(parts, values.append(pl.Series([None], dtype=values.dtype)))
+        kept = meant[:-1]
+        return Selection(attribute, starts[kept], until[kept] - 1, frozenset(), bool(meant[-1]))
+    texts = sorted({text for held in labels.sets for text in held} | {MISSING})
+    meant = evaluate(parts, write_texts(texts, attribute))
+    missing = bool(meant[texts.index(MISSING)])
+    taken = [text for text, here in zip(texts, meant, strict=True) if here and text != MISSING]
+    if not attribute.type.ordered:
+        return Selection(attribute, nothing, nothing, frozenset(taken), missing)
+    at = np.sort(find_positions(pl.Series(taken, dtype=pl.String), attribute))
+    return Selection(attribute, at, at, frozenset(), missing)
+
+
+def _list_runs(
+    labels: Labels, parts: Sequence[exp.Expr]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """List values from the lowest to the highest end: of each run the first, and where it ends.
+
+    Values that are compared with numbers alone are one run where no number lies between them.
+    """
+    some = labels.low <= labels.high
+    if not some.any():
+        return labels.low[:0], labels.low[:0]
+    first, beyond = int(labels.low[some].min()), int(labels.high[some].max()) + 1
+    attribute = labels.attribute
+    numbers = find_numbers(parts) if attribute.type in (Type.INTEGER, Type.DECIMAL) else None
+    if numbers is not None:
+        scale = 10 ** (attribute.decimals or 0)
+        near = [floor(n * scale) + step for n in numbers for step in (-1, 0, 1, 2)]
+        starts = np.unique([first, *(n for n in near if first < n < beyond)]).astype(np.int64)
+    elif beyond - first > MOST_CELLS:
+        raise QueryError(
+            f"{attribute.name!r} has {beyond - first:,} values to look at one by one.",
+            hint="Compare it with numbers alone, or ask about another attribute.",
+        )
+    else:
+        starts = np.arange(first, beyond)
+    return starts, np.append(starts[1:], beyond)
+
+
+def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> NDArray[np.bool_]:
+    """Ask DuckDB which values satisfy conditions, as WHERE reads them."""
+    moved = [
+        part.transform(lambda node: column("value") if isinstance(node, exp.Column) else node)
+        for part in parts
+    ]
+    meant = exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
+    frame = pl.DataFrame({"value": values}).with_row_index("place")
+    tree = select(case(meant, exp.true(), exp.false()).as_("meant", quoted=True))
+    tree = tree.from_(named_table("values")).order_by(column("place"))
+    with closing(Embedded({"values": frame})) as session:
+        return session.run(session.write(tree))["meant"].to_numpy()
+
+
+def find_numbers(parts: Sequence[exp.Expr]) -> list[Fraction] | None:
+    """Give the numbers that conditions compare one column with; ``None`` if they do anything else.
+
+    >>> import sqlglot
+    >>> find_numbers([sqlglot.parse_one("x < 10.5 OR NOT x IN (-1, 2) OR x IS NULL")])
+    [Fraction(21, 2), Fraction(-1, 1), Fraction(2, 1)]
+    >>> find_numbers([sqlglot.parse_one("x % 7 = 0")]) is None
+    True
+    """
+    found: list[Fraction] = []
+    for part in parts:
+        if isinstance(part, CONNECTIVES):
+            inside = find_numbers(list(part.iter_expressions()))
+        elif isinstance(part, exp.Is) and isinstance(part.expression, exp.Null):
+            inside = [] if isinstance(part.this, exp.Column) else None
+        elif isinstance(part, COMPARISONS):
+            inside = _read_numbers(list(part.iter_expressions()))
+        else:
+            inside = None
+        if inside is None:
+            return None
+        found += inside
+    return found
+
+
+def _read_numbers(sides: list[exp.Expr]) -> list[Fraction] | None:
+    """Read the sides of a comparison: a column, and numbers as they are written."""
+    numbers = []
+    for side in sides:
+        if isinstance(side, exp.Column):
+            continue
+        written = side.this if isinstance(side, exp.Neg) else side
+        if not isinstance(written, exp.Literal) or written.is_string:
+            return None
+        try:
+            value = ratio(written.name)
+        except ValueError:
+            return None
+        numbers.append(-value if written is not side else value)
+    return numbers if len(numbers) < len(sides) else None
