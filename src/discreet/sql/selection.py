@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from fractions import Fraction
+from functools import cache
 from math import floor
+from threading import Lock
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,7 @@ from discreet.sql.trees import case, column, named_table
 from discreet.table.domain import MISSING
 from discreet.table.schema import Type
 
+_LOCK = Lock()
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
 CONNECTIVES = (exp.And, exp.Or, exp.Not, exp.Paren)
 
@@ -83,8 +85,15 @@ def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> NDArray[np.bool_]:
     frame = pl.DataFrame({"value": values}).with_row_index("place")
     tree = select(case(meant, exp.true(), exp.false()).as_("meant", quoted=True))
     tree = tree.from_(named_table("values")).order_by(column("place"))
-    with closing(Embedded({"values": frame})) as session:
-        return session.run(session.write(tree))["meant"].to_numpy()
+    with _LOCK:
+        session = _open_evaluator()
+        return session.run(session.write(tree), {"values": frame})["meant"].to_numpy()
+
+
+@cache
+def _open_evaluator() -> Embedded:
+    """A connection without tables, kept: to open one takes longer than to ask it."""
+    return Embedded({})
 
 
 def find_numbers(parts: Sequence[exp.Expr]) -> list[Fraction] | None:
