@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import discreet
+from discreet.forms import list_forms
+from discreet.release.manifest import OLDER_FORMS
 
 SOURCE = Path(discreet.__file__).parent
 ROOMS = [
@@ -156,6 +158,18 @@ def test_what_a_view_is_only_forms_know(path: Path) -> None:
     assert not {name for name, _ in imports_of(path) if name.endswith(".view")}
     text = path.read_text(encoding="utf-8")
     assert not re.search(r"isinstance\([^)]*\b(view|View|\w+View)\b", text)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_what_forms_and_their_tables_are_called_only_they_say(path: Path) -> None:
+    """Who else spelled it would know what is the form's to say."""
+    if room_of(path) in ("forms", "publishing", "experiments", "demo"):
+        return
+    words = {word for form in list_forms().values() for word in (form.name, *form.auxiliary)}
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    allowed = set(OLDER_FORMS.values()) if path.name == "manifest.py" else set()
+    assert not said & words - allowed
 
 
 def test_every_class_has_a_name_of_its_own() -> None:

@@ -24,7 +24,7 @@ def covers(
 ) -> bool:
     for name in release.schema.quasi_identifiers if names is None else names:
         recoding, value = release.recodings[name], person[name]
-        if recoding.transformation is Transformation.SLICED:
+        if recoding.transformation == "sliced":
             if record[name] != value:
                 return False
         elif recoding.transformation is Transformation.SET:

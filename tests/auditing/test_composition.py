@@ -10,7 +10,7 @@ from itertools import permutations
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.samples import microdata
 
@@ -19,21 +19,28 @@ from discreet.auditing.composition import Composed, compose, compose_joins
 from discreet.publishing import Method
 
 PEOPLE = 6
+COMPANION = "slicing beside a companion"
+FORMS = ["generalization", "anatomy", "slicing", COMPANION]
 
 
 def make_two(frame: pl.DataFrame, one: dc.Release, other: dc.Release) -> list[Composed]:
-    return compose(one, microdata(frame, ["a", "b"], ["ill"]), [("0001", other)])[0]
+    known = [name for name in frame.columns if name != "ill"]
+    return compose(one, microdata(frame, known, ["ill"]), [("0001", other)])[0]
 
 
 def publish(frame: pl.DataFrame, known: str, form: str, seed: int) -> dc.Release:
     """Publish one known attribute and the sensitive one, in some form."""
-    data = microdata(frame.select(known, "ill"), [known], ["ill"])
     promise = dc.FrequencyDiversity(2)
+    shown = [known]
     method: Method = {
         "generalization": dc.Generalization(promise),
         "anatomy": dc.Anatomy(promise),
         "slicing": dc.Slicing(promise, columns=[[known], ["ill"]]),
+        COMPANION: dc.Slicing(promise, columns=[[known], ["kin", "ill"]]),
     }[form]
+    if form == COMPANION:
+        shown.append("kin")
+    data = microdata(frame.select(*shown, "ill"), shown, ["ill"])
     return dc.publish(data, method, seed=seed)
 
 
@@ -49,7 +56,10 @@ def list_groups(release: dc.Release, known: str, frame: pl.DataFrame) -> list[in
         (t, g) for t, g in (("generalized", "batch"), ("sliced", "bucket")) if t in release.tables
     )
     of = dict(release.tables[title].select(known, group).iter_rows())
-    return [of[x] for x in frame[known]]
+    if "kin" not in release.tables[title].columns:
+        return [of[x] for x in frame[known]]
+    # the value stands beside the companion, so it is one of those of the bucket that have it, too
+    return [of[x] * 10 + "uv".index(kin) for x, kin in frame.select(known, "kin").iter_rows()]
 
 
 def enumerate_beliefs(values: Sequence[str], groupings: Sequence[Sequence[int]]) -> list[Fraction]:
@@ -69,21 +79,25 @@ def enumerate_beliefs(values: Sequence[str], groupings: Sequence[Sequence[int]])
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.permutations(range(PEOPLE)),
     st.lists(st.sampled_from("abc"), min_size=PEOPLE, max_size=PEOPLE).filter(
         lambda values: max(Counter(values).values()) <= PEOPLE // 2
     ),
-    st.sampled_from(["generalization", "anatomy", "slicing"]),
-    st.sampled_from(["generalization", "anatomy", "slicing"]),
+    st.lists(st.sampled_from("uv"), min_size=PEOPLE, max_size=PEOPLE),
+    st.sampled_from(FORMS),
+    st.sampled_from(FORMS),
     st.integers(0, 3),
 )
 def test_who_becomes_certain_is_found(
-    b: list[int], ill: list[str], first: str, second: str, seed: int
+    b: list[int], ill: list[str], kin: list[str], first: str, second: str, seed: int
 ) -> None:
     """Two releases of the same people: what follows for certain in all worlds is never missed."""
-    frame = pl.DataFrame({"a": range(PEOPLE), "b": b, "ill": ill})
+    if COMPANION in (first, second):
+        parts = [[x for x, k in zip(ill, kin, strict=True) if k == part] for part in set(kin)]
+        assume(all(2 * max(Counter(part).values()) <= len(part) for part in parts))
+    frame = pl.DataFrame({"a": range(PEOPLE), "b": b, "kin": kin, "ill": ill})
     one, other = publish(frame, "a", first, seed), publish(frame, "b", second, seed)
     groupings = [list_groups(one, "a", frame), list_groups(other, "b", frame)]
     beliefs = enumerate_beliefs(ill, groupings)

@@ -186,6 +186,19 @@ def test_a_label_for_a_whole_domain_is_written_as_a_run() -> None:
     ]  # fmt: skip
 
 
+@EACH
+def test_what_is_done_to_an_attribute_is_a_word_that_its_form_explains(
+    method: Method, tmp_path: Path
+) -> None:
+    release = make(method)
+    folder = release.write(tmp_path / "r")
+    told = (folder / "README.md").read_text(encoding="utf-8")
+    assert all(release.explain(name) in told for name in release.schema.names)
+    manifest = read(folder)
+    manifest["discreet"]["attributes"][0]["transformation"] = "hidden"
+    refuse(put(folder, manifest), f"'age': nothing in a {release.form} release is 'hidden'")
+
+
 def test_a_set_is_the_only_thing_that_the_dictionary_explains() -> None:
     for method in METHODS:
         release = make(method)

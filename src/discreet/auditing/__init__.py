@@ -33,6 +33,7 @@ from discreet.principles.base import Principle, demands, part_joins
 from discreet.principles.linking import Linking
 from discreet.release import Promise, Release
 from discreet.release.explanation import Explanation
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
 
 if TYPE_CHECKING:
@@ -64,13 +65,13 @@ class AuditReport:
     checks: list[Check]
     identity: IdentityRisk
     presets: dict[str, bool]
-    beliefs: dict[str, NDArray[np.float64]]
+    beliefs: dict[str, Floats]
     """Per sensitive attribute and person the largest belief in any value."""
-    truths: dict[str, NDArray[np.float64]]
+    truths: dict[str, Floats]
     """Per sensitive attribute and person the belief in the person's own value."""
-    candidates: NDArray[np.int64]
+    candidates: Ints
     """Per person the number of candidate records; 0 if no group covers the person."""
-    breached: NDArray[np.bool_]
+    breached: Bools
     worst: Fraction | None
     """The largest belief in any value of anyone, exactly; of mixtures of batches whose common
     denominator does not fit 64 bits, to 12 digits."""
@@ -87,7 +88,7 @@ class AuditReport:
     """What goes beyond the promise, where it was tried."""
     notes: list[str]
     """What of the earlier releases was left out of account."""
-    rows: NDArray[np.int64]
+    rows: Ints
     findings: list[str]
     """What is wrong with the release itself, whoever is in it."""
 
@@ -268,7 +269,7 @@ def _widest(views: list[Matches]) -> Matches:
 
 def _check(
     views: list[Matches], told: dict[str, list[Posterior]], principle: Principle | None, n: int
-) -> tuple[list[Check], NDArray[np.bool_]]:
+) -> tuple[list[Check], Bools]:
     """Count the people for whom each part of a principle fails, in any table."""
     checks, breached = [], np.zeros(n, dtype=bool)
     for part, name in demands(principle, list(told)) if principle else ():
@@ -288,7 +289,7 @@ def _check_links(
     found: Matches,
     parts: tuple[Principle, ...],
     tables: Sequence[Release],
-) -> tuple[list[Check], NDArray[np.bool_], list[str]]:
+) -> tuple[list[Check], Bools, list[str]]:
     """Count the people in classes of which some X-group of the join breaks a principle."""
     if not tables:
         raise SchemaError(
@@ -318,7 +319,7 @@ def _check_links(
 
 def _believe(
     told: dict[str, list[Posterior]],
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]], Fraction | None]:
+) -> tuple[dict[str, Floats], dict[str, Floats], Fraction | None]:
     """Measure the largest belief in any value, and in the true one, from the most telling table."""
     beliefs, truths, worst = {}, {}, None
     for name, views in told.items():

@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.forms.matches import Matches
 from discreet.forms.possibilities import Possibilities
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import Microdata
 
 ROUNDS = 10
 MOST_ENTRIES = 50_000_000
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def _corrupt(bags: Groups) -> tuple[float, float]:
     return float((guess * sizes).sum() / sizes.sum()), float(worst.max())
 
 
-def _second(bags: Groups) -> NDArray[np.int64]:
+def _second(bags: Groups) -> Ints:
     """The second largest weight of each bag; 0 if there is none."""
     order = np.lexsort((bags.weights, bags.owners))
     at = bags.offsets[1:] - 2

@@ -13,15 +13,13 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.forms.disclosure import Disclosure, Target
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import row_ids
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 ROOM = 58
 """Bits that a product of weights may take."""
 ROUNDS, CLOSE, FEW_LEFT = 1000, 1e-5, 0.001
@@ -176,7 +174,7 @@ class Cells:
 
     def judge_alone(
         self, i: int, part: Principle, attribute: str, target: Target
-    ) -> tuple[Bools, NDArray[np.float64]]:
+    ) -> tuple[Bools, Floats]:
         """Say of each cell whether one release alone keeps a principle, and the surest belief."""
         good = np.ones(len(self.told[i].records), dtype=bool)
         share = np.zeros(len(good))
@@ -224,7 +222,7 @@ def fit_groups(
     return pl.Series("w", np.where(bound, _round_shares(cell, fitted, len(people)), weights))
 
 
-def _round_shares(cell: Ints, fitted: NDArray[np.float64], cells: int) -> Ints:
+def _round_shares(cell: Ints, fitted: Floats, cells: int) -> Ints:
     """Round fitted shares to parts of a number that halves, thirds and so on divide.
 
     Fitting comes near its end only slowly; a third must not look like more than a third. What

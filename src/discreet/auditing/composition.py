@@ -15,7 +15,6 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.auditing.cells import list_cells
 from discreet.auditing.links import list_x_groups
@@ -25,9 +24,9 @@ from discreet.principles.base import Principle, demands, part_joins
 from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking
 from discreet.release import Release
+from discreet.table.arrays import Bools, Ints
 from discreet.table.microdata import Microdata
 
-Ints = NDArray[np.int64]
 MARGIN = 0.01
 """A belief that rises by less is not told apart from what was believed before."""
 PLURAL = {"person": "people", "row of the join": "rows of the join"}
@@ -187,7 +186,7 @@ class _Tally:
         self.count, self.smallest = 0, 0
         self.worst: Fraction | None = None
 
-    def add(self, people: Ints, bad: NDArray[np.bool_], worst: Fraction | None) -> None:
+    def add(self, people: Ints, bad: Bools, worst: Fraction | None) -> None:
         if not bad.any():
             return
         least = int(people[bad].min())
@@ -207,11 +206,10 @@ def compose_joins(
 ) -> list[Composed]:
     """Ask every promise about joins of the joins that a release makes possible.
 
-    That is of as few generalized releases as have what the promise names, and of all of them.
+    That is of as few releases with records as have what the promise names, and of all of them.
     """
     releases = [(name, release), *earlier]
-    tables = [(title, held) for title, held in releases if "generalized" in held.tables]
-    tables = [(title, held) for title, held in tables if len(held.tables) == 1]
+    tables = [(title, held) for title, held in releases if held.records is not None]
     broken = []
     for title, held in tables:
         for part in part_joins(held.promise.principle)[1]:

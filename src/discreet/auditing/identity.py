@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.table.arrays import Ints
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class IdentityRisk:
     """Largest risk of one person, seen from the population."""
 
 
-def measure_identity(candidates: NDArray[np.int64], population: int | None) -> IdentityRisk:
+def measure_identity(candidates: Ints, population: int | None) -> IdentityRisk:
     """Measure from each person's number of candidate records.
 
     >>> risk = measure_identity(np.array([2, 2, 4, 4, 4, 4]), population=60)

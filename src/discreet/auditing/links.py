@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking
 from discreet.release import Release
 from discreet.release.labels import Labels, read_labels
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain
 from discreet.table.schema import Attribute, Role, Type, refuse_other_kind
 
@@ -27,25 +27,27 @@ MOST = 20_000_000
 
 
 def list_x_groups(
-    release: Release, table: pl.DataFrame, classes: NDArray[np.int64], earlier: Sequence[Release],
+    release: Release, table: pl.DataFrame, classes: Ints, earlier: Sequence[Release],
     part: Linking,
-) -> tuple[Groups | None, NDArray[np.int64], list[int]]:  # fmt: skip
+) -> tuple[Groups | None, Ints, list[int]]:  # fmt: skip
     """Join a release with earlier ones; give the X-groups, and pairs of a group and a class.
 
     Also, per table, how many of its records match nobody: they are not in what is counted.
     """
     named = {*part.x, *(() if isinstance(part.y, str) else part.y)}
     seen: dict[str, Attribute] = {}
+    tables = []
     for held in (release, *earlier):
-        if "generalized" not in held.tables:
+        records = held.records
+        if records is None:
             raise SchemaError(f"A release by {held.method} has no records to join with.")
+        tables.append((held, table if held is release else records))
         for attribute in held.schema:
             refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
     for name in sorted(named - set(seen)):
         raise SchemaError(
             f"{part}: none of the releases given has {name!r}.", hint="Give all earlier ones."
         )
-    tables = [(release, table), *((r, r.tables["generalized"]) for r in earlier)]
     shared = {
         name
         for (one, _), (other, _) in combinations(tables, 2)
@@ -128,7 +130,7 @@ def _join(
     )
 
 
-def _inside(labels: Labels, values: frozenset[str]) -> NDArray[np.bool_]:
+def _inside(labels: Labels, values: frozenset[str]) -> Bools:
     """Which labels can only be one of some values."""
     sets = labels.sets or [frozenset([text]) for text in labels.texts]
     return np.array([bool(s) and s <= values for s in sets])
@@ -136,7 +138,7 @@ def _inside(labels: Labels, values: frozenset[str]) -> NDArray[np.bool_]:
 
 def _group(
     joined: pl.DataFrame, labels: list[dict[str, Labels]], part: Linking
-) -> tuple[Groups, NDArray[np.int64]]:
+) -> tuple[Groups, Ints]:
     """Group the rows of a join by X, and count Y."""
     x = [f"{i}:{name}" for i, there in enumerate(labels) for name in there if name in part.x]
     if part.y == PEOPLE:

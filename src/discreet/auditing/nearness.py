@@ -11,12 +11,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.forms.posterior import Posterior, find_largest
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
+from discreet.table.arrays import Floats
 from discreet.table.microdata import Microdata
 
 SHARES = (0, 1, 2, 5, 10, 20)
@@ -61,7 +61,7 @@ class Nearness:
     curve: tuple[Reach, ...]
     promised: Reach | None
     """At the promised ε, where one is."""
-    risks: NDArray[np.float64]
+    risks: Floats
     """Per person at the promised ε; where none is, of being told exactly."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def measure_nearness(
 
 def _measure(
     views: list[Posterior], whole: Groups, principle: Proximity, said: str
-) -> tuple[Reach, NDArray[np.float64]]:
+) -> tuple[Reach, Floats]:
     breaches = [view.breach(principle) for view in views]
     risks = np.maximum.reduce([breach.risks for breach in breaches])
     near = principle.neighbours(whole)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.auditing.identity import PRESETS
 from discreet.pages import render_page
 from discreet.release.explanation import Explanation
+from discreet.table.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport
@@ -84,13 +85,13 @@ def render_html(report: AuditReport, how: Explanation | None) -> str:
     )
 
 
-def _belief_bars(belief: NDArray[np.float64]) -> list[dict[str, Any]]:
+def _belief_bars(belief: Floats) -> list[dict[str, Any]]:
     edges = np.linspace(0, 1, 11)
     counts = np.histogram(belief, edges)[0]
     return _bars([f"{low:.1f}–{low + 0.1:.1f}" for low in edges[:-1]], counts)
 
 
-def _size_bars(candidates: NDArray[np.int64]) -> list[dict[str, Any]]:
+def _size_bars(candidates: Ints) -> list[dict[str, Any]]:
     """Count people by the size of their candidate set, in steps that double."""
     edges = [1, 2, 3, 5, 10, 20, 50, 100, 1000]
     names = [f"{low}" if high == low + 1 else f"{low}–{high - 1}" for low, high in pairwise(edges)]

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.table.arrays import Floats, Ints
 
 Model = Literal["tree", "pruned tree", "bayes"]
 BINS = 10
@@ -21,7 +22,6 @@ LEAF, PRUNE = 10, 2e-4
 """A decision tree makes no leaf of fewer records; a pruned one no branch that gains less."""
 FACTORS, RIDGE = 10, 0.2
 """How many factors explain ratings, and how far a user's are drawn to the average."""
-Floats = NDArray[np.float64]
 
 
 def classify(
@@ -49,7 +49,7 @@ def classify(
     return found
 
 
-def _make(model: Model, kinds: NDArray[np.int64] | None) -> Any:
+def _make(model: Model, kinds: Ints | None) -> Any:
     try:
         from sklearn.naive_bayes import CategoricalNB
         from sklearn.tree import DecisionTreeClassifier
@@ -82,7 +82,7 @@ def _open(train: pl.Series, test: pl.Series) -> tuple[Floats, Floats]:
     return (texts[0][:, None] == values).astype(float), (texts[1][:, None] == values).astype(float)
 
 
-def _code(train: pl.Series, test: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _code(train: pl.Series, test: pl.Series) -> tuple[Ints, Ints]:
     """Numbers by interval, other values by number; what was not there to learn from comes last."""
     if not train.dtype.is_numeric():
         texts = [_read_texts(cells) for cells in (train, test)]

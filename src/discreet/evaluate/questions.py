@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, QueryError, SchemaError
 from discreet.evaluate.workload import draw_workload
 from discreet.files import read_text
 from discreet.forms.estimates import Estimator
-from discreet.forms.workload import Bools, Floats, Workload
+from discreet.forms.workload import Workload
 from discreet.release import Release
+from discreet.table.arrays import Bools, Floats
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
 
@@ -230,7 +230,7 @@ def _find_least(data: Microdata, function: str, column: str | None) -> float:
     return mean * (people if function == "SUM" else LEAST)
 
 
-def measure_errors(truth: Floats, estimate: Floats, least: float) -> NDArray[np.float64]:
+def measure_errors(truth: Floats, estimate: Floats, least: float) -> Floats:
     """Give ``|estimate - truth| / truth`` of each question; below ``least``, as if it were that.
 
     A question that is about hardly anybody would else decide everything.

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.evaluate.charts import require_charts
 from discreet.principles.base import Number, ratio, require_ratio, require_whole
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
 
@@ -32,7 +32,7 @@ class Tradeoff:
     """What one numeric attribute allows."""
 
     attribute: str
-    numbers: NDArray[np.int64]
+    numbers: Ints
     """Everybody's number as whole units, ascending."""
     decimals: int
 

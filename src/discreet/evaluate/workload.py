@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
-from discreet.forms.workload import Floats, Workload, count_rows
+from discreet.forms.workload import Workload, count_rows
+from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import Microdata
 
 
@@ -78,14 +78,14 @@ def _require_share(volume: float) -> None:
         raise SchemaError(f"volume = {volume}: give a share above 0 and up to 1.")
 
 
-def count_truth(data: Microdata, workload: Workload) -> NDArray[np.int64]:
+def count_truth(data: Microdata, workload: Workload) -> Ints:
     """Count the people each question is about."""
     codes = {name: data.codes[name].astype(np.int64) for name in workload.takes}
     everyone = np.zeros(data.n, dtype=np.int64)
     return np.concatenate([c[0] for c in count_rows(codes, workload.takes, everyone, 1)])
 
 
-def measure_error(truth: NDArray[np.int64], estimate: Floats) -> float:
+def measure_error(truth: Ints, estimate: Floats) -> float:
     """Average ``|estimate - truth| / truth`` over questions that are about somebody."""
     asked = truth > 0
     if not asked.any():

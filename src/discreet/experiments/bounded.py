@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.table.arrays import Bools, Ints
 from discreet.table.microdata import Microdata
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 SEED = 20070415
 
 

@@ -18,7 +18,6 @@ from discreet.datasets import adult_frame, adult_taxonomies, census_frame
 from discreet.datasets.adult import QUASI_IDENTIFIERS
 from discreet.experiments.bounded import (
     SEED,
-    Bools,
     Grouped,
     SwappedColumn,
     choose_ages,
@@ -34,6 +33,7 @@ from discreet.publishing.methods.permutation import Permutation
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.publishing.partitioners.sorted_runs import Objective, cut_runs, partition_runs
+from discreet.table.arrays import Bools
 from discreet.table.microdata import Microdata, read
 from discreet.table.schema import Schema
 

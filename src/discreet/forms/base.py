@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from discreet.errors import QueryError, StoreError
+from discreet.errors import DAMAGED, QueryError, StoreError
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
-from discreet.release import Release
+from discreet.release import Release, Transformation
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import reduce_column
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from discreet.sql.parse import Query
     from discreet.table.microdata import Microdata
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Statement = tuple["exp.Select", dict[str, pl.DataFrame]]
 """A question as one tree over the tables of a release, and what other tables it needs."""
 
@@ -164,6 +161,8 @@ class Form(ABC):
     """As it stands in the manifest."""
     auxiliary: ClassVar[frozenset[str]] = frozenset()
     """Tables that others refer to; they have no record per person."""
+    transformations: ClassVar[dict[str, str]] = {}
+    """What it does to attributes, other than blurring them or leaving them alone; in words."""
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:
@@ -188,6 +187,21 @@ class Form(ABC):
         """Lay a release out for many questions, where there is a way faster than the engine's."""
         return None
 
+    def explain(self, name: str, transformation: str) -> str:
+        """Say how an attribute is published."""
+        words = {
+            Transformation.EXACT: "exactly",
+            Transformation.INTERVAL: f"as an interval; its ends are in `{name}_low` and "
+            f"`{name}_high`",
+            Transformation.SET: "as a set of values; `labels` and `domains` tell which",
+            **self.transformations,
+        }
+        if transformation not in words:
+            raise StoreError(
+                f"{name!r}: nothing in a {self.name} release is {transformation!r}.", hint=DAMAGED
+            )
+        return words[transformation]
+
     def shown(self, release: Release) -> dict[str, list[str]]:
         """Per table that shows people: the quasi-identifiers it shows."""
         known = release.schema.quasi_identifiers
@@ -196,6 +210,13 @@ class Form(ABC):
             for title, table in release.tables.items()
             if title not in self.auxiliary
         }
+
+    def records(self, release: Release) -> pl.DataFrame | None:  # noqa: ARG002
+        """Give what each person shows beside the person's own values, a row each; if it is shown.
+
+        Joins go by it, of releases that show what is whose.
+        """
+        return None
 
     def matched_by(self, release: Release) -> list[str]:
         """Give the attributes by which people are found in it."""

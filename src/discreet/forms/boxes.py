@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import SchemaError, StoreError
-from discreet.forms.base import Bools, Floats, Ints, View
+from discreet.forms.base import View
 from discreet.forms.consistency import compare_kept, count_misplaced
 from discreet.forms.disclosure import Disclosure, Observed, encode, spell_labels
 from discreet.forms.estimates import AT_ONCE, Asked, Cover
@@ -18,6 +18,7 @@ from discreet.forms.matching import distinct_people, match_boxes
 from discreet.principles.base import Principle
 from discreet.release import Recoding, Release
 from discreet.release.labels import read_labels
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import MISSING, reduce_column
 from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute

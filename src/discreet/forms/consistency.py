@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.forms.base import View
 from discreet.forms.matches import Matches, look_up
 from discreet.forms.matching import number_jointly
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Role
 
-Ints = NDArray[np.int64]
 AT_ONCE = 20_000
 """So many people are held against their groups at a time, to bound memory."""
 

@@ -11,19 +11,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, StoreError
 from discreet.forms.matches import Matches
 from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.release.labels import read_labels
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import Domain, reduce_column
 from discreet.table.microdata import Microdata, TableLike, read, row_ids
 from discreet.table.readers import read_table
 from discreet.table.schema import Missing, Role, Schema
 
-Ints = NDArray[np.int64]
 FINE = 2**20
 """Parts that likelihoods of groups are rounded to."""
 
@@ -245,7 +244,7 @@ def mix_options(matches: Matches, name: str, sets: Ints) -> Groups:
     return bags.mix(group, owner, round_weights(times / among, alone), len(sets))
 
 
-def round_weights(likely: NDArray[np.float64], alone: NDArray[np.bool_]) -> Ints:
+def round_weights(likely: Floats, alone: Bools) -> Ints:
     """Give whole numbers for how likely groups are; one that is alone is taken as it is."""
     times = np.maximum(np.round(likely / likely.max() * FINE), 1).astype(np.int64)
     return np.where(alone, 1, times)

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.forms.base import View
-from discreet.forms.workload import Bools, Floats, Workload, count_rows, take_known
+from discreet.forms.workload import Workload, count_rows, take_known
 from discreet.release import Release
 from discreet.release.labels import read_labels
 from discreet.release.selection import Selection
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 
-Ints = NDArray[np.int64]
 AT_ONCE = 50
 """So many questions are answered at a time, to bound memory."""
 

@@ -10,16 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Bools, Ints
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
     from discreet.release import Release
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,15 +10,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import StoreError
-from discreet.release import Release, Transformation
+from discreet.release import Release
 from discreet.release.labels import read_extents
+from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata, representatives, row_ids
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
-
-Ints = NDArray[np.int64]
 
 
 def number_shown(
@@ -27,11 +26,11 @@ def number_shown(
     """Number what rows show of some attributes, and of what they are numbered by already."""
     columns = [] if start is None else [start]
     for name in names:
-        if release.recodings[name].transformation is Transformation.SLICED:
-            codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
-        else:
+        if release.recodings[name].is_blurred:
             shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
             codes = table.select(shown).to_series().to_numpy().astype(np.int32) - 1
+        else:
+            codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
         columns.append(codes.astype(np.int64))
     return row_ids(columns, table.height)
 
@@ -72,9 +71,7 @@ def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[
     return region[person_of], shown
 
 
-def distinct_people(
-    data: Microdata, names: Sequence[str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct_people(data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Give the codes of people who differ, and which of them everyone is."""
     frame = pl.DataFrame({name: data.codes[name] for name in names})
     number = frame.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
@@ -88,8 +85,8 @@ def match_boxes(
     data: Microdata,
     boxes: pl.DataFrame,
     names: Sequence[str],
-    people: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    people: Ints,
+) -> Ints:
     """List who is in which box: pairs of a place among people, given as codes, and a box."""
     from discreet.kernels.match import match
 
@@ -102,7 +99,7 @@ def match_boxes(
             flags.append(extent.covers.ravel())
             end += extent.covers.size
     rows = np.zeros(boxes.height, dtype=np.int64)
-    pairs: NDArray[np.int64] = match(
+    pairs: Ints = match(
         people,
         np.stack([e.low for e in extents.values()]),
         np.stack([e.high for e in extents.values()]),

@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.forms.matches import Matches
 from discreet.forms.matching import number_shown
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import Microdata
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

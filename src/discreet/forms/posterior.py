@@ -7,17 +7,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.forms.matches import Matches, look_up
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Breach(NamedTuple):

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from discreet.forms.base import Floats, View
+from discreet.forms.base import View
 from discreet.forms.consistency import compare_columns, compare_groups, compare_kept, has_counts
 from discreet.forms.disclosure import Disclosure, Observed, disclose_bags
 from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
+from discreet.table.arrays import Floats
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 

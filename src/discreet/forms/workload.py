@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from discreet.table.arrays import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +23,11 @@ class Workload:
 
 
 def count_rows(
-    codes: dict[str, NDArray[np.int64]],
+    codes: dict[str, Ints],
     takes: dict[str, Bools],
-    group: NDArray[np.int64],
+    group: Ints,
     groups: int,
-) -> Iterator[NDArray[np.int64]]:
+) -> Iterator[Ints]:
     """Count the rows of each group that questions take, some questions at a time.
 
     Rows are given by their codes; a code of -1 is none of the domain, and taken by who takes all.

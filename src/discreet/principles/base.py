@@ -11,12 +11,11 @@ from numbers import Integral
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Bools, Ints
 
-Bools = NDArray[np.bool_]
 Number = int | float | str | Fraction
 EXPONENT = re.compile(r"[eE]([+-]?[\d_]+)")
 MOST_DIGITS = 1000
@@ -37,7 +36,7 @@ class KernelRule(NamedTuple):
     a: int = 0
     b: int = 0
     c: int = 0
-    table: tuple[int, ...] | NDArray[np.int64] = ()
+    table: tuple[int, ...] | Ints = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class Principle(ABC):
         """How many people it promises to look the same, themselves included."""
         return 1
 
-    def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
+    def max_conflict(self, bags: Groups) -> Ints:
         """The most people of each bag whose values are too near to be ``distinct_enough``."""
         return bags.largest
 
@@ -216,7 +215,7 @@ class All(Principle):
         """Whether any part is."""
         return any(part.spaced for part in self.members)
 
-    def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
+    def max_conflict(self, bags: Groups) -> Ints:
         """The most over all parts."""
         return np.asarray(np.maximum.reduce([part.max_conflict(bags) for part in self.members]))
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.principles.base import (
-    Bools,
     Feasibility,
     KernelRule,
     Number,
@@ -20,6 +18,7 @@ from discreet.principles.base import (
     require_ratio,
 )
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Bools, Ints
 
 DENSE_CELLS = 4_000_000
 """Bags are compared with the whole in dense chunks of at most this many cells."""
@@ -75,7 +74,7 @@ class TCloseness(Principle):
         allowed = groups.sizes.astype(object) * (int(groups.whole.sum()) * scale * exact.numerator)
         return np.asarray(cost.astype(object) * exact.denominator <= allowed, dtype=bool)
 
-    def transport(self, groups: Groups) -> tuple[NDArray[np.int64], int]:
+    def transport(self, groups: Groups) -> tuple[Ints, int]:
         """Give the distance of each bag as whole numbers: cost / (scale · size · N)."""
         self._refuse_unordered(groups)
         size, total = groups.domain.size, int(groups.whole.sum())
@@ -114,23 +113,19 @@ class TCloseness(Principle):
                 hint="Give it one, or use distance = 'equal'.",
             )
 
-    def _move_equal(self, groups: Groups) -> NDArray[np.int64]:
+    def _move_equal(self, groups: Groups) -> Ints:
         total, whole = int(groups.whole.sum()), groups.whole[groups.codes]
         sizes = np.repeat(groups.sizes, groups.distinct)
         present = groups.sum(np.abs(groups.weights * total - whole * sizes))
         absent = (total - groups.sum(whole)) * groups.sizes
         return np.asarray(present + absent, dtype=np.int64)
 
-    def _move_ordered(
-        self, groups: Groups, surplus: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], int]:
+    def _move_ordered(self, groups: Groups, surplus: Ints) -> tuple[Ints, int]:
         """Carry each surplus to the next rank: Σ over ranks of |running surplus|."""
         carried = np.abs(np.cumsum(surplus, axis=1)).sum(axis=1)
         return carried, max(groups.domain.size - 1, 1)
 
-    def _move_in_tree(
-        self, groups: Groups, surplus: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], int]:
+    def _move_in_tree(self, groups: Groups, surplus: Ints) -> tuple[Ints, int]:
         """At each node, move between its children what cancels out there, at the node's height."""
         tree = groups.domain.taxonomy
         assert tree is not None
@@ -178,7 +173,7 @@ class TCloseness(Principle):
         )
 
 
-def _surplus(groups: Groups, start: int, stop: int) -> NDArray[np.int64]:
+def _surplus(groups: Groups, start: int, stop: int) -> Ints:
     """Per bag and code ``wN - Wn``: what the bag has too much of, in units of 1/(nN)."""
     entries = slice(groups.offsets[start], groups.offsets[stop])
     total = int(groups.whole.sum())
@@ -196,7 +191,7 @@ def _heights(children: tuple[tuple[int, ...], ...]) -> list[int]:
     return heights
 
 
-def _cancelled(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _cancelled(parts: list[Ints]) -> Ints:
     stacked = np.stack(parts)
     return np.asarray(
         np.minimum(np.maximum(stacked, 0).sum(axis=0), np.maximum(-stacked, 0).sum(axis=0)),

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.table.arrays import Ints
 from discreet.table.domain import Domain, reduce_column
 from discreet.table.schema import Attribute, Role, Type
 
@@ -30,11 +31,11 @@ class Groups:
     ([3, 1], [2, 1], [2, 1])
     """
 
-    offsets: NDArray[np.int64]
+    offsets: Ints
     codes: NDArray[np.int32]
-    weights: NDArray[np.int64]
+    weights: Ints
     domain: Domain
-    whole: NDArray[np.int64]
+    whole: Ints
 
     @staticmethod
     def from_labels(
@@ -43,7 +44,7 @@ class Groups:
         domain: Domain,
         *,
         count: int,
-        whole: NDArray[np.int64] | None = None,
+        whole: Ints | None = None,
     ) -> Groups:
         """Count the codes of the rows of each of ``count`` groups; every group has a row."""
         size = domain.size
@@ -67,7 +68,7 @@ class Groups:
         )
 
     @staticmethod
-    def from_counts(counts: NDArray[np.int64], domain: Domain) -> Groups:
+    def from_counts(counts: Ints, domain: Domain) -> Groups:
         """Build one bag from the count of each code: a whole table."""
         codes = np.flatnonzero(counts)
         return Groups(
@@ -76,9 +77,9 @@ class Groups:
 
     @staticmethod
     def from_entries(
-        owners: NDArray[np.int64],
+        owners: Ints,
         codes: NDArray[np.int32],
-        weights: NDArray[np.int64],
+        weights: Ints,
         domain: Domain,
     ) -> Groups:
         """Build from entries in the order of their bags and codes; the whole is their union."""
@@ -88,14 +89,14 @@ class Groups:
         return Groups(offsets, codes, weights, domain, whole)
 
     @staticmethod
-    def from_table(table: NDArray[np.int64], domain: Domain, whole: NDArray[np.int64]) -> Groups:
+    def from_table(table: Ints, domain: Domain, whole: Ints) -> Groups:
         """Build from one row of counts per bag; no row is all zero."""
         owners, codes = np.nonzero(table)
         offsets = np.searchsorted(owners, np.arange(len(table) + 1))
         return Groups(offsets, codes.astype(np.int32), table[owners, codes], domain, whole)
 
     @staticmethod
-    def of_people(sizes: NDArray[np.int64]) -> Groups:
+    def of_people(sizes: Ints) -> Groups:
         """Build bags that hold people and nothing about them, for principles that only count."""
         person = Domain(Attribute("person", Role.OTHER, Type.BOOLEAN), np.zeros(1, dtype=np.int64))
         codes = np.zeros(len(sizes), dtype=np.int32)
@@ -122,22 +123,22 @@ class Groups:
         return len(self.offsets) - 1
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Total weight of each bag."""
         return self.sum(self.weights)
 
     @cached_property
-    def distinct(self) -> NDArray[np.int64]:
+    def distinct(self) -> Ints:
         """Number of distinct codes in each bag."""
         return np.diff(self.offsets)
 
     @cached_property
-    def largest(self) -> NDArray[np.int64]:
+    def largest(self) -> Ints:
         """Largest weight in each bag."""
         return np.maximum.reduceat(self.weights, self.offsets[:-1])
 
     @cached_property
-    def owners(self) -> NDArray[np.int64]:
+    def owners(self) -> Ints:
         """Bag number of each entry of ``codes``."""
         return np.repeat(np.arange(self.count), self.distinct)
 
@@ -145,7 +146,7 @@ class Groups:
         """Add up a number per entry over each bag."""
         return np.add.reduceat(per_entry, self.offsets[:-1])
 
-    def entries_of(self, bags: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def entries_of(self, bags: NDArray[np.integer]) -> tuple[Ints, Ints]:
         """List the entries of some bags, one bag after the other: of which bag, and which entry."""
         lengths = self.distinct[bags]
         which = np.repeat(np.arange(len(bags)), lengths)
@@ -156,8 +157,8 @@ class Groups:
     def mix(
         self,
         bags: NDArray[np.integer],
-        into: NDArray[np.int64],
-        times: NDArray[np.int64],
+        into: Ints,
+        times: Ints,
         count: int,
     ) -> Groups:
         """Make ``count`` new bags: each listed bag goes, so many times, into one of them."""
@@ -183,7 +184,7 @@ class Groups:
         return Groups.from_counts(counts, self.domain)
 
 
-def _count_runs(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_runs(keys: Ints) -> tuple[Ints, Ints]:
     """Give the distinct numbers of an ascending list, and how often each is in it."""
     first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
     return keys[first], np.diff(np.append(first, len(keys)))

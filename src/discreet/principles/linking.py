@@ -15,7 +15,6 @@ import numpy as np
 
 from discreet.errors import SchemaError
 from discreet.principles.base import (
-    Bools,
     Feasibility,
     Number,
     Principle,
@@ -25,6 +24,7 @@ from discreet.principles.base import (
     require_whole,
 )
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Bools
 
 SEQUENTIAL = "Wang and Fung: Anonymizing Sequential Releases, KDD 2006"
 PEOPLE, PAIRS = "people", "pairs"

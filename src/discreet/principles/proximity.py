@@ -8,11 +8,9 @@ from math import floor
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.principles.base import (
-    Bools,
     Feasibility,
     KernelRule,
     Number,
@@ -24,6 +22,7 @@ from discreet.principles.base import (
     require_whole,
 )
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import LARGEST_UNIT, Domain
 
 
@@ -80,13 +79,13 @@ class Proximity(Principle):
         pair = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,) * 2
         return ratio(pair[0]), ratio(pair[1])
 
-    def reach(self, domain: Domain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def reach(self, domain: Domain) -> tuple[Ints, Ints]:
         """Give the first code inside, and the first beyond, each code's neighbourhood."""
         lows, highs = self.ends(domain)
         numbers = domain.numbers
         return np.searchsorted(numbers, lows), np.searchsorted(numbers, highs, side="right")
 
-    def ends(self, domain: Domain) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def ends(self, domain: Domain) -> tuple[Ints, Ints]:
         """Give the smallest and the largest number in each one's neighbourhood.
 
         Numbers are whole here, so the ends of a neighbourhood may be rounded inwards.
@@ -107,7 +106,7 @@ class Proximity(Principle):
             numbers + min(floor(above * unit), LARGEST_UNIT),
         )
 
-    def nearest(self, domain: Domain) -> NDArray[np.int64]:
+    def nearest(self, domain: Domain) -> Ints:
         """Give, per code, the lowest code that may not stand beside it in a small bag.
 
         One of the two lies in the other's neighbourhood.
@@ -116,11 +115,11 @@ class Proximity(Principle):
         own = np.arange(len(first))
         return np.minimum(first, np.searchsorted(beyond, own, side="right"))
 
-    def neighbours(self, groups: Groups) -> NDArray[np.int64]:
+    def neighbours(self, groups: Groups) -> Ints:
         """Count, per entry of the bags, the weight inside the value's neighbourhood."""
         from discreet.kernels.near import weigh_near
 
-        near: NDArray[np.int64] = weigh_near(
+        near: Ints = weigh_near(
             groups.offsets, groups.codes, groups.weights, *self.reach(groups.domain)
         )
         return near
@@ -130,7 +129,7 @@ class Proximity(Principle):
         fullest = np.maximum.reduceat(self.neighbours(groups), groups.offsets[:-1])
         return at_most(fullest, self.m, groups.sizes, 1)
 
-    def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
+    def max_conflict(self, bags: Groups) -> Ints:
         """Find maxsize of each bag (Definition 11): the fullest one-sided neighbourhood."""
         from discreet.kernels.near import weigh_near
 
@@ -232,7 +231,7 @@ class Generalizable(Proximity):
         return self
 
 
-def _scale(numbers: NDArray[np.int64], factor: Fraction) -> NDArray[np.int64]:
+def _scale(numbers: Ints, factor: Fraction) -> Ints:
     """Multiply and round down, exactly."""
     a, b = factor.numerator, factor.denominator
     if fits(int(np.abs(numbers).max()), a):

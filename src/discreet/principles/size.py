@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.principles.base import Bools, Feasibility, KernelRule, Principle, require_whole
+from discreet.principles.base import Feasibility, KernelRule, Principle, require_whole
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Bools, Ints
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class KAnonymity(Principle):
         """Exactly k."""
         return self.k
 
-    def max_conflict(self, bags: Groups) -> NDArray[np.int64]:
+    def max_conflict(self, bags: Groups) -> Ints:
         """Anybody may stand beside anybody."""
         return np.ones(bags.count, dtype=np.int64)
 

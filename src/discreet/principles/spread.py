@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.principles.base import (
-    Bools,
     Feasibility,
     KernelRule,
     Number,
@@ -22,6 +21,7 @@ from discreet.principles.base import (
     require_whole,
 )
 from discreet.principles.groups import Groups
+from discreet.table.arrays import Bools
 
 NO_PROBABILITY = (
     "It bounds which numbers are possible, not how likely they are: most people of a group may "

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.table.arrays import Ints
+
 
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -19,7 +21,7 @@ class Partition:
     """
 
     order: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    offsets: Ints
 
     @staticmethod
     def from_labels(labels: NDArray[np.integer]) -> Partition:
@@ -34,7 +36,7 @@ class Partition:
         return len(self.offsets) - 1
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Rows per group."""
         return np.diff(self.offsets)
 

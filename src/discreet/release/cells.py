@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import QueryError
 from discreet.release.labels import read_labels
 from discreet.release.release import Release
+from discreet.table.arrays import Ints
 from discreet.table.domain import MISSING, reduce_column
 from discreet.table.schema import Attribute, Type
 
@@ -46,7 +46,7 @@ def write_texts(texts: list[str], attribute: Attribute) -> pl.Series:
     return domain.series().gather(codes)
 
 
-def write_positions(positions: NDArray[np.int64], attribute: Attribute) -> pl.Series:
+def write_positions(positions: Ints, attribute: Attribute) -> pl.Series:
     """Give numbers that values were compared by as the values they stand for."""
     if attribute.type is Type.ORDINAL:
         return pl.Series(attribute.order, dtype=pl.String).gather(positions)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from discreet.files import digest
 from discreet.release import Release
 from discreet.release.manifest import MANIFEST, Resource
-from discreet.release.store import README, explain_recoding, load, read_manifest
+from discreet.release.store import README, load, read_manifest
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 OURS = (
@@ -92,10 +92,9 @@ def describe(folder: str | Path) -> dict[str, Any]:
 
 def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
     about = {
-        column: f"{a.name}: {a.role}, published {explain_recoding(a.name, recoding.transformation)}"
+        column: f"{a.name}: {a.role}, published {release.explain(a.name)}"
         for a in release.schema
-        for recoding in [release.recodings[a.name]]
-        for column in recoding.columns(a.name)
+        for column in release.recodings[a.name].columns(a.name)
         if table.name in release.tables  # what explains labels may have columns of any name
     }
     return [

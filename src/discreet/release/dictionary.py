@@ -12,12 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import DAMAGED, StoreError
 from discreet.release.release import Recoding, Release, Transformation
+from discreet.table.arrays import Ints
 
-Ints = NDArray[np.int64]
 DOMAINS, LABELS = "domains", "labels"
 COLUMNS = {
     DOMAINS: pl.Schema({"attribute": pl.String, "number": pl.Int64, "value": pl.String}),

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from discreet.errors import StoreError
 from discreet.release.release import Release, Transformation
 from discreet.release.selection import Selection, find_positions
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 AT_ONCE = 1000
 """Values of sets that are held against all intervals at a time."""
 

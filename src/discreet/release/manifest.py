@@ -36,6 +36,7 @@ OLDER_FORMS = {
 }  # fmt: skip
 """The forms of releases whose manifest does not name one yet, by method."""
 FieldType = Literal["integer", "number", "boolean", "date", "string"]
+Done = Annotated[Transformation | str, Field(union_mode="left_to_right")]
 
 
 class Seal(NamedTuple):
@@ -71,7 +72,7 @@ class ColumnPart(_Part):
     name: str
     type: FieldType
     role: Role | None = None
-    transformation: Transformation | None = None
+    transformation: Done | None = None
 
 
 class ColumnsPart(_Part):
@@ -120,7 +121,7 @@ class AttributePart(_Part):
     role: Role
     type: Type
     missing: Missing
-    transformation: Transformation
+    transformation: Done
     missing_is_a_value: bool
     decimals: Annotated[int, Field(ge=0, le=18)] | None = None
     order: list[str] | None = None

@@ -24,22 +24,12 @@ Format = Literal["parquet", "csv"]
 
 
 class Transformation(StrEnum):
-    """What was done to the values of an attribute."""
+    """What the cells of an attribute are, in any form; forms have words of their own besides."""
 
-    BATCHED = "batched"
-    """Counted in batches; each person's record refers to one."""
     EXACT = "exact"
     """Published as it is."""
     INTERVAL = "interval"
     """A range: the label, and its ends beside it as ``<name>_low`` and ``<name>_high``."""
-    PERTURBED = "perturbed"
-    """Kept with some probability, else any number of the domain."""
-    PERMUTED = "permuted"
-    """Exact values, shuffled among the people of each group."""
-    SLICED = "sliced"
-    """Exact values, shuffled together with the rest of their column within each bucket."""
-    SWAPPED = "swapped"
-    """Exact values, exchanged between people of near rank."""
     SET = "set"
     """A set of values under a label; ``Recoding.labels`` says which values."""
 
@@ -48,7 +38,8 @@ class Transformation(StrEnum):
 class Recoding:
     """How one attribute looks in a release, enough to read it back without the microdata."""
 
-    transformation: Transformation
+    transformation: Transformation | str
+    """A word of the form (``Form.transformations``) where values are exact, but not whose."""
     labels: dict[str, list[str]] = field(default_factory=dict)
     """For sets: which values each label stands for."""
     domain: list[str] = field(default_factory=list)
@@ -110,6 +101,19 @@ class Release:
         from discreet.forms import find_form
 
         return find_form(self.form).shown(self)
+
+    @property
+    def records(self) -> pl.DataFrame | None:
+        """What each person shows beside the person's own values, where the form shows it."""
+        from discreet.forms import find_form
+
+        return find_form(self.form).records(self)
+
+    def explain(self, name: str) -> str:
+        """Say how an attribute is published."""
+        from discreet.forms import find_form
+
+        return find_form(self.form).explain(name, self.recodings[name].transformation)
 
     def find_table(self, names: Collection[str]) -> str:
         """Give the table that shows all these quasi-identifiers and the fewest others."""

@@ -11,13 +11,10 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.schema import Attribute, Type
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from discreet.files import (
     settle,
     writing,
 )
-from discreet.release import Format, Release, Transformation
+from discreet.release import Format, Release
 from discreet.release.dictionary import ABOUT, refuse_unexplained, restore, tabulate
 from discreet.release.manifest import (
     MANIFEST,
@@ -183,6 +183,8 @@ def load(folder: str | Path) -> Release:
         recodings = restore(release, dictionary)
         release = replace(release, tables=tables, about=about, recodings=recodings)
     refuse_unexplained(release)
+    for name in release.schema.names:  # a word that nobody can explain hides what was done
+        release.explain(name)
     return release
 
 
@@ -295,10 +297,9 @@ def _explain(release: Release, dictionary: dict[str, pl.DataFrame], format: Form
         lines += [f"`{name}.{format}`, {table.height} rows. {about.get(name, '')}", ""]
     lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
     for attribute in release.schema:
-        recoding = release.recodings[attribute.name]
         lines.append(
             f"| {attribute.name} | {attribute.role} | {attribute.type} | "
-            f"{explain_recoding(attribute.name, recoding.transformation)} |"
+            f"{release.explain(attribute.name)} |"
         )
     lines += [
         "",
@@ -309,17 +310,3 @@ def _explain(release: Release, dictionary: dict[str, pl.DataFrame], format: Form
         "",
     ]
     return "\n".join(lines)
-
-
-def explain_recoding(name: str, transformation: Transformation) -> str:
-    """Say how an attribute is published."""
-    return {
-        Transformation.BATCHED: "counted in batches; each record refers to one",
-        Transformation.EXACT: "exactly",
-        Transformation.SLICED: "exactly, but shuffled with its column within each bucket",
-        Transformation.SWAPPED: "exactly, but exchanged between people of near rank",
-        Transformation.PERTURBED: "a person's own with some probability, else any of the domain",
-        Transformation.PERMUTED: "exactly, but shuffled among the people of each group",
-        Transformation.INTERVAL: f"as an interval; its ends are in `{name}_low` and `{name}_high`",
-        Transformation.SET: "as a set of values; `labels` and `domains` tell which",
-    }[transformation]

@@ -10,7 +10,6 @@ from threading import Lock
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
@@ -20,6 +19,7 @@ from discreet.release.labels import Labels
 from discreet.release.selection import Selection, find_positions
 from discreet.sql.engines.duckdb import Embedded
 from discreet.sql.trees import case, column, named_table
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import MISSING
 from discreet.table.schema import Type
 
@@ -48,9 +48,7 @@ def select_values(labels: Labels, parts: Sequence[exp.Expr]) -> Selection:
     return Selection(attribute, at, at, frozenset(), missing)
 
 
-def _list_runs(
-    labels: Labels, parts: Sequence[exp.Expr]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _list_runs(labels: Labels, parts: Sequence[exp.Expr]) -> tuple[Ints, Ints]:
     """List values from the lowest to the highest end: of each run the first, and where it ends.
 
     Values that are compared with numbers alone are one run where no number lies between them.
@@ -75,7 +73,7 @@ def _list_runs(
     return starts, np.append(starts[1:], beyond)
 
 
-def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> NDArray[np.bool_]:
+def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> Bools:
     """Ask DuckDB which values satisfy conditions, as WHERE reads them."""
     moved = [
         part.transform(lambda node: column("value") if isinstance(node, exp.Column) else node)

@@ -26,7 +26,7 @@ from discreet.forms.verify import verify
 from discreet.pages import write_page
 from discreet.principles.groups import Groups
 from discreet.release import Release
-from discreet.release.store import explain_recoding, fingerprint, load
+from discreet.release.store import fingerprint, load
 from discreet.table.microdata import Microdata
 from discreet.table.readers import read_table
 
@@ -89,7 +89,7 @@ def _list_columns(release: Release, source: Path) -> list[dict[str, str]]:
         if name not in release.schema.names:
             told.append({"name": name, "role": "", "done": "left out"})
             continue
-        how = explain_recoding(name, release.recodings[name].transformation)
+        how = release.explain(name)
         told.append({"name": name, "role": str(release.schema[name].role),
                      "done": f"published {how}"})  # fmt: skip
     return told

@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, TaxonomyError
+from discreet.table.arrays import Bools, Ints
 from discreet.table.schema import Attribute, Type
 from discreet.table.taxonomy import Taxonomy, canonical_text
 
@@ -49,7 +50,7 @@ class Domain:
     """
 
     attribute: Attribute
-    values: NDArray[np.int64] | NDArray[np.object_]
+    values: Ints | NDArray[np.object_]
     missing: bool = False
     taxonomy: Taxonomy | None = None
 
@@ -83,13 +84,13 @@ class Domain:
             case Type.INTEGER:
                 return str(value)
 
-    def find(self, texts: Sequence[str]) -> NDArray[np.int64]:
+    def find(self, texts: Sequence[str]) -> Ints:
         """Give the code of each text; -1 where it is not a value of this domain."""
         code_of = {text: code for code, text in enumerate(self.texts)}
         return np.array([code_of.get(text, -1) for text in texts], dtype=np.int64)
 
     @property
-    def numbers(self) -> NDArray[np.int64]:
+    def numbers(self) -> Ints:
         """The values as integers, for principles that measure distances."""
         name = self.attribute.name
         if not self.attribute.type.numeric:
@@ -128,19 +129,19 @@ class ReducedColumn:
     attribute: Attribute
     inverse: NDArray[np.int32]
     """Per row the number of its raw cell, the last number meaning null."""
-    canonical: NDArray[np.int64] | NDArray[np.object_]
+    canonical: Ints | NDArray[np.object_]
     """Per raw cell its exact value."""
-    missing: NDArray[np.bool_]
+    missing: Bools
     """Per raw cell whether it means missing."""
     full: bool
     """Whether every raw cell is known to be some row's."""
 
     @property
-    def absent(self) -> NDArray[np.bool_]:
+    def absent(self) -> Bools:
         """Per row whether the cell is missing."""
         return self.missing[self.inverse]
 
-    def encode(self, keep: NDArray[np.bool_] | None) -> tuple[NDArray[np.int32], Domain]:
+    def encode(self, keep: Bools | None) -> tuple[NDArray[np.int32], Domain]:
         """Code the rows to keep (all if ``None``) and give the domain of their values."""
         inverse = self.inverse if keep is None else self.inverse[keep]
         present = np.ones(len(self.missing), dtype=bool)
@@ -219,7 +220,7 @@ def reduce_column(series: pl.Series, attribute: Attribute) -> ReducedColumn:
 
 
 def _describe_bad(
-    uniques: pl.Series, inverse: NDArray[np.int32], bad: NDArray[np.bool_], attribute: Attribute
+    uniques: pl.Series, inverse: NDArray[np.int32], bad: Bools, attribute: Attribute
 ) -> str:
     first = int(np.flatnonzero(np.append(bad, False)[inverse])[0])
     cell = uniques.slice(int(inverse[first]), 1).cast(pl.String).item()
@@ -293,9 +294,7 @@ def _canonical_texts(uniques: pl.Series) -> NDArray[np.object_]:
     return np.array(texts, dtype=object)
 
 
-def _canonical_units(
-    uniques: pl.Series, attribute: Attribute
-) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+def _canonical_units(uniques: pl.Series, attribute: Attribute) -> tuple[Ints, Bools, Bools]:
     """Read cells as whole units; say which mean missing and which cannot be read."""
     kind, decimals = attribute.type, attribute.decimals or 0
     absent = np.zeros(len(uniques), dtype=bool)
@@ -317,9 +316,7 @@ def _canonical_units(
     return units, absent, bad & ~absent
 
 
-def _guess_units(
-    uniques: pl.Series, kind: Type, decimals: int
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _guess_units(uniques: pl.Series, kind: Type, decimals: int) -> tuple[Ints, Bools]:
     """Read the cells that whole-column arithmetic reads exactly; say which those are."""
     dtype = uniques.dtype
     if kind is Type.DATE and dtype in (pl.Date, pl.Datetime):

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
@@ -53,7 +54,7 @@ class Microdata:
     codes: dict[str, NDArray[np.int32]]
     domains: dict[str, Domain]
     intake: Intake
-    rows: NDArray[np.int64] | None = None
+    rows: Ints | None = None
     """Numbers of the rows kept, if some were dropped."""
 
     @property
@@ -85,7 +86,7 @@ class Microdata:
             {name: self.domains[name].series().gather(codes) for name, codes in self.codes.items()}
         )
 
-    def codes_in(self, name: str, domain: Domain) -> NDArray[np.int64]:
+    def codes_in(self, name: str, domain: Domain) -> Ints:
         """Give everyone's value as a code of another domain; -1 where that does not have it."""
         return domain.find(self.domains[name].texts)[self.codes[name]]
 
@@ -99,12 +100,12 @@ class Microdata:
         """Give the same people in the order of their values, whatever order they came in."""
         return self.taken(self.order(list(self.codes)))
 
-    def taken(self, rows: NDArray[np.int64]) -> Microdata:
+    def taken(self, rows: Ints) -> Microdata:
         """Give the people of some rows, in this order."""
         codes = {name: column[rows] for name, column in self.codes.items()}
         return replace(self, codes=codes, rows=rows if self.rows is None else self.rows[rows])
 
-    def order(self, names: Sequence[str]) -> NDArray[np.int64]:
+    def order(self, names: Sequence[str]) -> Ints:
         """Give the rows in the order of the first of some attributes, then the second, and so on.
 
         By all attributes it does not depend on the order in which people came in.
@@ -132,12 +133,12 @@ class Microdata:
         names = self.quasi_identifiers if names is None else list(names)
         return int((np.bincount(self.number(names)) == 1).sum()) if names else 0
 
-    def number(self, names: Sequence[str]) -> NDArray[np.int64]:
+    def number(self, names: Sequence[str]) -> Ints:
         """Number the combinations of some attributes, from 0 on without gaps."""
         return row_ids([self.codes[name] for name in names], self.n)
 
 
-def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> NDArray[np.int64]:
+def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
     """Number the rows of some columns of codes by their order, from 0 on without gaps.
 
     >>> row_ids([np.array([1, 0, 1]), np.array([5, 5, 5])], 3).tolist()
@@ -153,14 +154,14 @@ def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> NDArray[np.int64]
     return number_keys(key)[1]
 
 
-def representatives(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def representatives(numbers: Ints) -> Ints:
     """Give a row of each number, of numbers from 0 on without gaps."""
     picked = np.empty(int(numbers.max(initial=-1)) + 1, dtype=np.int64)
     picked[numbers] = np.arange(len(numbers))
     return picked
 
 
-def number_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def number_keys(keys: Ints) -> tuple[Ints, Ints]:
     """Give the different keys in their order, and each key's place among them.
 
     >>> [part.tolist() for part in number_keys(np.array([7, 3, 7]))]
@@ -232,9 +233,7 @@ def _for_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
     return [result for result in results if not isinstance(result, MicrodataError)]
 
 
-def _settle_missing(
-    columns: list[ReducedColumn], height: int
-) -> tuple[NDArray[np.bool_] | None, Intake]:
+def _settle_missing(columns: list[ReducedColumn], height: int) -> tuple[Bools | None, Intake]:
     keep = np.ones(height, dtype=bool)
     missing: dict[str, int] = {}
     problems: list[str] = []

@@ -23,6 +23,9 @@ class BatchedForm(GroupedForm):
     name: ClassVar[str] = "batched"
     owner: ClassVar[str] = "batch"
     auxiliary: ClassVar[frozenset[str]] = frozenset({BATCHES})
+    transformations: ClassVar[dict[str, str]] = {
+        "batched": "counted in batches; each record refers to one"
+    }
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.forms.base import Ints
 from discreet.forms.matches import Matches
+from discreet.table.arrays import Ints
 
 if TYPE_CHECKING:
     from discreet.forms.batched.view import BatchedBoxes

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.forms.matches import Matches
+from discreet.table.arrays import Floats
 
 if TYPE_CHECKING:
     from discreet.forms.batched.view import Batched
@@ -29,7 +29,7 @@ class JoinedCells:
     """The fewest people in one cell."""
     alone: int
     """People who are alone in theirs."""
-    beliefs: dict[str, NDArray[np.float64]]
+    beliefs: dict[str, Floats]
     """Per person a bound on the belief in any value, whatever is known about the batch: the most
     telling of the batches that all tables leave possible."""
     worst: Fraction

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import StoreError
-from discreet.forms.base import Bools, Ints, View
+from discreet.forms.base import View
 from discreet.forms.batched.consistency import is_foreign
 from discreet.forms.batched.disclosure import disclose_batches
 from discreet.forms.batched.joins import JoinedCells, join_tables
@@ -29,6 +29,7 @@ from discreet.forms.records import RecordView
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release, Transformation
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 

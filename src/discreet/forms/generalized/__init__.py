@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import polars as pl
+
 from discreet.forms.base import Statement, View
 from discreet.forms.generalized.view import read_generalized
 from discreet.forms.grouped import GroupedForm
@@ -28,3 +30,7 @@ class Generalized(GroupedForm):
         from discreet.forms.generalized.sql import rewrite
 
         return rewrite(query, release)
+
+    def records(self, release: Release) -> pl.DataFrame:
+        """Give the table: who shows a box has the values beside it."""
+        return release.tables["generalized"]

@@ -21,6 +21,9 @@ class Permuted(GroupedForm):
     name: ClassVar[str] = "permuted"
     owner: ClassVar[str] = "group"
     auxiliary: ClassVar[frozenset[str]] = frozenset({"help"})
+    transformations: ClassVar[dict[str, str]] = {
+        "permuted": "exactly, but shuffled among the people of each group"
+    }
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.table.arrays import Floats, Ints
 from discreet.table.domain import reduce_column
 from discreet.table.schema import Attribute, Type
 
@@ -46,7 +46,7 @@ def build_help(group: pl.Series, values: pl.Series, attribute: Attribute) -> pl.
     total = np.concatenate([[0], np.cumsum(units)])  # may wrap around; differences do not
     scale = 10 ** (attribute.decimals or 0)
 
-    def amount(whole: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
+    def amount(whole: Ints) -> Ints | Floats:
         return whole / scale if attribute.type is Type.DECIMAL else whole
 
     low, high = total[begin + hits] - total[begin], total[last + 1] - total[last + 1 - hits]

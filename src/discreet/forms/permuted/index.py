@@ -15,6 +15,7 @@ from discreet.release import Release
 from discreet.sql.engines.duckdb import Embedded
 from discreet.sql.parse import Query
 from discreet.sql.trees import case, column
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import reduce_column
 from discreet.table.schema import Attribute, Type
 
@@ -36,7 +37,7 @@ class PermutedIndex:
     def __init__(self, release: Release, session: Embedded) -> None:
         self._release, self._session = release, session
         self._codes: dict[str, NDArray[np.unsignedinteger]] = {}
-        self._passing: dict[str, NDArray[np.bool_]] = {}
+        self._passing: dict[str, Bools] = {}
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -44,13 +45,13 @@ class PermutedIndex:
         return self._release.tables["permuted"].sort("group", maintain_order=True)
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Ints:
         """Where each group starts, and where the last ends."""
         group = self.table["group"].to_numpy()
         return np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
 
     @cached_property
-    def numbers(self) -> NDArray[np.int64]:
+    def numbers(self) -> Ints:
         """The sensitive numbers as whole units, ascending in each group."""
         (name,) = self._release.schema.sensitive
         cells = reduce_column(self.table[name], self._release.schema[name])
@@ -58,12 +59,12 @@ class PermutedIndex:
         return units[np.lexsort((units, self.table["group"].to_numpy()))]
 
     @cached_property
-    def prefix(self) -> NDArray[np.int64]:
+    def prefix(self) -> Ints:
         """Sums of all numbers before each."""
         return np.concatenate([[0], np.cumsum(self.numbers)])
 
     @cached_property
-    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def moments(self) -> tuple[Floats, Floats]:
         """Mean and variance of one number of each group, in the attribute's own unit."""
         helped = self._release.tables["help"].sort("group", "hits")
         sizes = np.diff(self.starts)
@@ -105,7 +106,7 @@ class PermutedIndex:
     def _attribute(self) -> Attribute:
         return self._release.schema[self._release.schema.sensitive[0]]
 
-    def choose(self, conditions: list[tuple[str, exp.Expr]]) -> NDArray[np.bool_]:
+    def choose(self, conditions: list[tuple[str, exp.Expr]]) -> Bools:
         """Say which rows pass all of some conditions, each on one column."""
         from discreet.kernels.bounds import narrow
 
@@ -125,7 +126,7 @@ class PermutedIndex:
             self._session.load(f"#{name}", values)
         return self._codes[name]
 
-    def _pass(self, name: str, condition: exp.Expr) -> NDArray[np.bool_]:
+    def _pass(self, name: str, condition: exp.Expr) -> Bools:
         """Ask DuckDB, whose condition it is, which values of a column pass it."""
         passes = case(condition.copy(), exp.true(), exp.false())  # as WHERE reads it
         tree = select(passes.as_("passes")).from_(exp.to_identifier(f"#{name}", quoted=True))

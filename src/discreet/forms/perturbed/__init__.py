@@ -20,6 +20,9 @@ class Perturbed(Form):
     """Exact quasi-identifiers, and a number that is drawn at random or one's own."""
 
     name: ClassVar[str] = "perturbed"
+    transformations: ClassVar[dict[str, str]] = {
+        "perturbed": "a person's own with some probability, else any of the domain"
+    }
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

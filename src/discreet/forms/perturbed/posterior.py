@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import SchemaError
-from discreet.forms.base import Bools, Floats, Ints
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Breach, Posterior, find_largest
 from discreet.principles.base import Principle
 from discreet.principles.proximity import Proximity
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError, StoreError
 from discreet.principles.base import ratio
-from discreet.release import Release, Transformation
+from discreet.release import Release
+from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
 
 
@@ -32,7 +32,7 @@ class RandomizedResponse:
         """How many numbers there are to draw from."""
         return (self.high - self.low) // self.step + 1
 
-    def count(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> NDArray[np.int64]:
+    def count(self, lows: Ints, highs: Ints) -> Ints:
         """Count those between each two numbers, ends included."""
         first = -((self.low - np.maximum(lows, self.low)) // self.step)
         last = (np.minimum(highs, self.high) - self.low) // self.step
@@ -53,7 +53,7 @@ class RandomizedResponse:
                 f"The release does not say how {name!r} was perturbed.",
                 hint="Load it again from the publisher.",
             ) from error
-        perturbed = recoding.transformation is Transformation.PERTURBED
+        perturbed = recoding.transformation == "perturbed"
         if not perturbed or not 0 < retention < 1 or step < 1 or (high - low) % step:
             raise StoreError(f"{name!r} is not a perturbed number kept with a probability.")
         return RandomizedResponse(low, high, step, retention)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import StoreError
-from discreet.forms.base import Floats, View, take_table
+from discreet.forms.base import View, take_table
 from discreet.forms.disclosure import Disclosure, Observed, list_beside
 from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
@@ -21,6 +21,7 @@ from discreet.forms.records import RecordView
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
 from discreet.release import Release
+from discreet.table.arrays import Floats
 from discreet.table.domain import Domain, reduce_column
 from discreet.table.microdata import Microdata
 

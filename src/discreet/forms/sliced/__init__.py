@@ -22,6 +22,9 @@ class Sliced(Form):
     """Buckets in which every column of attributes was shuffled by itself."""
 
     name: ClassVar[str] = "sliced"
+    transformations: ClassVar[dict[str, str]] = {
+        "sliced": "exactly, but shuffled with its column within each bucket"
+    }
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.forms.base import Ints
 from discreet.forms.consistency import count_misplaced
 from discreet.forms.matches import Matches
 from discreet.forms.matching import number_jointly
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 if TYPE_CHECKING:

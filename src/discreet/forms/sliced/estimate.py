@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.forms.base import Floats, Ints
 from discreet.forms.estimates import Asked, Cover
 from discreet.forms.workload import take_known
+from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import representatives
 
 if TYPE_CHECKING:

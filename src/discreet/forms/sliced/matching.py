@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.forms.matching import number_jointly
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ FINE = 2**40
 """Likelihoods are rounded to so many parts of the largest."""
 AT_ONCE = 5_000_000
 """Buckets that combinations are tried with at a time."""
-Ints = NDArray[np.int64]
 
 
 def match_buckets(view: SlicedView, data: Microdata) -> tuple[Ints, pl.DataFrame]:

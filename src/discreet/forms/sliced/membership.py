@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.forms.matching import number_jointly
 from discreet.forms.sliced.matching import join_postings
+from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import Microdata
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ MOST = 1_000_000
 """So many values of columns are looked at; of more combinations, as many are drawn."""
 MOST_COUNTED = 10**300
 """More combinations are not told apart from these."""
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -123,14 +122,14 @@ def _count_matches(
     )
 
 
-def _share(matches: Ints, weights: NDArray[np.float64]) -> dict[int, float]:
+def _share(matches: Ints, weights: Floats) -> dict[int, float]:
     """Give the share of each number of matching buckets."""
     totals = np.bincount(matches, weights=weights) if len(matches) else np.zeros(1)
     whole = max(float(totals.sum()), 1e-300)
     return {int(k): float(totals[k] / whole) for k in np.flatnonzero(totals)}
 
 
-def _compare(found: Ints, given: Ints, weights: NDArray[np.float64]) -> float:
+def _compare(found: Ints, given: Ints, weights: Floats) -> float:
     """Give the chance that an original has more matches than a fake, ties counting half."""
     if not len(given):
         return 1.0

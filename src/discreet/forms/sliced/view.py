@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import StoreError
-from discreet.forms.base import Floats, View, take_table
+from discreet.forms.base import View, take_table
 from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
 from discreet.forms.disclosure import Disclosure, Observed, list_values, merge_sets, mix_options
@@ -25,6 +24,7 @@ from discreet.forms.sliced.membership import Membership, measure_membership
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
 
 
@@ -39,22 +39,22 @@ class SlicedView(View):
 
     columns: tuple[tuple[str, ...], ...]
     """The attributes of each column, the sensitive one last."""
-    bucket: NDArray[np.int64]
+    bucket: Ints
     """Per row its bucket, numbered from 0."""
 
     @cached_property
-    def bucket_sizes(self) -> NDArray[np.int64]:
+    def bucket_sizes(self) -> Ints:
         """Rows per bucket."""
         return np.bincount(self.bucket)
 
     @cached_property
-    def bucket_of(self) -> NDArray[np.int64]:
+    def bucket_of(self) -> Ints:
         """Per part its bucket."""
         bucket = np.empty(self.count, dtype=np.int64)
         bucket[self.labels] = self.bucket
         return bucket
 
-    def admits(self, part: Principle, name: str | None) -> NDArray[np.bool_]:
+    def admits(self, part: Principle, name: str | None) -> Bools:
         """SplitCheck sizes by bucket, values by part; these must make every mixture good."""
         if name is None:
             good = part.admits(Groups.of_people(self.bucket_sizes))

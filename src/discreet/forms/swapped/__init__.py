@@ -20,6 +20,9 @@ class Swapped(Form):
 
     name: ClassVar[str] = "swapped"
     auxiliary: ClassVar[frozenset[str]] = frozenset({"windows"})
+    transformations: ClassVar[dict[str, str]] = {
+        "swapped": "exactly, but exchanged between people of near rank"
+    }
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.forms.base import Floats
 from discreet.forms.estimates import Asked
+from discreet.table.arrays import Floats
 from discreet.table.domain import reduce_column
 
 if TYPE_CHECKING:

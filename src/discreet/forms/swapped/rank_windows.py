@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.principles.groups import Groups
 from discreet.principles.spread import KE, units
+from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
 from discreet.table.schema import Attribute
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

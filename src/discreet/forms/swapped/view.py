@@ -8,13 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import StoreError
-from discreet.forms.base import Floats, View, take_table
+from discreet.forms.base import View, take_table
 from discreet.forms.estimates import Asked
 from discreet.forms.records import RecordView
 from discreet.forms.swapped.rank_windows import build_windows
 from discreet.principles.groups import Groups
 from discreet.principles.spread import KE
 from discreet.release import Release
+from discreet.table.arrays import Floats
 from discreet.table.domain import reduce_column
 
 

@@ -19,7 +19,7 @@ from discreet.publishing.methods.exact import refuse_names, require_known, take_
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
-from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.release import Promise, Recoding, Release
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Role
 
@@ -167,7 +167,7 @@ class Angelization(Method):
             recodings.update(made)
             about[title] = ABOUT_GENERALIZED.format(names=", ".join(names))
         domain = data.domains[name]
-        recodings[name] = Recoding(Transformation.BATCHED, missing=domain.missing)
+        recodings[name] = Recoding("batched", missing=domain.missing)
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
         guarantee = self.principle.promise
         if not self.exact:

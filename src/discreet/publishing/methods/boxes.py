@@ -14,10 +14,11 @@ from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.mondrian import Categories
 from discreet.release import Recoding, Transformation
+from discreet.table.arrays import Ints
 from discreet.table.domain import MISSING, Domain
 from discreet.table.microdata import Microdata, representatives, row_ids
 
-Cut = tuple[Sequence[Run], NDArray[np.int64]]
+Cut = tuple[Sequence[Run], Ints]
 """Runs of codes that do not overlap, and the number of everyone's run; every run is somebody's."""
 Shown = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
 """Classes of people who show the same, one row of labels for each, and what these mean."""
@@ -163,7 +164,7 @@ def free_label(label: str, taken: Container[str]) -> str:
 
 def _find_sets(
     domain: Domain, codes: NDArray[np.int32], partition: Partition
-) -> tuple[NDArray[np.int64], list[list[int]]]:
+) -> tuple[Ints, list[list[int]]]:
     """Number the distinct sets of codes; give each group's number and each set's codes."""
     if domain.size <= 63:
         bits = np.int64(1) << codes.astype(np.int64)

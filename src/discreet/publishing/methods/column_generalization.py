@@ -17,7 +17,7 @@ from discreet.errors import PromiseError
 from discreet.principles import KAnonymity
 from discreet.publishing.methods.boxes import blur
 from discreet.publishing.partitioners.mondrian import mondrian
-from discreet.release import Recoding, Transformation
+from discreet.release import Recoding
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Attribute, Role, Type
@@ -37,7 +37,7 @@ class Shown:
 def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: int) -> Shown:
     """Show the values of every column, or regions of them that are frequent enough."""
     recodings = {
-        name: Recoding(Transformation.SLICED, missing=data.domains[name].missing)
+        name: Recoding("sliced", missing=data.domains[name].missing)
         for column in columns
         for name in column
     }

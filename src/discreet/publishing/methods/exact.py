@@ -84,5 +84,5 @@ def lay_out(
     keys = [shown, *(data.codes[other] for other in reversed(others)), *reversed(lead.values())]
     columns, recodings = take_exactly(data, others)
     columns[name] = data.domains[name].series().gather(shown)
-    recodings[name] = Recoding(Transformation.PERMUTED)
+    recodings[name] = Recoding("permuted")
     return pl.DataFrame({**lead, **columns})[np.lexsort(keys)], recodings

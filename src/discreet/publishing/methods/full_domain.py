@@ -10,7 +10,6 @@ from operator import le
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.principles.base import Principle, demands
@@ -21,10 +20,10 @@ from discreet.publishing.methods.generalization import release_boxes
 from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.histograms import require_feasible, require_names
 from discreet.release import Release
+from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, number_keys, representatives, row_ids
 
-Ints = NDArray[np.int64]
 Point = tuple[int, ...]
 """A point of the lattice: the level of each quasi-identifier."""
 

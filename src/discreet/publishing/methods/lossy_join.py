@@ -14,17 +14,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
 from discreet.errors import SchemaError
 from discreet.release import Release
 from discreet.release.labels import Extent, Labels, read_labels
+from discreet.table.arrays import Bools, Ints
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import refuse_other_kind
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-TABLE = "generalized"
 MOST_PAIRS, MOST_CELLS = 50_000_000, 500_000_000
 
 
@@ -164,19 +162,20 @@ def read_history(
     for release in earlier:
         for attribute in release.schema:
             refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
-        if release.form != TABLE:
+        records = release.records
+        if records is None:
             raise SchemaError(
                 f"An earlier release by {release.method} has no records to join with.",
                 hint="Leave it out; what it tells together with this table is then not examined.",
             )
         known = [*data.codes, *names, *common, *(rule.there for rule in rules)]
-        parts.append(_read(release, data, [n for n in release.schema.names if n in known]))
+        shown = [n for n in release.schema.names if n in known]
+        parts.append(_read(release, records, data, shown))
     whole = reduce(_combine, parts)
     return replace(whole, rules=tuple(rules))
 
 
-def _read(release: Release, data: Microdata, names: list[str]) -> History:
-    table = release.tables[TABLE]
+def _read(release: Release, table: pl.DataFrame, data: Microdata, names: list[str]) -> History:
     columns, codes = [], []
     for name in names:
         labels, number = read_labels(release, table, name)

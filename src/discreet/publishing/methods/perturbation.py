@@ -8,7 +8,6 @@ from math import ceil, floor
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
@@ -19,7 +18,8 @@ from discreet.principles.proximity import Proximity
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out
 from discreet.publishing.partitioners.histograms import histogram
-from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.release import Promise, Recoding, Release
+from discreet.table.arrays import Ints
 from discreet.table.domain import REACH, Domain
 from discreet.table.microdata import Microdata
 
@@ -103,7 +103,7 @@ class Perturbation(Method):
         made = _perturb(data, name, drawn, rng)
         table, recodings = lay_out(made, name, made.codes[name], {})
         ends = [whole.domain.write(end) for end in (drawn.low, drawn.high)]
-        recodings[name] = Recoding(Transformation.PERTURBED, domain=ends)
+        recodings[name] = Recoding("perturbed", domain=ends)
         opened = OPEN if self.check == "safe" else (AVERAGE, *OPEN)
         return Release(
             form=self.form,
@@ -180,9 +180,7 @@ def _bound_on_average(
     return bounds
 
 
-def _largest_within(
-    counts: NDArray[np.int64], first: NDArray[np.int64], beyond: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _largest_within(counts: Ints, first: Ints, beyond: Ints) -> Ints:
     """Give the largest count from ``first`` on and before ``beyond``.
 
     Two stretches of a power of two cover each; ``table`` has the largest of every such stretch.

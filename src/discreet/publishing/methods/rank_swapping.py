@@ -12,7 +12,8 @@ from discreet.forms.swapped.rank_windows import RankWindows, build_windows
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out, require_ke
 from discreet.publishing.partitioners.histograms import histogram
-from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.release import Promise, Recoding, Release
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 SWAPPED, WINDOWS = "swapped", "windows"
@@ -73,7 +74,7 @@ class RankSwapping(Method):
         principle.require(whole)
         shown = _swap(data.codes[name], whole.whole, RankWindows.around(whole, principle), rng)
         table, recodings = lay_out(data, name, shown, {})
-        recodings[name] = Recoding(Transformation.SWAPPED)
+        recodings[name] = Recoding("swapped")
         return Release(
             form=self.form,
             method=self.title,
@@ -91,7 +92,7 @@ class RankSwapping(Method):
 
 def _swap(
     codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    counts: Ints,
     windows: RankWindows,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:

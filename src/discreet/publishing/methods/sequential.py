@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError, name_closest
 from discreet.principles.base import All, Principle
@@ -26,9 +25,9 @@ from discreet.publishing.partitioners.hierarchies import Gain
 from discreet.publishing.partitioners.specialization import Limit, Specialized, specialize
 from discreet.release import Release
 from discreet.release.explanation import Branch, Explanation, Step
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata, number_keys, representatives
 
-Ints = NDArray[np.int64]
 AT_ONCE = 500
 """Combinations that are matched with earlier releases at a time."""
 EXACT = (

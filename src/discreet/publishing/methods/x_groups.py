@@ -14,17 +14,15 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
 from discreet.publishing.methods.lossy_join import History
 from discreet.publishing.partitioners.specialization import Limit, SplitCheck
+from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import Attribute, Role, Type
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

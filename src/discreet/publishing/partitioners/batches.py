@@ -23,6 +23,7 @@ from discreet.principles.base import Principle, demands
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.mondrian import mondrian
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 Batching = Literal["direct", "mondrian", "anatomize"]
@@ -94,9 +95,7 @@ def _walk(buckets: Partition, rng: np.random.Generator) -> NDArray[np.int32]:
     return np.asarray(buckets.order[mixed[keys & 0xFFFFFFFF]])
 
 
-def _deal_lanes(
-    order: NDArray[np.integer], codes: NDArray[np.int32], q: int, cover: int
-) -> NDArray[np.int64]:
+def _deal_lanes(order: NDArray[np.integer], codes: NDArray[np.int32], q: int, cover: int) -> Ints:
     """Cut lanes of people, none near another, into batches of at least q along an order.
 
     People are dealt by value into as many lanes as a neighbourhood can hold (Li, Tao, Xiao, SIGMOD

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.publishing.partitioners.medoids import cluster
+from discreet.table.arrays import Floats, Ints
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 
 BINS = 10
 """Numbers and dates with more values are cut into so many intervals of equal width."""
-Floats = NDArray[np.float64]
 Similarity = Literal["contingency", "agreement"]
 
 
@@ -86,7 +86,7 @@ def _agree(data: Microdata, names: list[str]) -> Floats:
     return shares
 
 
-def _coarsen(codes: NDArray[np.int32], domain: Domain) -> tuple[NDArray[np.int64], int]:
+def _coarsen(codes: NDArray[np.int32], domain: Domain) -> tuple[Ints, int]:
     """Cut the range of a number or date into intervals of equal width; missing stays apart."""
     known = len(domain.values)
     if not domain.attribute.type.numeric or known <= BINS:
@@ -97,9 +97,7 @@ def _coarsen(codes: NDArray[np.int32], domain: Domain) -> tuple[NDArray[np.int64
     return np.append(intervals, BINS)[codes], BINS + domain.missing
 
 
-def _contingency(
-    one: NDArray[np.int64], size: int, other: NDArray[np.int64], other_size: int
-) -> float:
+def _contingency(one: Ints, size: int, other: Ints, other_size: int) -> float:
     counts = np.bincount(one * other_size + other, minlength=size * other_size)
     shares = counts.reshape(size, other_size) / len(one)
     shares = shares[shares.sum(1) > 0][:, shares.sum(0) > 0]  # values nobody has

@@ -13,11 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.table.arrays import Floats, Ints
 from discreet.table.domain import Domain
 
 Gain = Literal["entropy", "distortion", "discernibility"]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Run = tuple[int, int, str | None]
 """First and last code, and the name of a taxonomy's node."""
 

@@ -7,13 +7,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.publishing.partitioners.packing import Field
-
-Ints = NDArray[np.int64]
+from discreet.table.arrays import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +68,7 @@ class SplitCheck:
         ends = np.cumsum([len(split.ends) for _, split in splits])
         return [bool(part.all()) for part in np.split(good, ends[:-1])]
 
-    def admits_cuts(self, node: Ints, bins: Ints, ends: Ints) -> NDArray[np.bool_]:
+    def admits_cuts(self, node: Ints, bins: Ints, ends: Ints) -> Bools:
         """Whether both sides of a cut after each of the bins ``ends`` satisfy the principles."""
         good = np.ones(len(ends), dtype=bool)
         span = int(node[2]), int(node[0]), int(node[1])

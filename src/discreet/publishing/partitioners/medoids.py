@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.table.arrays import Floats, Ints
 
 RESTARTS, LARGE = 10, 300
 """Other starts than the greedy one; more points are not started again, which would take long."""
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def cluster(distances: Floats, c: int) -> list[list[int]]:

@@ -26,13 +26,12 @@ from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram, require_names
 from discreet.publishing.partitioners.levels import LevelSplitter, SplitCells, SplitCheck
 from discreet.publishing.partitioners.packing import pack_rows, rank_by_frequency
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 Categories = Literal["set", "ancestor"]
 PARALLEL = 20_000
 """From this many rows on, subtrees are shared among the processor's cores."""
-
-Ints = NDArray[np.int64]
 
 
 def mondrian(

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 
@@ -43,8 +44,8 @@ def lay_out(sizes: list[int]) -> tuple[list[Field], int]:
 
 
 def pack_rows(
-    data: Microdata, names: list[str], ranks: dict[str, NDArray[np.int64]]
-) -> tuple[NDArray[np.int64], list[Field]]:
+    data: Microdata, names: list[str], ranks: dict[str, Ints]
+) -> tuple[Ints, list[Field]]:
     """Pack the named attributes, renumbered by their ranks, and the row number, in this order.
 
     The result has two buffers of the same shape; the second is scratch.
@@ -68,7 +69,7 @@ def pack_rows(
     return buffers, fields
 
 
-def rank_by_frequency(codes: NDArray[np.int32], domain: Domain) -> NDArray[np.int64]:
+def rank_by_frequency(codes: NDArray[np.int32], domain: Domain) -> Ints:
     """Renumber categories so that frequent ones come first, keeping taxonomy subtrees together.
 
     One cut then separates the common values from the rare ones, and siblings stay neighbours.
@@ -81,7 +82,7 @@ def rank_by_frequency(codes: NDArray[np.int32], domain: Domain) -> NDArray[np.in
     """
     from discreet.kernels.packing import tally
 
-    counts: NDArray[np.int64] = tally(codes, domain.size)
+    counts: Ints = tally(codes, domain.size)
     if domain.taxonomy is None:
         order = np.argsort(-counts, kind="stable")
     else:
@@ -91,7 +92,7 @@ def rank_by_frequency(codes: NDArray[np.int32], domain: Domain) -> NDArray[np.in
     return ranks
 
 
-def _walk_by_count(domain: Domain, counts: NDArray[np.int64]) -> list[int]:
+def _walk_by_count(domain: Domain, counts: Ints) -> list[int]:
     tree = domain.taxonomy
     assert tree is not None
     running = np.concatenate([[0], np.cumsum(counts)])

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import PromiseError
-from discreet.principles.base import All, Bools, Feasibility, KernelRule, Principle, demands, ratio
+from discreet.principles.base import All, Feasibility, KernelRule, Principle, demands, ratio
 from discreet.principles.diversity import FrequencyDiversity
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram, holds, holds_whole
 from discreet.publishing.partitioners.mondrian import mondrian
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, number_keys, representatives
 from discreet.table.schema import Attribute, Role, Schema, Type
@@ -90,7 +91,7 @@ class Within(Principle):
 class SliceColumn:
     """The values of the sensitive column, numbered rest by rest."""
 
-    rest: NDArray[np.int64]
+    rest: Ints
     """Per value its rest."""
     code: NDArray[np.int32]
     """Per value its sensitive code."""
@@ -98,7 +99,7 @@ class SliceColumn:
     words: list[str]
     """Each rest in words."""
 
-    def part(self, groups: Groups) -> tuple[NDArray[np.int64], Groups]:
+    def part(self, groups: Groups) -> tuple[Ints, Groups]:
         """Part bags of values by rest: which bag each part comes from, and the parts."""
         rest = self.rest[groups.codes]
         first = np.append(True, (np.diff(groups.owners) != 0) | (np.diff(rest) != 0))
@@ -127,9 +128,7 @@ def slice_people(
     return mondrian(joint, wanted, data.quasi_identifiers)
 
 
-def part_by(
-    data: Microdata, shared: Sequence[str], part: Callable[[NDArray[np.int64]], Partition]
-) -> Partition:
+def part_by(data: Microdata, shared: Sequence[str], part: Callable[[Ints], Partition]) -> Partition:
     """Part the people of each value of some attributes by themselves.
 
     Overlapping slicing (section 9) has an attribute in two columns. Who reads both in a bucket

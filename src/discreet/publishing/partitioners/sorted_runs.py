@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.principles.spread import KE, units
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 Objective = Literal["sum", "max", "max-overlapping", "groups", "random"]
@@ -51,7 +52,7 @@ def partition_runs(
     return Partition(order, np.append(starts, data.n))
 
 
-def _gather(order: NDArray[np.int32], labels: NDArray[np.int64]) -> Partition:
+def _gather(order: NDArray[np.int32], labels: Ints) -> Partition:
     """Put the rows of each group together; ``labels`` go along ``order``."""
     return Partition(
         order[np.argsort(labels, kind="stable")],
@@ -59,7 +60,7 @@ def _gather(order: NDArray[np.int32], labels: NDArray[np.int64]) -> Partition:
     )
 
 
-def cut_runs(xs: NDArray[np.int64], k: int, e: int, objective: Objective) -> NDArray[np.int64]:
+def cut_runs(xs: Ints, k: int, e: int, objective: Objective) -> Ints:
     """Give where the runs of an optimal partition of sorted values start.
 
     >>> xs = np.array([54, 55, 56, 65, 70, 75, 75, 80, 85])
@@ -77,7 +78,7 @@ def cut_runs(xs: NDArray[np.int64], k: int, e: int, objective: Objective) -> NDA
     return np.array(starts[::-1], dtype=np.int64)
 
 
-def interlock_runs(xs: NDArray[np.int64], k: int, e: int) -> NDArray[np.int64]:
+def interlock_runs(xs: Ints, k: int, e: int) -> Ints:
     """Give each of the sorted values its group in a partition of the least largest range.
 
     >>> interlock_runs(np.array([1, 2, 3, 5, 5, 6, 6, 8]), 4, 5).tolist()

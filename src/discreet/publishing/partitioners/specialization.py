@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 
 from discreet.principles.base import at_most
 from discreet.publishing.partitioners.hierarchies import Gain, Hierarchies
+from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import Microdata, representatives, row_ids
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 PARALLEL = 100_000
 """From this many rows on, they are shared among the processor's cores."""
 SplitCheck = Callable[[Ints, Ints, Ints], tuple[bool, float]]
