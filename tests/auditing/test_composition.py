@@ -252,6 +252,21 @@ def earlier(frame: pl.DataFrame, known: list[str], method: Method) -> dc.Release
     return dc.publish(microdata(frame.select([*known, "ill"]), known, ["ill"]), method, seed=1)
 
 
+@pytest.mark.parametrize("known", [["age", "sex"], ["age", "occupation"]])
+def test_only_releases_that_show_what_is_whose_are_joined(known: list[str]) -> None:
+    """Batches are told apart from records, whatever their tables are called."""
+    people = dc.datasets.adult(sensitive="occupation").head(200)
+    batched = dc.publish(people, dc.Angelization(dc.FrequencyDiversity(2), k=3))
+    boxes = dc.publish(people, dc.Generalization(dc.KAnonymity(3)))
+    promise = dc.XYAnonymity(x=known, y="people", k=2)
+    with pytest.raises(dc.errors.SchemaError, match="angelization has no records to join with"):
+        dc.audit(boxes, people, principle=promise, earlier=[batched])
+    with pytest.raises(dc.errors.SchemaError, match="angelization has no records to join with"):
+        dc.audit(batched, people, principle=promise, earlier=[boxes])
+    joined = replace(boxes, promise=replace(boxes.promise, principle=promise))
+    assert compose_joins(joined, [("0001", batched)]) == []
+
+
 def test_releases_about_other_people_do_no_harm() -> None:
     older = TABLE.with_columns(age=pl.col("age") + 40)
     sliced = earlier(older, ["age"], dc.Slicing(dc.DistinctDiversity(2)))

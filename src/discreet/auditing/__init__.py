@@ -24,11 +24,10 @@ from discreet.auditing.links import list_x_groups
 from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
 from discreet.files import write_file
-from discreet.forms.batched.joins import JoinedCells
 from discreet.forms.consistency import check
+from discreet.forms.exposure import JoinedCells, Membership
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
-from discreet.forms.sliced.membership import Membership
 from discreet.principles.base import Principle, demands, part_joins
 from discreet.principles.linking import Linking
 from discreet.release import Promise, Release
@@ -64,6 +63,8 @@ class AuditReport:
     """What was asked of it: what it promises, or something else that was given."""
     checks: list[Check]
     identity: IdentityRisk
+    crowd: str
+    """Among how many people everybody is hidden, in words."""
     presets: dict[str, bool]
     beliefs: dict[str, Floats]
     """Per sensitive attribute and person the largest belief in any value."""
@@ -81,7 +82,7 @@ class AuditReport:
     joined: JoinedCells | None
     """What several tables give away together; ``None`` where there is one."""
     membership: Membership | None
-    """How well it hides who is in the table, for a sliced one."""
+    """How well it hides who is in the table, where that can be told."""
     composed: list[Composed]
     """What does not survive the earlier releases, where there are any."""
     attacks: list[Attack]
@@ -235,6 +236,7 @@ def audit(
         judged=judged,
         checks=checks,
         identity=identity,
+        crowd=views[0].view.describe_crowd(identity.smallest),
         presets={preset.name: preset.admits(identity.smallest) for preset in wanted},
         beliefs=beliefs,
         truths=truths,

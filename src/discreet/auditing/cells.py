@@ -34,7 +34,7 @@ PARTS, FEW = 840, 50
 class Cells:
     """People who look the same to some releases, all of which show them."""
 
-    told: list[Disclosure]
+    disclosed: list[Disclosure]
     covering: list[int]
     """Which releases these are."""
     sets: Ints
@@ -46,7 +46,7 @@ class Cells:
     @cached_property
     def frames(self) -> list[tuple[int, pl.DataFrame]]:
         """All that these releases show, each with the release that shows it."""
-        return [(i, frame) for i in self.covering for frame in self.told[i].frames]
+        return [(i, frame) for i in self.covering for frame in self.disclosed[i].frames]
 
     @cached_property
     def joins(self) -> list[tuple[list[int], pl.DataFrame]]:
@@ -79,7 +79,7 @@ class Cells:
             i, frame = self.frames[f]
             shared = [c for c in _shown(frame) if c in joined.columns]
             named = frame.rename({"set": f"set {i}", "w": f"w {f}"})
-            default = self.told[i].default_weight
+            default = self.disclosed[i].default_weight
             if default is None or len(shared) < len(_shown(frame)):
                 joined = joined.join(named, on=[f"set {i}", *shared])
             else:
@@ -92,11 +92,11 @@ class Cells:
 
     def _rank(self, f: int) -> tuple[bool, int]:
         i, frame = self.frames[f]
-        return self.told[i].default_weight is not None, -frame.width
+        return self.disclosed[i].default_weight is not None, -frame.width
 
     def count_records(self, i: int) -> Ints:
         """Count a release's records that may be a person's, per cell."""
-        return np.asarray(self.told[i].records[self.sets[:, self.covering.index(i)]])
+        return np.asarray(self.disclosed[i].records[self.sets[:, self.covering.index(i)]])
 
     def count_left(self, i: int) -> Ints:
         """Count those that may be after all; 0 where the releases contradict each other."""
@@ -161,14 +161,14 @@ class Cells:
 
     def _list_told(self, i: int, attribute: str) -> pl.DataFrame | None:
         """List what one release tells about an attribute, set by set, if anything."""
-        frame = next((f for f in self.told[i].frames if attribute in f.columns), None)
+        frame = next((f for f in self.disclosed[i].frames if attribute in f.columns), None)
         if frame is None or not frame.height:
             return None
         return frame.group_by("set", attribute).agg(pl.col("w").sum()).sort("set", attribute)
 
     def _weigh(self, i: int, frame: pl.DataFrame) -> Ints:
         """Give the weight of every candidate set of a release."""
-        weights = np.zeros(len(self.told[i].records), dtype=np.int64)
+        weights = np.zeros(len(self.disclosed[i].records), dtype=np.int64)
         np.add.at(weights, frame["set"].to_numpy(), frame["w"].to_numpy())
         return weights
 
@@ -176,11 +176,11 @@ class Cells:
         self, i: int, part: Principle, attribute: str, target: Target
     ) -> tuple[Bools, Floats]:
         """Say of each cell whether one release alone keeps a principle, and the surest belief."""
-        good = np.ones(len(self.told[i].records), dtype=bool)
+        good = np.ones(len(self.disclosed[i].records), dtype=bool)
         share = np.zeros(len(good))
         at = self.sets[:, self.covering.index(i)]
         rows = self._list_told(i, attribute)
-        if rows is not None and self.told[i].default_weight is None:
+        if rows is not None and self.disclosed[i].default_weight is None:
             bags, sets = _bag(rows, "set", attribute, target)
             good[sets], share[sets] = part.admits(bags), bags.largest / bags.sizes
         return good[at], share[at]
@@ -260,9 +260,9 @@ def _coarsen(column: str, bits: int) -> pl.Expr:
     return pl.when(top < finest).then(weight).otherwise(fine)
 
 
-def list_cells(told: list[Disclosure]) -> Iterator[Cells]:
+def sort_people(disclosed: list[Disclosure]) -> Iterator[Cells]:
     """Sort people by what they look like to every release that shows them, two or more."""
-    of = np.stack([t.set_of for t in told], axis=1)
+    of = np.stack([t.set_of for t in disclosed], axis=1)
     shown = of >= 0
     for pattern in np.unique(shown, axis=0):
         covering = np.flatnonzero(pattern).tolist()
@@ -271,12 +271,12 @@ def list_cells(told: list[Disclosure]) -> Iterator[Cells]:
         rows = np.flatnonzero((shown == pattern).all(axis=1))
         known: dict[str, Ints] = {}
         for i in covering:
-            known |= {name: codes[rows] for name, codes in told[i].known.items()}
+            known |= {name: codes[rows] for name, codes in disclosed[i].known.items()}
         columns = [*of[rows][:, covering].T, *known.values()]
         number = row_ids(columns, len(rows))
         _, first, people = np.unique(number, return_index=True, return_counts=True)
         yield Cells(
-            told,
+            disclosed,
             covering,
             of[rows][first][:, covering],
             pl.DataFrame(

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from discreet.auditing.cells import list_cells
+from discreet.auditing.cells import sort_people
 from discreet.auditing.links import list_x_groups
 from discreet.forms.disclosure import Disclosure, Target, background_knowledge, disclose
 from discreet.forms.posterior import find_largest
@@ -94,7 +94,7 @@ def compose(
     releases = [(name, release), *earlier]
     knowledge = background_knowledge(releases, data)
     targets = {name: k for name, k in knowledge.targets.items() if name not in knowledge.known}
-    told: list[Disclosure] = []
+    disclosed: list[Disclosure] = []
     notes: list[str] = []
     for title, held in releases:
         key = (title, knowledge.known, *knowledge.describe(held, data))
@@ -104,14 +104,14 @@ def compose(
             if key not in remembered:
                 remembered[key] = disclose(held, data, knowledge)
             made, unseen = remembered[key]
-        told.append(made)
+        disclosed.append(made)
         notes += [f"{title}: {text}" for text in unseen]
     broken: list[Composed] = []
     trials: list[tuple[int, ...]] = [(0, i) for i in range(1, len(releases))]
     if len(releases) > 2:
         trials.append(tuple(range(len(releases))))
     for trial in trials:
-        new, said = _examine([releases[i] for i in trial], [told[i] for i in trial], targets)
+        new, said = _examine([releases[i] for i in trial], [disclosed[i] for i in trial], targets)
         known = {(b.promised_by, b.principle, b.attribute) for b in broken}
         broken += [b for b in new if (b.promised_by, b.principle, b.attribute) not in known]
         notes += said
@@ -125,7 +125,7 @@ def _repeats(one: Release, other: Release) -> bool:
 
 
 def _examine(
-    releases: list[tuple[str, Release]], told: list[Disclosure], targets: dict[str, Target]
+    releases: list[tuple[str, Release]], disclosed: list[Disclosure], targets: dict[str, Target]
 ) -> tuple[list[Composed], list[str]]:
     """Ask every promise of what some releases let an adversary believe together."""
     asked = [
@@ -136,7 +136,7 @@ def _examine(
     ]
     failing = [_Tally() for _ in asked]
     notes = []
-    for cells in list_cells(told):
+    for cells in sort_people(disclosed):
         for tally, (i, part, attribute) in zip(failing, asked, strict=True):
             if i not in cells.covering:
                 continue
@@ -209,7 +209,7 @@ def compose_joins(
     That is of as few releases with records as have what the promise names, and of all of them.
     """
     releases = [(name, release), *earlier]
-    tables = [(title, held) for title, held in releases if held.records is not None]
+    tables = [(title, held) for title, held in releases if held.own_records is not None]
     broken = []
     for title, held in tables:
         for part in part_joins(held.promise.principle)[1]:

@@ -38,7 +38,7 @@ def list_x_groups(
     seen: dict[str, Attribute] = {}
     tables = []
     for held in (release, *earlier):
-        records = held.records
+        records = held.own_records
         if records is None:
             raise SchemaError(f"A release by {held.method} has no records to join with.")
         tables.append((held, table if held is release else records))

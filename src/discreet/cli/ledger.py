@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -46,6 +47,7 @@ def record(
     """Publish under a ledger; of a breach, say what to generalize."""
     from discreet.errors import PromiseError
 
+    @cache  # a proposal is about what was refused
     def know() -> Microdata:
         return book.read(wanted.source, wanted.schema)
 

@@ -100,12 +100,9 @@ def print_findings(found: Any) -> None:
     show(table)
     identity = found.identity
     alone = "some people look like nobody else"
-    others = f"everyone looks like at least {identity.smallest - 1} others"
-    if found.membership is not None:
-        others = f"everyone is one of at least {identity.smallest} people of a bucket"
     lines = [
         f"{found.people:,} people in {found.groups:,} groups; "
-        f"{others if identity.smallest > 1 else alone}."
+        f"{found.crowd if identity.smallest > 1 else alone}."
     ]
     if found.max_belief is not None:
         lines.append(
@@ -139,18 +136,7 @@ def print_findings(found: Any) -> None:
             f"{name} to within {told.said}: at worst {float(told.worst):.1%}{mixed}, on average "
             f"{told.mean:.1%}; from all numbers alone at worst {float(told.chance):.1%}."
         )
-    if found.membership is not None:
-        hidden = found.membership
-        lines.append(
-            f"Membership: {hidden.fakes:,.0f} combinations that nobody has match as well, "
-            f"{hidden.ratio:.1f} per original{'' if hidden.exact else ' (estimated)'}; a member "
-            f"matches more buckets than another in {hidden.advantage:.1%} of pairs (chance: 50 %)."
-        )
-    if found.joined is not None:
-        lines.append(
-            f"All tables together: {found.joined.alone:,} people are alone in their joined cell "
-            f"(smallest: {found.joined.smallest}); no belief above {found.joined.max_belief:.1%}."
-        )
+    lines += [str(more) for more in (found.membership, found.joined) if more is not None]
     for tried in found.attacks:
         sure = "" if tried.worst is None else f"; at worst {tried.worst:.1%} sure of somebody's"
         lines.append(

@@ -13,7 +13,7 @@ import polars as pl
 
 from discreet.datasets import adult
 from discreet.experiments.outcome import Claim, Outcome, Settings
-from discreet.forms.sliced.membership import Membership
+from discreet.forms.exposure import Membership
 from discreet.principles import KAnonymity
 from discreet.publishing import publish
 from discreet.publishing.methods.slicing import Slicing

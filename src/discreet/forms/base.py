@@ -25,14 +25,13 @@ from discreet.table.domain import reduce_column
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from discreet.forms.batched.joins import JoinedCells
     from discreet.forms.disclosure import Disclosure, Observed
     from discreet.forms.estimates import Asked
+    from discreet.forms.exposure import JoinedCells, Membership
     from discreet.forms.matches import Matches
     from discreet.forms.possibilities import Possibilities
     from discreet.forms.posterior import Posterior
     from discreet.forms.prepared import Index
-    from discreet.forms.sliced.membership import Membership
     from discreet.sql.engines.duckdb import Embedded
     from discreet.sql.parse import Query
     from discreet.table.microdata import Microdata
@@ -59,6 +58,8 @@ class View(ABC):
     """Whether the release alone tells what a group may hold; else only the microdata does."""
     holds_values: ClassVar[bool] = True
     """Whether groups hold values that are their people's."""
+    shows_whose: ClassVar[bool] = False
+    """Whether a record shows a person beside the person's own values, as far as it shows them."""
 
     @cached_property
     def count(self) -> int:
@@ -96,6 +97,10 @@ class View(ABC):
     @abstractmethod
     def match(self, data: Microdata) -> Matches:
         """Find, for every person of the microdata, the groups that may be theirs."""
+
+    def describe_crowd(self, people: int) -> str:
+        """Say that nobody is hidden among fewer people than so many."""
+        return f"everyone looks like at least {people - 1} others"
 
     def hides(self, part: Principle, matches: Matches) -> Bools:
         """Say of each candidate set whether it hides people among enough others."""
@@ -211,12 +216,13 @@ class Form(ABC):
             if title not in self.auxiliary
         }
 
-    def records(self, release: Release) -> pl.DataFrame | None:  # noqa: ARG002
-        """Give what each person shows beside the person's own values, a row each; if it is shown.
+    def own_records(self, release: Release) -> pl.DataFrame | None:
+        """Give the records that show people beside their own values, if it has such.
 
-        Joins go by it, of releases that show what is whose.
+        Releases that show what is whose are joined by them.
         """
-        return None
+        view = release.views[0]
+        return view.table if view.shows_whose else None
 
     def matched_by(self, release: Release) -> list[str]:
         """Give the attributes by which people are found in it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -11,13 +12,13 @@ import polars as pl
 from discreet.errors import SchemaError, StoreError
 from discreet.forms.base import View
 from discreet.forms.consistency import compare_kept, count_misplaced
-from discreet.forms.disclosure import Disclosure, Observed, encode, spell_labels
+from discreet.forms.disclosure import Disclosure, Observed, spell_labels
 from discreet.forms.estimates import AT_ONCE, Asked, Cover
 from discreet.forms.matches import Matches, gather_sets
 from discreet.forms.matching import distinct_people, match_boxes
 from discreet.principles.base import Principle
 from discreet.release import Recoding, Release
-from discreet.release.labels import read_labels
+from discreet.release.labels import read_codes, read_labels
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import MISSING, reduce_column
 from discreet.table.microdata import Microdata, representatives
@@ -27,6 +28,8 @@ from discreet.table.schema import Attribute
 @dataclass(frozen=True, eq=False)
 class BoxView(View):
     """Groups that show a box; a person's record is in one of those that cover the person."""
+
+    shows_whose: ClassVar[bool] = True
 
     boxes: pl.DataFrame
     """Per group one of its records."""
@@ -92,7 +95,7 @@ class BoxView(View):
                 rows = rows.with_columns(pl.Series(f"label {name}", labels))
                 spelled.append((f"label {name}", members.rename({"value": name})))
             else:
-                codes = encode(table[name], release, observed.targets[name].domain, name)
+                codes = read_codes(release, table, name, observed.targets[name].domain)
                 rows = rows.with_columns(pl.Series(name, codes))
         counted = rows.group_by(rows.columns).len("w").with_columns(pl.col("w").cast(pl.Int64))
         for label, members in spelled:

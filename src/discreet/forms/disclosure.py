@@ -16,7 +16,7 @@ from discreet.errors import DiscreetError, StoreError
 from discreet.forms.matches import Matches
 from discreet.principles.groups import Groups
 from discreet.release import Release
-from discreet.release.labels import read_labels
+from discreet.release.labels import read_codes, read_labels
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import Domain, reduce_column
 from discreet.table.microdata import Microdata, TableLike, read, row_ids
@@ -188,12 +188,6 @@ def spell_labels(
     return number, pl.DataFrame({f"label {name}": label, "value": value})
 
 
-def encode(cells: pl.Series, release: Release, domain: Domain, name: str) -> Ints:
-    """Give cells of a release as codes of another domain; -1 for what it lacks."""
-    codes, own = reduce_column(cells, release.schema[name]).encode(None)
-    return domain.find(own.texts)[codes]
-
-
 def disclose_bags(matches: Matches, observed: Observed) -> Disclosure:
     """Of exact records: the bags of the groups that may be a person's, and what is beside."""
     hidden, release = observed.hidden, matches.release
@@ -257,7 +251,7 @@ def list_beside(matches: Matches, observed: Observed, names: list[str]) -> pl.Da
     number = row_ids(
         [reduce_column(table[n], release.schema[n]).encode(None)[0] for n in shown], table.height
     )
-    codes = {n: encode(table[n], release, observed.targets[n].domain, n) for n in names}
+    codes = {n: read_codes(release, table, n, observed.targets[n].domain) for n in names}
     rows = pl.DataFrame({"number": number, **codes}).group_by("number", *names).len("w")
     sets = pl.DataFrame({"set": np.arange(matches.count), "number": number[matches.first]})
     frame = sets.join(rows, on="number").select("set", *names, pl.col("w").cast(pl.Int64))

@@ -13,10 +13,9 @@ from discreet.errors import SchemaError
 from discreet.forms.base import View
 from discreet.forms.workload import Workload, count_rows, take_known
 from discreet.release import Release
-from discreet.release.labels import read_labels
+from discreet.release.labels import read_codes, read_labels
 from discreet.release.selection import Selection
 from discreet.table.arrays import Bools, Floats, Ints
-from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 
 AT_ONCE = 50
@@ -96,12 +95,8 @@ class Asked:
 
     def read_codes(self, names: list[str]) -> dict[str, Ints]:
         """What records show exactly, as codes of the microdata's domains."""
-        found = {}
-        for name in names:
-            schema = self.view.release.schema
-            codes, domain = reduce_column(self.view.table[name], schema[name]).encode(None)
-            found[name] = self.data.domains[name].find(domain.texts)[codes]
-        return found
+        view, domains = self.view, self.data.domains
+        return {name: read_codes(view.release, view.table, name, domains[name]) for name in names}
 
     def count_groups(self, takes: dict[str, Bools], group: Ints, groups: int) -> list[Ints]:
         """Count the exact records of each group that every question takes, 64 at a time."""
@@ -118,7 +113,11 @@ class Cover:
         self.domain = asked.data.domains[name]
         self.labels, self.number = read_labels(asked.view.release, boxes, name)
 
-    def share(self, takes: Bools) -> Floats:
-        """Per box and question the share of the box's values that it takes."""
+    def share_labels(self, takes: Bools) -> Floats:
+        """Per label and question the share of the label's values that it takes."""
         hits, sizes = self.labels.share(Selection.list_from_codes(self.domain, takes))
-        return np.asarray((hits / np.maximum(sizes, 1)[:, None])[self.number])
+        return np.asarray(hits / np.maximum(sizes, 1)[:, None])
+
+    def share(self, takes: Bools) -> Floats:
+        """The same per box."""
+        return self.share_labels(takes)[self.number]

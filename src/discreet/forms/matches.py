@@ -36,7 +36,7 @@ class Matches:
     records: Ints
     """Per set how many records may be a person's."""
     pools_groups: bool = True
-    """Whether a likelihood is of every entry of a group's bag, so that bags are poured together;
+    """Whether a likelihood is of every entry of a group's bag, so that bags are mixed;
     else it counts records that show a person's values, whichever entry of the bag is whose."""
     first: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Where records are exact, per set the first row of the table that shows it."""
@@ -110,7 +110,7 @@ class Matches:
     def believed(self) -> dict[str, Groups]:
         """Per sensitive attribute, what is believed about the people of each candidate set.
 
-        Boxes that fit are poured together. Where records show exact values and a person's are in
+        Boxes that fit are mixed. Where records show exact values and a person's are in
         several groups, the belief is a mixture; the worst of the groups bounds it.
         """
         return {name: self._believe(name) for name in self.release.schema.sensitive}

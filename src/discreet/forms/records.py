@@ -12,8 +12,8 @@ from discreet.forms.consistency import compare_columns, compare_groups, compare_
 from discreet.forms.disclosure import Disclosure, Observed, disclose_bags
 from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
+from discreet.release.labels import read_codes
 from discreet.table.arrays import Floats
-from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 
 
@@ -24,11 +24,10 @@ class RecordView(View):
     def match(self, data: Microdata) -> Matches:
         """Find the records that show exactly a person's quasi-identifiers."""
         names = self.release.schema.quasi_identifiers
-        shown = {}
-        for name in names:
-            column = reduce_column(self.table[name], self.release.schema[name])
-            codes, domain = column.encode(None)
-            shown[name] = data.domains[name].find(domain.texts).astype(np.int32)[codes]
+        shown = {
+            name: read_codes(self.release, self.table, name, data.domains[name]).astype(np.int32)
+            for name in names
+        }
         both = pl.concat([pl.DataFrame({n: data.codes[n] for n in names}), pl.DataFrame(shown)])
         number = both.select(pl.struct(names).rank("dense")).to_series().to_numpy()
         number = number.astype(np.int64) - 1

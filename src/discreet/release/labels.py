@@ -184,6 +184,12 @@ def read_labels(release: Release, table: pl.DataFrame, name: str) -> tuple[Label
     return made, number
 
 
+def read_codes(release: Release, table: pl.DataFrame, name: str, domain: Domain) -> Ints:
+    """Read exact cells of a table as codes of somebody's domain; -1 for what it lacks."""
+    codes, own = reduce_column(table[name], release.schema[name]).encode(None)
+    return domain.find(own.texts)[codes]
+
+
 def _spell(members: set[str], attribute: Attribute) -> dict[str, str]:
     """Write values as domains write them: a manifest may spell 0 as 0.0, which is the same."""
     listed = sorted(members - {MISSING})

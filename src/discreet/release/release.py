@@ -103,11 +103,11 @@ class Release:
         return find_form(self.form).shown(self)
 
     @property
-    def records(self) -> pl.DataFrame | None:
-        """What each person shows beside the person's own values, where the form shows it."""
+    def own_records(self) -> pl.DataFrame | None:
+        """The records that show people beside their own values, if it has such."""
         from discreet.forms import find_form
 
-        return find_form(self.form).records(self)
+        return find_form(self.form).own_records(self)
 
     def explain(self, name: str) -> str:
         """Say how an attribute is published."""

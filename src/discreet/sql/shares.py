@@ -104,9 +104,8 @@ def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
     sure: list[exp.Expr] = []
     for table, _, _ in shares:
         hits, cells = column("#hits", table), column("#total", table)
-        share = exp.Div(this=double(hits), expression=double(cells))
-        probability = exp.Mul(this=probability, expression=share)
-        sure.append(hits.copy().eq(cells.copy()))
+        probability = probability * (double(hits) / double(cells))
+        sure.append(hits.eq(cells))
     return probability, case(exp.and_(*sure), number(1), number(0)) if sure else number(1)
 
 

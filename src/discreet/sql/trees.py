@@ -1,4 +1,8 @@
-"""Pieces of statements that every rewriter uses."""
+"""Pieces of statements that every rewriter uses.
+
+Expressions can be added and multiplied as numbers are; but what is multiplied with, or taken from,
+an expression of the same kind must be put into ``exp.paren``, as sqlglot leaves that to us.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.sql.parse import Query
 
 
-class BatchedForm(GroupedForm):
+class Batched(GroupedForm):
     """Boxes or exact records in any number of tables, whose values are in batches."""
 
     name: ClassVar[str] = "batched"

@@ -19,10 +19,10 @@ from discreet.forms.matches import Matches
 from discreet.table.microdata import representatives, row_ids
 
 if TYPE_CHECKING:
-    from discreet.forms.batched.view import Batched
+    from discreet.forms.batched.view import BatchedView
 
 
-def disclose_batches(first: Batched, found: list[Matches], observed: Observed) -> Disclosure:
+def disclose_batches(first: BatchedView, found: list[Matches], observed: Observed) -> Disclosure:
     """Find the batches that all tables leave possible, and mix what they hold."""
     of = np.stack([matches.set_of for matches in found], axis=1)
     covered = (of >= 0).all(axis=1)
@@ -31,7 +31,7 @@ def disclose_batches(first: Batched, found: list[Matches], observed: Observed) -
     place = np.full(len(of), -1, dtype=np.int64)
     place[covered] = number
     rows = [
-        cast("Batched", matches.view).list_batches(matches, cells[:, c]).rename({"w": f"w{c}"})
+        cast("BatchedView", matches.view).list_batches(matches, cells[:, c]).rename({"w": f"w{c}"})
         for c, matches in enumerate(found)
     ]
     joined = reduce(lambda one, other: one.join(other, on=["set", "batch"]), rows)

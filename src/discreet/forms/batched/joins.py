@@ -7,42 +7,24 @@ meet. Each table hides a person among k; a cell of the join may hold one person 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
 
+from discreet.forms.exposure import JoinedCells
 from discreet.forms.matches import Matches
-from discreet.table.arrays import Floats
 
 if TYPE_CHECKING:
-    from discreet.forms.batched.view import Batched
+    from discreet.forms.batched.view import BatchedView
 
 
-@dataclass(frozen=True, eq=False)
-class JoinedCells:
-    """The people who look the same in all tables at once."""
+def join_tables(first: BatchedView, found: Sequence[Matches]) -> JoinedCells:
+    """Intersect, for each person, what the tables show: boxes, and the batches they refer to.
 
-    smallest: int
-    """The fewest people in one cell."""
-    alone: int
-    """People who are alone in theirs."""
-    beliefs: dict[str, Floats]
-    """Per person a bound on the belief in any value, whatever is known about the batch: the most
-    telling of the batches that all tables leave possible."""
-    worst: Fraction
-    """The largest of these bounds, exactly."""
-
-    @property
-    def max_belief(self) -> float:
-        """The largest of these bounds."""
-        return float(self.worst)
-
-
-def join_tables(first: Batched, found: Sequence[Matches]) -> JoinedCells:
-    """Intersect, for each person, what the tables show: boxes, and the batches they refer to."""
+    Whatever is known about the batch, no belief exceeds the most telling of those that are left.
+    """
     boxes = [matches.group_of for matches in found]
     cells = pl.DataFrame({str(i): box for i, box in enumerate(boxes)})
     number = cells.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy().astype(int) - 1
@@ -66,7 +48,7 @@ def join_tables(first: Batched, found: Sequence[Matches]) -> JoinedCells:
 
 
 def _batches_by_box(matches: Matches) -> dict[int, set[int]]:
-    box, batch, _ = cast("Batched", matches.view).references
+    box, batch, _ = cast("BatchedView", matches.view).references
     starts = np.flatnonzero(np.append(True, box[1:] != box[:-1]))
     parts = np.split(batch, starts[1:])
     return {int(box[s]): set(part.tolist()) for s, part in zip(starts, parts, strict=True)}

@@ -106,7 +106,7 @@ def _count_hits(
 ) -> exp.Select:
     """Per batch (and group): expected hits, their variance, certain and possible ones."""
     p, certain = weigh_shares(shares)
-    doubt = exp.Mul(this=p.copy(), expression=exp.paren(exp.Sub(this=number(1), expression=p)))
+    doubt = p * exp.paren(1 - p)
     grouping = []
     for name in keys:
         from_share = [s for s, names, _ in shares if name in names and name in blurred]
@@ -147,27 +147,20 @@ def _tally(grouped: bool, summed: bool) -> exp.Select:
     batch = [column("batch")]
     by = [*batch, column(KEY)] if grouped else batch
 
-    def times(*factors: str) -> exp.Expr:
-        product: exp.Expr = column(factors[0])
-        for factor in factors[1:]:
-            product = exp.Mul(this=product, expression=column(factor))
-        return product
-
+    often, added = column("#n"), column("#y")
     made = select(
         column("batch"), column(KEY), column("#n"), column("#m"),
         add_up_over(column("#n"), batch).as_("#size", quoted=True),
-        add_up_over(times("#n", "#m"), by).as_("#all m", quoted=True),
-        add_up_over(times("#n", "#k"), by).as_("#all k", quoted=True),
+        add_up_over(often * column("#m"), by).as_("#all m", quoted=True),
+        add_up_over(often * column("#k"), by).as_("#all k", quoted=True),
     )  # fmt: skip
     if summed:
         negative = case(exp.LT(this=column("#y"), expression=number(0)), column("#n"), number(0))
         positive = case(exp.GT(this=column("#y"), expression=number(0)), column("#n"), number(0))
         made = made.select(
             column("#y"),
-            add_up_over(double(times("#n", "#y")), batch).as_("#all y", quoted=True),
-            add_up_over(double(times("#n", "#y")) * column("#y"), batch).as_(
-                "#all yy", quoted=True
-            ),
+            add_up_over(double(often * added), batch).as_("#all y", quoted=True),
+            add_up_over(double(often * added) * added, batch).as_("#all yy", quoted=True),
             add_up_over(negative, batch).as_("#minus", quoted=True),
             add_up_over(positive, batch).as_("#plus", quoted=True),
             _before(descending=False).as_("#up", quoted=True),
@@ -180,7 +173,7 @@ def _before(*, descending: bool) -> exp.Expr:
     """How many of a batch come before a value, in the order of what they add."""
     order = [column("#y"), column(KEY)]
     upto = add_up_over(column("#n"), [column("batch")], order, descending=descending)
-    return exp.Sub(this=upto, expression=column("#n"))
+    return upto - column("#n")
 
 
 def _bound_cells(keys: list[str], grouped: bool, summed: bool) -> exp.Select:

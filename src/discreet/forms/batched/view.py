@@ -20,10 +20,11 @@ from discreet.errors import StoreError
 from discreet.forms.base import View
 from discreet.forms.batched.consistency import is_foreign
 from discreet.forms.batched.disclosure import disclose_batches
-from discreet.forms.batched.joins import JoinedCells, join_tables
+from discreet.forms.batched.joins import join_tables
 from discreet.forms.boxes import BoxView, box_columns, number_boxes
 from discreet.forms.consistency import has_counts
 from discreet.forms.disclosure import Disclosure, Observed
+from discreet.forms.exposure import JoinedCells
 from discreet.forms.matches import Matches
 from discreet.forms.records import RecordView
 from discreet.principles.base import Principle
@@ -39,10 +40,11 @@ FINE = 2**40
 
 
 @dataclass(frozen=True, eq=False)
-class Batched(View):
+class BatchedView(View):
     """Records refer to batches; what is believed about a group is a mixture of these."""
 
     max_own_value_lift: ClassVar[int | None] = None
+    shows_whose: ClassVar[bool] = False
 
     batch: Ints
     """Per record its batch, numbered from 0."""
@@ -93,7 +95,7 @@ class Batched(View):
 
 
 @dataclass(frozen=True, eq=False)
-class BatchedRecords(Batched, RecordView):
+class BatchedRecords(BatchedView, RecordView):
     """Exact records, told apart; a group is a batch."""
 
     def _look_alike(self, people: int) -> Bools:
@@ -106,7 +108,7 @@ class BatchedRecords(Batched, RecordView):
 
 
 @dataclass(frozen=True, eq=False)
-class BatchedBoxes(Batched, BoxView):
+class BatchedBoxes(BatchedView, BoxView):
     """The boxes of one generalized table."""
 
     def _look_alike(self, people: int) -> Bools:

@@ -31,6 +31,7 @@ class Generalized(GroupedForm):
 
         return rewrite(query, release)
 
-    def records(self, release: Release) -> pl.DataFrame:
-        """Give the table: who shows a box has the values beside it."""
-        return release.tables["generalized"]
+    def own_records(self, release: Release) -> pl.DataFrame | None:
+        """Give the table as it is: nothing of it need be read for that."""
+        table = release.tables.get("generalized")
+        return super().own_records(release) if table is None else table

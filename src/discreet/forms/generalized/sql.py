@@ -15,6 +15,7 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.release import Release
+from discreet.sql.exact import name_parts
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.shares import (
     Share,
@@ -52,7 +53,7 @@ def _tabulate(
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
     outer = select(*(column(name) for name in query.group_by))
     for aggregate in query.aggregates:
-        outer = outer.select(*_answer(aggregate))
+        outer = outer.select(*name_parts(aggregate, _bound(aggregate)))
     outer = outer.from_(exp.to_table(RANKED))
     if query.group_by:
         keys = [column(name) for name in query.group_by]
@@ -99,53 +100,43 @@ def _rank(query: Query, averages: list[str]) -> exp.Select:
         for direction, descending in (("up", False), ("down", True)):
             sums = []
             for amount in (value, number(1)):
-                kept = exp.Mul(this=there.copy(), expression=amount.copy())
-                extra = exp.Mul(
-                    this=kept.copy(),
-                    expression=exp.paren(exp.Sub(this=number(1), expression=column("#c"))),
-                )
-                sure = add_up_over(exp.Mul(this=kept, expression=column("#c")), groups)
+                kept = there * amount
+                sure = add_up_over(kept * column("#c"), groups)
+                extra = kept * exp.paren(1 - column("#c"))
                 running = add_up_over(extra, groups, [value], descending=descending)
                 parts = [exp.func("COALESCE", part, number(0)) for part in (sure, running)]
-                sums.append(exp.Add(this=parts[0], expression=parts[1]))
-            nobody = exp.Nullif(this=sums[1], expression=number(0))
-            ratio = exp.Div(this=double(sums[0]), expression=double(nobody))
+                sums.append(parts[0] + parts[1])
+            ratio = double(sums[0]) / double(exp.Nullif(this=sums[1], expression=number(0)))
             made = made.select(ratio.as_(f"#{direction} {name}", quoted=True))
     return made
 
 
-def _answer(aggregate: Aggregate) -> list[exp.Expr]:
-    """Give estimate, bounds and standard error of one aggregate, each under its name."""
-    parts = _bound(aggregate)
-    return [part.as_(name, quoted=True) for part, name in zip(parts, aggregate.names, strict=True)]
-
-
 def _bound(aggregate: Aggregate) -> list[exp.Expr]:
+    """Give estimate, bounds and standard error of one aggregate."""
     p, c = column("#p"), column("#c")
-    doubt = exp.Mul(this=p, expression=exp.paren(exp.Sub(this=number(1), expression=p.copy())))
+    doubt = p * exp.paren(1 - p)
     x = None if aggregate.column is None else column(f"#x {aggregate.column}")
     if aggregate.function == "COUNT":
         there = number(1) if x is None else case(x.is_(exp.null()), number(0), number(1))
-        sums = [add_up(exp.Mul(this=w.copy(), expression=there.copy())) for w in (p, c, number(1))]
-        sums.append(exp.Sqrt(this=add_up(exp.Mul(this=doubt.copy(), expression=there.copy()))))
+        sums = [add_up(weight * there) for weight in (p, c, number(1))]
+        sums.append(exp.Sqrt(this=add_up(doubt * there)))
         return [exp.func("COALESCE", total, number(0)) for total in sums]
     assert x is not None
-    weighted = add_up(exp.Mul(this=p.copy(), expression=x.copy()))
+    weighted = add_up(p * x)
     if aggregate.function == "SUM":
         least = exp.Least(this=x.copy(), expressions=[number(0)])
         most = exp.Greatest(this=x.copy(), expressions=[number(0)])
         sure = c.copy().eq(number(1))
-        square = exp.Mul(this=x.copy(), expression=x.copy())
         return [
             weighted,
             add_up(case(x.copy().is_(exp.null()), exp.null(), case(sure.copy(), x.copy(), least))),
             add_up(case(x.copy().is_(exp.null()), exp.null(), case(sure, x.copy(), most))),
-            exp.Sqrt(this=add_up(exp.Mul(this=doubt.copy(), expression=double(square)))),
+            exp.Sqrt(this=add_up(doubt * double(x * x))),
         ]
     if aggregate.function == "AVG":
         people = add_up(case(x.copy().is_(exp.null()), exp.null(), p.copy()))
         return [
-            exp.Div(this=double(weighted), expression=people),
+            double(weighted) / people,
             exp.Min(this=column(f"#up {aggregate.column}")),
             exp.Max(this=column(f"#down {aggregate.column}")),
             exp.null(),
@@ -153,9 +144,7 @@ def _bound(aggregate: Aggregate) -> list[exp.Expr]:
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)
     ends = [kind(this=x.copy()), _outermost(kind, other, x, c)]
     low, high = ends if aggregate.function == "MIN" else ends[::-1]
-    numbers = [double(end.copy()) for end in (low, high)]
-    middle = exp.Div(this=exp.paren(exp.Add(this=numbers[0], expression=numbers[1])),
-                     expression=number(2))  # fmt: skip
+    middle = (double(low.copy()) + double(high.copy())) / 2
     return [middle, low, high, exp.null()]
 
 

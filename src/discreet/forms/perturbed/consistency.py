@@ -19,7 +19,7 @@ def compare_retention(view: PerturbedView, data: Microdata) -> list[str]:
     Every record counts the people who look like it and have the number it shows.
     """
     (name,) = view.release.schema.sensitive
-    drawn, numbers = view.replacement, data.domains[name].numbers
+    drawn, numbers = view.response, data.domains[name].numbers
     if not drawn.count(numbers, numbers).all():
         return [f"some people's {name} is outside of what numbers were drawn from"]
     own, of = number_jointly(view, data, view.release.schema.quasi_identifiers)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.forms.estimates import Asked
+from discreet.release.selection import Selection
 from discreet.table.arrays import Floats
 
 if TYPE_CHECKING:
@@ -17,32 +18,31 @@ def estimate_perturbed(view: PerturbedView, asked: Asked) -> Floats:
     """Of exact records with perturbed numbers: less what the numbers drawn contribute.
 
     A record that shows a number taken counts 1/p, and every record (1-p)/p of the share of all
-    numbers that are taken less; of sums the same with the numbers. Questions take intervals here.
+    numbers that are taken less; of sums the same with the numbers.
     """
-    drawn, p = view.replacement, float(view.replacement.retention)
+    drawn, p = view.response, float(view.response.retention)
     everyone = np.zeros(view.table.height, dtype=np.int64)
     base = np.concatenate([c[0] for c in asked.count_groups(asked.known, everyone, 1)])
     if asked.told is None:
         return base.astype(float)
-    domain = asked.data.domains[asked.told]
-    numbers, unit = domain.numbers, 10**domain.decimals
-    takes = np.ones((asked.count, domain.size), dtype=bool) if asked.takes is None else asked.takes
-    lows = numbers[takes.argmax(axis=1)]
-    highs = numbers[takes.shape[1] - 1 - takes[:, ::-1].argmax(axis=1)]
-    highs = np.where(takes.any(axis=1), highs, lows - 1)  # some take nothing
+    shown, attribute = view.domain.numbers, view.domain.attribute
     if asked.takes is None:
-        lows, highs = np.full_like(lows, drawn.low), np.full_like(highs, drawn.high)
-    shown = view.domain.numbers
-    inside = (lows <= shown[:, None]) & (shown[:, None] <= highs)
-    worth = np.ones(len(shown)) if asked.numbers is None else shown / unit
+        every = Selection(attribute, *drawn.everything, frozenset(), missing=False)
+        selections = [every] * asked.count
+    else:
+        selections = Selection.list_from_codes(asked.data.domains[asked.told], asked.takes)
+    power = 0 if asked.numbers is None else 1
+    unit = 10**view.domain.decimals
+    inside = np.stack([one.count_upto(shown) > one.count_upto(shown - 1) for one in selections])
     counts = np.concatenate(asked.count_groups(asked.known, view.labels, view.count), axis=1)
-    seen = (counts * inside * worth[:, None]).sum(axis=0)
-    share = drawn.count(lows, highs) / drawn.size
-    if asked.numbers is not None:  # of the numbers drawn, their average instead of their share
-        first = drawn.low + -((drawn.low - np.maximum(lows, drawn.low)) // drawn.step) * drawn.step
-        last = drawn.low + (np.minimum(highs, drawn.high) - drawn.low) // drawn.step * drawn.step
-        share = share * (first + last) / 2 / unit
+    seen = (counts * inside.T * ((shown / unit) ** power)[:, None]).sum(axis=0)
+    added = [drawn.draw(one) for one in selections]
+    share = np.array([one.moments[power] for one in added]) / unit**power
     made = (seen - (1 - p) * share * base) / p
-    if asked.numbers is None:
+    if not power:
         return np.asarray(np.clip(made, 0, base))
-    return np.asarray(np.clip(made, base * (drawn.low / unit), base * (drawn.high / unit)))
+    ends = np.array([(one.low or 0, one.high or 0) for one in added], dtype=np.int64).T
+    if asked.takes is not None:  # who is not taken adds nothing
+        ends = np.stack([np.minimum(ends[0], 0), np.maximum(ends[1], 0)])
+    low, high = base * (ends / unit)
+    return np.asarray(np.clip(made, low, high))

@@ -30,7 +30,7 @@ class PerturbedPosterior(Posterior):
 
     def __init__(self, view: PerturbedView, found: Matches, data: Microdata, name: str) -> None:
         super().__init__(found, data, name)
-        drawn, self.domain = view.replacement, data.domains[name]
+        drawn, self.domain = view.response, data.domains[name]
         self.counts = np.bincount(data.codes[name], minlength=self.domain.size)
         a, b = drawn.retention.numerator, drawn.retention.denominator
         self.base, self.spike = b - a, a * drawn.size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,8 +12,19 @@ import polars as pl
 from discreet.errors import DiscreetError, StoreError
 from discreet.principles.base import ratio
 from discreet.release import Release
+from discreet.release.selection import Selection
 from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
+
+
+class Drawn(NamedTuple):
+    """What a number drawn at random adds to a question, on average."""
+
+    moments: tuple[float, float, float]
+    """How often it is taken, then its own share of sums and of sums of squares, in units."""
+    low: int | None
+    high: int | None
+    """The outermost that are taken, if any is."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,25 @@ class RandomizedResponse:
         first = -((self.low - np.maximum(lows, self.low)) // self.step)
         last = (np.minimum(highs, self.high) - self.low) // self.step
         return np.asarray(np.maximum(last - first + 1, 0))
+
+    @property
+    def everything(self) -> tuple[Ints, Ints]:
+        """The run of all numbers to draw from, by its ends."""
+        return np.array([self.low]), np.array([self.high])
+
+    def draw(self, asked: Selection) -> Drawn:
+        """Say what numbers drawn add to a question, by arithmetic on the runs that it takes."""
+        first = np.maximum(-((self.low - asked.starts) // self.step), 0)
+        last = np.minimum((asked.ends - self.low) // self.step, self.size - 1)
+        some = first <= last
+        if not some.any():
+            return Drawn((0.0, 0.0, 0.0), None, None)
+        lows, highs = self.low + first[some] * self.step, self.low + last[some] * self.step
+        many, middle = (last - first + 1)[some].astype(float), (lows / 2 + highs / 2)
+        square = middle**2 + float(self.step) ** 2 * (many**2 - 1) / 12
+        sums = (many.sum(), (many * middle).sum(), (many * square).sum())
+        zeroth, once, twice = (float(total) / self.size for total in sums)
+        return Drawn((zeroth, once, twice), int(lows.min()), int(highs.max()))
 
     @staticmethod
     def read(release: Release) -> RandomizedResponse:

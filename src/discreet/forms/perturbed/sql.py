@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 from sqlglot import exp, select
 
@@ -17,7 +18,7 @@ from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.release import Release
-from discreet.release.cells import MOST_CELLS
+from discreet.release.labels import Labels
 from discreet.sql.exact import (
     aggregate_column,
     is_exact,
@@ -26,10 +27,11 @@ from discreet.sql.exact import (
     state_exactly,
 )
 from discreet.sql.parse import Aggregate, Query
+from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, case, column, double, named_table, number
-from discreet.table.domain import Domain
+from discreet.table.schema import Attribute
 
-TABLE, DOMAIN, DRAWN, SEEN = "perturbed", "domain", "drawn", "seen"
+TABLE, DRAWN, SEEN = "perturbed", "#drawn", "seen"
 
 
 class Conditions(NamedTuple):
@@ -40,9 +42,9 @@ class Conditions(NamedTuple):
 
 
 def rewrite(query: Query, release: Release) -> Statement:
-    """Rewrite a question into one over the perturbed table and the numbers of the domain."""
+    """Rewrite a question into one over the perturbed table and what numbers drawn add to it."""
     (sensitive,) = release.schema.sensitive
-    replacement = RandomizedResponse.read(release)
+    response = RandomizedResponse.read(release)
     where = Conditions(*split_conditions(query, sensitive))
     _refuse(query, sensitive, where)
     keys = [column(name) for name in query.group_by]
@@ -59,14 +61,14 @@ def rewrite(query: Query, release: Release) -> Statement:
         if is_exact(aggregate, release.schema):
             parts = state_exactly(column(f"#e {aggregate.alias}", SEEN))
         else:
-            parts = _estimate(aggregate, replacement, where.number is not None)
+            parts = _estimate(aggregate, response, where.number is not None)
         outer = outer.select(*name_parts(aggregate, parts))
-    outer = outer.from_(exp.to_table(SEEN)).join(exp.to_table(DRAWN), join_type="CROSS")
+    outer = outer.from_(exp.to_table(SEEN)).join(named_table(DRAWN), join_type="CROSS")
     if keys:
         seen = seen.group_by(*(key.copy() for key in keys))
         outer = outer.order_by(*(column(name, SEEN) for name in query.group_by))
-    drawn, needed = _tabulate(release, sensitive, replacement, where.number)
-    return outer.with_(DRAWN, as_=drawn).with_(SEEN, as_=seen), needed
+    drawn = _tabulate(release.schema[sensitive], response, where.number)
+    return outer.with_(SEEN, as_=seen), {DRAWN: drawn}
 
 
 def _refuse(query: Query, sensitive: str, where: Conditions) -> None:
@@ -95,7 +97,7 @@ def _if_taken(taken: exp.Expr | None, amount: exp.Expr) -> exp.Expr:
 
 
 def _powers(value: exp.Expr) -> list[exp.Expr]:
-    return [number(1), value, exp.Mul(this=value.copy(), expression=value.copy())]
+    return [number(1), value, value * value]
 
 
 def _count_shown(sensitive: str, where: Conditions) -> list[exp.Expr]:
@@ -113,66 +115,41 @@ def _count_shown(sensitive: str, where: Conditions) -> list[exp.Expr]:
 
 
 def _tabulate(
-    release: Release, sensitive: str, replacement: RandomizedResponse, taken: exp.Expr | None
-) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+    attribute: Attribute, response: RandomizedResponse, taken: exp.Expr | None
+) -> pl.DataFrame:
     """One row: the same averages over all numbers there are to draw from, and the outermost."""
-    if replacement.size > MOST_CELLS and taken is not None:
-        raise QueryError(
-            f"{sensitive!r} has {replacement.size:,} numbers to look at one by one.",
-            hint="Ask without a condition on it.",
-        )
-    if taken is None:  # nothing to look at: they are evenly spread
-        domain = Domain(release.schema[sensitive], pl.Series([replacement.low]).to_numpy())
-        unit, low, high = 10**domain.decimals, replacement.low, replacement.high
-        mean = (low + high) / 2
-        square = mean * mean + replacement.step**2 * (replacement.size**2 - 1) / 12
-        row = {"#s0": 1.0, "#s1": mean / unit, "#s2": square / unit**2,
-               "#low": low / unit, "#high": high / unit}  # fmt: skip
-        return select(exp.Star()).from_(named_table(DOMAIN)), {DOMAIN: pl.DataFrame(row)}
-    numbers = pl.int_range(replacement.low, replacement.high + 1, replacement.step, eager=True)
-    domain = Domain(release.schema[sensitive], numbers.to_numpy())
-    value = double(column(sensitive))
-    averages = [
-        exp.Avg(this=double(_if_taken(taken, power))).as_(f"#s{i}", quoted=True)
-        for i, power in enumerate(_powers(value))
-    ]
-    ends = [
-        kind(this=case(exp.paren(taken.copy()), value.copy(), exp.null())).as_(name, quoted=True)
-        for kind, name in ((exp.Min, "#low"), (exp.Max, "#high"))
-    ]
-    drawn = select(*averages, *ends).from_(named_table(DOMAIN))
-    return drawn, {DOMAIN: pl.DataFrame({sensitive: domain.series()})}
+    low, high = response.everything
+    every = Labels(attribute, ["*"], None, low, high, np.zeros(1, dtype=bool))
+    drawn = response.draw(select_values(every, [] if taken is None else [taken]))
+    unit = 10 ** (attribute.decimals or 0)
+    row = {f"#s{power}": moment / unit**power for power, moment in enumerate(drawn.moments)}
+    ends = {"#low": drawn.low, "#high": drawn.high}
+    return pl.DataFrame(
+        row | {name: None if end is None else end / unit for name, end in ends.items()},
+        schema_overrides=dict.fromkeys([*row, *ends], pl.Float64),
+    )
 
 
-def _estimate(
-    aggregate: Aggregate, replacement: RandomizedResponse, selects: bool
-) -> list[exp.Expr]:
+def _estimate(aggregate: Aggregate, response: RandomizedResponse, selects: bool) -> list[exp.Expr]:
     """Give estimate, bounds and standard error, from what is shown and what is drawn."""
     p, q = (
-        exp.Literal.number(repr(float(x)))
-        for x in (replacement.retention, 1 - replacement.retention)
+        exp.Literal.number(repr(float(x))) for x in (response.retention, 1 - response.retention)
     )
     n = double(column("#n", SEEN))
-    low, high = column("#low", DRAWN), column("#high", DRAWN)
+    low, high = (double(column(end, DRAWN)) for end in ("#low", "#high"))  # nothing has no type
     some = exp.Nullif(this=n.copy(), expression=number(0))
 
     def solved(power: int) -> exp.Expr:
-        drawn = _times(n, q, column(f"#s{power}", DRAWN))
-        return _over(_minus(column(f"#s{power}", SEEN), drawn), p)
+        return (column(f"#s{power}", SEEN) - n * q * column(f"#s{power}", DRAWN)) / p
 
     def error(power: int) -> exp.Expr:
         """Σ var of what records show, over p: each shows x or anything."""
         first, second = solved(power), solved(2 * power)
         drawn, square = column(f"#s{power}", DRAWN), column(f"#s{2 * power}", DRAWN)
-        shown = exp.Add(this=_times(p, second), expression=_times(n, q, square))
-        means = exp.Add(
-            this=exp.Add(
-                this=_times(p, p, second), expression=_times(number(2), p, q, drawn, first)
-            ),
-            expression=_times(n, q, q, drawn, drawn),
-        )
-        spread = exp.Greatest(this=_minus(shown, means), expressions=[number(0)])
-        return _over(exp.Sqrt(this=spread), p)
+        shown = p * second + n * q * square
+        means = p * p * second + 2 * p * q * drawn * first + n * q * q * drawn * drawn
+        spread = exp.Greatest(this=shown - means, expressions=[number(0)])
+        return exp.Sqrt(this=spread) / p
 
     nobody = column("#n", SEEN).eq(number(0))
     if aggregate.function == "COUNT":
@@ -189,30 +166,15 @@ def _estimate(
             if selects
             else (low, high)
         )
-        ends = [exp.func("COALESCE", _times(n, end), number(0)) for end in (least, most)]
+        ends = [exp.func("COALESCE", n * end, number(0)) for end in (least, most)]
         parts = [_clamp(solved(1), *ends), *ends, error(1)]
         return [case(nobody.copy(), exp.null(), part) for part in parts]
     # AVG: the sum over the count, both estimated where people are selected by the number
     people = _clamp(solved(0), number(0), n) if selects else some
-    ratio = _over(solved(1), exp.Nullif(this=people, expression=number(0)))
-    error_of_mean = exp.null() if selects else _over(error(1), some.copy())
+    ratio = solved(1) / exp.Nullif(this=people, expression=number(0))
+    error_of_mean = exp.null() if selects else error(1) / some
     parts = [_clamp(ratio, low, high), low, high, error_of_mean]
     return [case(nobody.copy(), exp.null(), part) for part in parts]
-
-
-def _times(*factors: exp.Expr) -> exp.Expr:
-    product = factors[0].copy()
-    for factor in factors[1:]:
-        product = exp.Mul(this=exp.paren(product), expression=exp.paren(factor.copy()))
-    return product
-
-
-def _minus(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    return exp.paren(exp.Sub(this=exp.paren(left.copy()), expression=exp.paren(right.copy())))
-
-
-def _over(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    return exp.Div(this=exp.paren(left.copy()), expression=exp.paren(right.copy()))
 
 
 def _clamp(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:

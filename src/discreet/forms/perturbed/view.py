@@ -33,7 +33,7 @@ class PerturbedView(RecordView):
     verifiable_alone: ClassVar[bool] = False
     holds_values: ClassVar[bool] = False
 
-    replacement: RandomizedResponse
+    response: RandomizedResponse
     domain: Domain
     """The numbers shown, one per group."""
 
@@ -55,13 +55,13 @@ class PerturbedView(RecordView):
         shown = matches.list_likelihoods(every)
         records = np.zeros(matches.count, dtype=np.int64)
         np.add.at(records, owner, shown)
-        p = self.replacement.retention
+        p = self.response.retention
         default = (p.denominator - p.numerator) * records
         frames = []
         for name in release.schema.sensitive:
             if name in observed.hidden:
                 codes = observed.targets[name].domain.find(self.domain.texts)[group]
-                weights = default[owner] + p.numerator * self.replacement.size * shown
+                weights = default[owner] + p.numerator * self.response.size * shown
                 frame = pl.DataFrame({"set": owner, name: codes, "w": weights})
                 frames.append(frame.filter(pl.col(name) >= 0))
         exact = [n for n in observed.hidden
@@ -89,9 +89,9 @@ def read_perturbed(release: Release) -> list[View]:
     (sensitive,) = release.schema.sensitive
     if table[sensitive].null_count():
         raise StoreError(f"The table 'perturbed' has empty cells in {sensitive!r}.")
-    replacement = RandomizedResponse.read(release)
+    response = RandomizedResponse.read(release)
     codes, domain = reduce_column(table[sensitive], release.schema[sensitive]).encode(None)
     numbers = domain.numbers
-    if not replacement.count(numbers, numbers).all():
+    if not response.count(numbers, numbers).all():
         raise StoreError(f"The table 'perturbed' shows {sensitive!r} outside of its domain.")
-    return [PerturbedView(release, table, codes.astype(np.int64), replacement, domain)]
+    return [PerturbedView(release, table, codes.astype(np.int64), response, domain)]

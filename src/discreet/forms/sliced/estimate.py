@@ -9,7 +9,6 @@ import numpy as np
 from discreet.forms.estimates import Asked, Cover
 from discreet.forms.workload import take_known
 from discreet.table.arrays import Floats, Ints
-from discreet.table.microdata import representatives
 
 if TYPE_CHECKING:
     from discreet.forms.sliced.view import SlicedView
@@ -21,10 +20,9 @@ def estimate_sliced(view: SlicedView, asked: Asked) -> Floats:
     shares: dict[str, Floats] = {}
     for name, takes in asked.known.items():
         if view.release.recodings[name].is_blurred:
-            number = view.table[name].rank("dense").to_numpy().astype(np.int64) - 1
-            boxes = view.table[representatives(number)]
-            codes[name] = number
-            shares[name] = Cover(asked, boxes, name).share(takes)
+            cover = Cover(asked, view.table, name)
+            codes[name] = cover.number
+            shares[name] = cover.share_labels(takes)
         else:
             codes |= asked.read_codes([name])
             shares[name] = take_known(takes).astype(np.float64)

@@ -7,14 +7,14 @@ of buckets are that match fakes and originals, the less a match tells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from discreet.forms.exposure import Membership
 from discreet.forms.matching import number_jointly
 from discreet.forms.sliced.matching import join_postings
 from discreet.table.arrays import Floats, Ints
@@ -27,29 +27,6 @@ MOST = 1_000_000
 """So many values of columns are looked at; of more combinations, as many are drawn."""
 MOST_COUNTED = 10**300
 """More combinations are not told apart from these."""
-
-
-@dataclass(frozen=True)
-class Membership:
-    """Different combinations that people have, and others that match as well."""
-
-    originals: int
-    fakes: float
-    exact: bool
-    """Whether the fakes were counted, or estimated from a sample."""
-    matches: dict[str, dict[int, float]]
-    """For originals and for fakes, the share that so many buckets match."""
-    advantage: float
-    """How often a member has more matching buckets than somebody who is not one: 0.5 is chance."""
-
-    @property
-    def ratio(self) -> float:
-        """Fakes per original."""
-        return self.fakes / self.originals
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give it as plain values."""
-        return {**vars(self), "fake_original_ratio": self.ratio}
 
 
 def measure_membership(view: SlicedView, data: Microdata) -> Membership:

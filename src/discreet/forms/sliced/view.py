@@ -15,12 +15,13 @@ from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
 from discreet.forms.disclosure import Disclosure, Observed, list_values, merge_sets, mix_options
 from discreet.forms.estimates import Asked
+from discreet.forms.exposure import Membership
 from discreet.forms.matches import Matches
 from discreet.forms.matching import number_shown
 from discreet.forms.possibilities import Possibilities, list_people
 from discreet.forms.sliced.consistency import compare_slices
 from discreet.forms.sliced.matching import match_buckets
-from discreet.forms.sliced.membership import Membership, measure_membership
+from discreet.forms.sliced.membership import measure_membership
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release
@@ -55,7 +56,7 @@ class SlicedView(View):
         return bucket
 
     def admits(self, part: Principle, name: str | None) -> Bools:
-        """SplitCheck sizes by bucket, values by part; these must make every mixture good."""
+        """Check sizes by bucket, values by part; these must make every mixture good."""
         if name is None:
             good = part.admits(Groups.of_people(self.bucket_sizes))
             return np.asarray(good[self.bucket_of])
@@ -75,6 +76,10 @@ class SlicedView(View):
         offsets = np.append(starts, len(pairs)).astype(np.int64)
         likelihood = found["times"].to_numpy()
         return Matches(self, place[person], offsets, pairs[:, 1], likelihood, records)
+
+    def describe_crowd(self, people: int) -> str:
+        """Rows are nobody's, so that nobody looks like somebody."""
+        return f"everyone is one of at least {people} people of a bucket"
 
     def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
         """Every column by itself must hold what people have, in their buckets, unlinked."""

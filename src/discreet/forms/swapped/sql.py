@@ -74,7 +74,7 @@ def _bound_all(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
 def _tabulate(about: exp.Expr) -> tuple[exp.Select, exp.Select]:
     """Per number shown: whether it is taken, how many of its window are, the least and the most.
 
-    RankWindows are runs of the numbers there are, so running counts and extremes at their ends do.
+    Windows are runs of the numbers there are, so running counts and extremes at their ends do.
     """
     value = column("value")
     here = about.transform(lambda n: value.copy() if isinstance(n, exp.Column) else n)

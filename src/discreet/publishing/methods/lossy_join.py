@@ -162,7 +162,7 @@ def read_history(
     for release in earlier:
         for attribute in release.schema:
             refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
-        records = release.records
+        records = release.own_records
         if records is None:
             raise SchemaError(
                 f"An earlier release by {release.method} has no records to join with.",
