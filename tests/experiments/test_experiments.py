@@ -13,7 +13,7 @@ import pytest
 
 import discreet as dc
 from discreet.experiments import REGISTRY, Settings, find_experiments
-from discreet.experiments.bounded import Grouped, Swapped, choose_any
+from discreet.experiments.bounded import Grouped, SwappedColumn, choose_any
 from discreet.experiments.permutation import LOSS, group_all, losses
 
 
@@ -55,7 +55,7 @@ def test_swapped_numbers_are_bounded_as_their_release_bounds_them() -> None:
     assert answer.high is not None
     assert answer.low is not None
     everyone = np.ones(data.n, dtype=bool)
-    made = Swapped(*(table[end].to_numpy().astype(np.int64) for end in ("low", "high")))
+    made = SwappedColumn(*(table[end].to_numpy().astype(np.int64) for end in ("low", "high")))
     assert made.error(everyone, 1.0) == pytest.approx(answer.high - answer.low)
     assert group_all(data, dc.KE(4, 100))["rank swapping"].error(everyone, 1.0) == pytest.approx(
         answer.high - answer.low

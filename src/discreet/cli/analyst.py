@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.app import Json, app
+from discreet.cli.app import Json, ReleaseFolder, app
 from discreet.cli.screen import is_terminal, make_table, print_json, say_error, show, working
 from discreet.errors import QueryError, visible
 
 
 @app.command()
 def query(
-    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    release: ReleaseFolder,
     sql: Annotated[
         str | None,
         typer.Argument(
@@ -98,10 +97,6 @@ def _print_answer(answer: Any, json: bool) -> None:
 def _show_number(cell: Any) -> str:
     if cell is None:
         return "–"
-    return (
-        f"{cell:,.2f}"
-        if isinstance(cell, float)
-        else f"{cell:,}"
-        if isinstance(cell, int)
-        else str(cell)
-    )
+    if isinstance(cell, float):
+        return f"{cell:,.2f}"
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)

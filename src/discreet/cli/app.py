@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,6 +32,8 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+ReleaseFolder = Annotated[Path, typer.Argument(help="The folder of a release.")]
+PlainTable = Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")]
 
 
 @app.callback(invoke_without_command=True)

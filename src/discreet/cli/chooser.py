@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,8 +88,6 @@ def compare(
 @contextmanager
 def _counting() -> Iterator[Callable[[str, int, int], None]]:
     """Show on a terminal which trial is on, and how many there are."""
-    import sys
-
     if not is_terminal(sys.stderr):
         yield lambda *_: None
         return

@@ -12,6 +12,7 @@ import typer
 
 from discreet.cli.app import Json, app
 from discreet.cli.screen import make_table, print_json, show, working
+from discreet.errors import PromiseError, StoreError
 
 if TYPE_CHECKING:
     from discreet.release import Release
@@ -28,13 +29,6 @@ app.add_typer(commands, name="ledger")
 Folder = Annotated[Path, typer.Argument(help="The folder of the ledger.")]
 
 
-def open_ledger(folder: Path) -> Ledger:
-    """Open a ledger that must be there."""
-    from discreet.steward.ledger import Ledger
-
-    return Ledger(folder)
-
-
 def record(
     book: Ledger,
     wanted: Plan,
@@ -45,7 +39,6 @@ def record(
     overwrite: bool,
 ) -> tuple[Entry, list[str]]:
     """Publish under a ledger; of a breach, say what to generalize."""
-    from discreet.errors import PromiseError
 
     @cache  # a proposal is about what was refused
     def know() -> Microdata:
@@ -92,7 +85,9 @@ def init(
 @commands.command("list")
 def list_entries(folder: Folder, json: Json = False) -> None:
     """List what was published."""
-    book = open_ledger(folder)
+    from discreet.steward.ledger import Ledger
+
+    book = Ledger(folder)
     entries = book.entries
     if json:
         listed = [entry.to_dict() for entry in entries]
@@ -114,9 +109,9 @@ def show_entry(
     json: Json = False,
 ) -> None:
     """Show one release: columns, promise, files, and whether the copy is still what it was."""
-    from discreet.errors import StoreError
+    from discreet.steward.ledger import Ledger
 
-    book = open_ledger(folder)
+    book = Ledger(folder)
     entry = book.find(release)
     try:
         book.load(entry)
@@ -151,10 +146,11 @@ def check(
 ) -> None:
     """Try whether a plan's release would go together with all before it; nothing is written."""
     from discreet.publishing import publish as make
+    from discreet.steward.ledger import Ledger
     from discreet.steward.plan import Plan
     from discreet.table.microdata import read
 
-    wanted, book = Plan.read(plan), open_ledger(ledger)
+    wanted, book = Plan.read(plan), Ledger(ledger)
     with working("Making the release"):
         data = read(wanted.source, wanted.schema)
         release = make(data, wanted.method, seed=wanted.seed)

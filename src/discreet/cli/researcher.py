@@ -39,7 +39,7 @@ def reproduce(
     from discreet.experiments import REGISTRY, Settings, find_experiments
 
     if name is None:
-        listed = {each: (run.__doc__ or "").splitlines()[0] for each, run in REGISTRY.items()}
+        listed = {each: experiment.about for each, experiment in REGISTRY.items()}
         if json:
             print_json(listed)
             return

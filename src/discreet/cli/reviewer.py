@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.app import Json, Overwrite, app
+from discreet.cli.app import Json, Overwrite, ReleaseFolder, app
 from discreet.cli.screen import print_findings, print_json, refuse_outputs, show, working
 from discreet.errors import MicrodataError
-
-NAME, PAGE = "evidence.json", "evidence.html"
 
 
 def _complete_preset(incomplete: str) -> list[str]:
@@ -23,7 +21,7 @@ def _complete_preset(incomplete: str) -> list[str]:
 
 @app.command()
 def audit(
-    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    release: ReleaseFolder,
     microdata: Annotated[Path, typer.Option(help="The table it was made from.")],
     population: Annotated[
         int | None, typer.Option(help="People the table is a sample of, for the journalist.")
@@ -62,6 +60,7 @@ def audit(
     from discreet.files import write_file
     from discreet.forms.disclosure import read_known
     from discreet.release.store import load, load_schema
+    from discreet.steward.evidence import NAME, PAGE, gather, write_evidence
 
     inputs = [microdata, *([plan] if plan else [])]
     packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]
@@ -93,8 +92,6 @@ def audit(
     if report is not None:
         found.to_html(report)
     if evidence is not None:
-        from discreet.steward.evidence import gather, write_evidence
-
         with working("Measuring what it is good for"):
             seal = write_evidence(gather(release, microdata, data, found), evidence)
     if per_person is not None:
@@ -115,7 +112,7 @@ def audit(
 @app.command()
 def verify(
     evidence: Annotated[Path, typer.Argument(help="The folder that `audit --evidence` wrote.")],
-    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    release: ReleaseFolder,
     json: Json = False,
 ) -> None:
     """Check that a release is the one that was examined, byte by byte; exit 1 if it is not."""

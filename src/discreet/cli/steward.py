@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from discreet.cli.app import Json, Overwrite, app
-from discreet.cli.ledger import open_ledger, record
+from discreet.cli.app import Json, Overwrite, PlainTable, ReleaseFolder, app
+from discreet.cli.ledger import record
 from discreet.cli.screen import (
     make_table,
     print_findings,
@@ -51,7 +53,7 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Propose a role and a type for every column, with reasons, and draft a plan to edit."""
-    from discreet.files import write_file
+    from discreet.files import write_text
     from discreet.steward.inspection import inspect_table
 
     target = plan or Path(f"{file.stem}.plan.toml")
@@ -61,7 +63,7 @@ def inspect(
     texts = {target.parent / name: text for name, text in found.files.items()}
     refuse_outputs(list(texts), inputs=[file], overwrite=overwrite)
     for path, text in {**texts, target: found.plan}.items():
-        write_file(path, partial(_write_text, text))
+        write_text(path, text)
     if json:
         print_json({**found.to_dict(), "plan": str(target), "files": list(map(str, texts))})
         return
@@ -74,10 +76,6 @@ def inspect(
     if texts:
         show(f"From the project: {', '.join(map(str, texts))}.")
     show(f"Plan: {target}. Check the roles, then: discreet publish {quote(str(target))}")
-
-
-def _write_text(text: str, draft: Path) -> None:
-    draft.write_text(text, encoding="utf-8", newline="")
 
 
 def _read_columns(file: Path, names: list[str]) -> pl.DataFrame:
@@ -95,7 +93,7 @@ def _read_columns(file: Path, names: list[str]) -> pl.DataFrame:
 
 @app.command()
 def tradeoff(
-    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")],
+    file: PlainTable,
     sensitive: Annotated[str, typer.Option(help="The column whose numbers to look at.")],
     chart: Annotated[Path | None, typer.Option(help="Also draw it, as an SVG file.")] = None,
     overwrite: Overwrite = False,
@@ -134,7 +132,7 @@ def tradeoff(
 
 @app.command()
 def columns(
-    file: Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")],
+    file: PlainTable,
     sensitive: Annotated[str | None, typer.Option(help="The sensitive column, if any.")] = None,
     attributes: Annotated[
         str | None, typer.Option(help="Columns to look at, separated by commas; by default all.")
@@ -181,8 +179,6 @@ def columns(
 
 def _choose_attributes(frame: pl.DataFrame, asked: list[str], sensitive: str | None) -> Schema:
     """Take the attributes asked for, else all that do not name people; missing is a value."""
-    from dataclasses import replace
-
     from discreet.table.schema import Missing, Role, Schema
 
     chosen = asked or [a.name for a in Schema.infer(frame) if a.role is not Role.IDENTIFIER]
@@ -205,8 +201,6 @@ def _tabulate(found: Correlations, measure: str) -> Any:
 
 def _list_pairs(found: Correlations) -> Any:
     """The pairs that tell most about each other, where a matrix would not fit."""
-    from itertools import combinations
-
     table = make_table("attribute", "goes with", "by")
     pairs = sorted(combinations(found.names, 2), key=lambda pair: -found.between(*pair))
     for pair in pairs[:MOST_SHOWN]:
@@ -266,6 +260,7 @@ def publish(
     """
     from discreet.publishing import publish as make
     from discreet.release.store import refuse_to_replace
+    from discreet.steward.ledger import Ledger
     from discreet.steward.plan import Plan, with_overrides
     from discreet.table.microdata import read
 
@@ -273,7 +268,7 @@ def publish(
         raise StoreError(f"--format {format}: give parquet or csv.")
     wanted = with_overrides(Plan.read(plan), out, format, seed)  # type: ignore[arg-type]
     refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
-    book = None if ledger is None else open_ledger(ledger)
+    book = None if ledger is None else Ledger(ledger)
     if book is None:  # a ledger first finishes what was interrupted
         refuse_to_replace(wanted.folder, overwrite=overwrite)
     with working(f"Reading {wanted.source.name}"):
@@ -348,14 +343,14 @@ def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
 
     So nothing is done whose page cannot be written.
     """
-    from discreet.files import refuse_unwritable, remove, resolve, write_file
+    from discreet.files import refuse_unwritable, remove, resolve, write_file, write_text
 
     before: bytes | None = None
     written: list[Path] = []
 
     def write(text: str) -> None:
         assert report is not None
-        written.append(write_file(report, lambda draft: draft.write_text(text, encoding="utf-8")))
+        written.append(write_text(report, text))
 
     if report is not None:
         refuse_unwritable(report)
@@ -367,12 +362,8 @@ def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
             if before is None:
                 remove(resolve(path))
             else:
-                write_file(path, partial(_write_bytes, before))
+                write_file(path, partial(Path.write_bytes, data=before))
         raise
-
-
-def _write_bytes(content: bytes, draft: Path) -> None:
-    draft.write_bytes(content)
 
 
 def _remark(schema: Schema) -> list[str]:
@@ -386,20 +377,20 @@ def _remark(schema: Schema) -> list[str]:
 
 @app.command()
 def croissant(
-    release: Annotated[Path, typer.Argument(help="The folder of a release.")],
+    release: ReleaseFolder,
     to: Annotated[Path, typer.Option(help="Where to write the description: a JSON file.")],
     overwrite: Overwrite = False,
 ) -> None:
     """Describe a release for catalogues of data sets, as Croissant 1.0."""
     from pydantic_core import to_json
 
-    from discreet.files import write_file
+    from discreet.files import write_text
     from discreet.release.croissant import describe
 
     refuse_outputs([to], inputs=[release], overwrite=overwrite)
     with working(f"Reading {release.name}"):
         text = to_json(describe(release), indent=1).decode() + "\n"
-    write_file(to, partial(_write_text, text))
+    write_text(to, text)
     show(f"Croissant: {to}. Add license, url, creator and datePublished; put it beside the files.")
 
 

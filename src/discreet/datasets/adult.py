@@ -60,19 +60,10 @@ def adult(
     named = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     if quasi_identifiers is None:
         quasi_identifiers = [name for name in QUASI_IDENTIFIERS if name not in named]
-    frame = adult_frame()
+    frame, missing = adult_frame(), Missing.VALUE
     if complete:
-        frame = frame.drop_nulls()
+        frame, missing = frame.drop_nulls(), Missing.REJECT
     schema = Schema.infer(frame, quasi_identifiers=quasi_identifiers, sensitive=named)
-    taxonomies = adult_taxonomies()
-    schema = schema.changed(
-        *(
-            replace(
-                attribute,
-                taxonomy=taxonomies.get(attribute.name),
-                missing=Missing.REJECT if complete else Missing.VALUE,
-            )
-            for attribute in schema
-        )
-    )
-    return read(frame, schema)
+    trees = adult_taxonomies()
+    told = (replace(a, taxonomy=trees.get(a.name), missing=missing) for a in schema)
+    return read(frame, schema.changed(*told))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from discreet.errors import SchemaError
+from discreet.files import write_file
 
 
 def require_charts() -> Any:
@@ -17,3 +19,8 @@ def require_charts() -> Any:
             hint="pip install 'discreet[charts]'",
         ) from error
     return altair
+
+
+def save_chart(chart: Any, target: Path) -> Path:
+    """Write a chart as an SVG file."""
+    return write_file(target, lambda draft: chart.save(str(draft), format="svg"))

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.evaluate.charts import require_charts
-from discreet.files import write_file
+from discreet.evaluate.charts import require_charts, save_chart
 from discreet.publishing.partitioners.columns import Correlations, choose_columns, correlate
 
 __all__ = ["Correlations", "choose_columns", "correlate", "draw_correlations"]
@@ -45,4 +44,4 @@ def draw_correlations(
             color=alt.condition(f"datum.share > {top / 2}", alt.value("white"), alt.value("black")),
         )
     chart = chart.properties(width=side * len(names), height=side * 2 / 3 * len(names), title=title)
-    return write_file(target, lambda draft: chart.save(str(draft), format="svg"))
+    return save_chart(chart, target)

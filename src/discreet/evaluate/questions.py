@@ -36,7 +36,6 @@ class Batch:
     """Questions of one kind about the same attributes."""
 
     kind: str
-    names: tuple[str, ...]
     number: str | None
     """What is added up or averaged."""
     workload: Workload
@@ -52,7 +51,6 @@ class Questions:
     batches: list[Batch]
     own: list[tuple[str, float, float]]
     """SQL of one number each, the true answer, and the least it is held against."""
-    people: int
 
     @property
     def counts(self) -> dict[str, int]:
@@ -60,11 +58,6 @@ class Questions:
         drawn = {kind: sum(len(batch.sql) for batch in self.batches if batch.kind == kind)
                  for kind in KINDS}  # fmt: skip
         return {kind: many for kind, many in {**drawn, "own": len(self.own)}.items() if many}
-
-    @property
-    def kinds(self) -> list[str]:
-        """The kinds of questions there are."""
-        return list(self.counts)
 
 
 def draw_questions(
@@ -83,7 +76,7 @@ def draw_questions(
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation").head(200)
-    >>> draw_questions(data, 20).kinds
+    >>> list(draw_questions(data, 20).counts)
     ['count', 'range']
     """
     rng = np.random.default_rng(seed)
@@ -107,8 +100,8 @@ def draw_questions(
             select = f"{function}({_quote(number)})" if function and number else "COUNT(*)"
             truth = _ask(frame, select, where)
             sql = [f"SELECT {select} FROM release WHERE {text}" for text in where]
-            batches.append(Batch(kind, tuple(chosen), number, drawn, sql, truth))
-    return Questions(batches, [] if own is None else read_own(Path(own), data), data.n)
+            batches.append(Batch(kind, number, drawn, sql, truth))
+    return Questions(batches, [] if own is None else read_own(Path(own), data))
 
 
 def _choose(

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import SchemaError
-from discreet.evaluate.charts import require_charts
+from discreet.evaluate.charts import require_charts, save_chart
 from discreet.principles.base import Number, ratio, require_ratio, require_whole
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
@@ -136,8 +136,6 @@ class Tradeoff:
     def draw(self, target: Path) -> Path:
         """Draw the largest m over ε, one panel per kind of neighbourhood, as an SVG file."""
         alt = require_charts()
-        from discreet.files import write_file
-
         shown = self.by_epsilon.filter(pl.col("epsilon") > 0)
         chart = (
             alt.Chart(alt.InlineData(shown.to_dicts()))
@@ -150,7 +148,7 @@ class Tradeoff:
             .properties(width=320, height=240)
             .resolve_scale(x="independent")
         )
-        return write_file(target, lambda draft: chart.save(str(draft), format="svg"))
+        return save_chart(chart, target)
 
 
 def tradeoff(data: Microdata, name: str | None = None) -> Tradeoff:

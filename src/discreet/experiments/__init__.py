@@ -5,24 +5,19 @@ To add one: write it in its paper's file, and one line in that file's ``EXPERIME
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from discreet.errors import SchemaError, name_closest
 from discreet.experiments.angel import EXPERIMENTS as ANGEL
-from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings
 from discreet.experiments.permutation import EXPERIMENTS as PERMUTATION
 from discreet.experiments.proximity import EXPERIMENTS as PROXIMITY
 from discreet.experiments.sequential import EXPERIMENTS as SEQUENTIAL
 from discreet.experiments.slicing import EXPERIMENTS as SLICING
 from discreet.experiments.slicing_mining import EXPERIMENTS as SLICING_MINING
 
-REGISTRY: dict[str, Callable[[Settings], Outcome]] = {
-    **ANGEL,
-    **PERMUTATION,
-    **PROXIMITY,
-    **SLICING_MINING,
-    **SLICING,
-    **SEQUENTIAL,
+REGISTRY: dict[str, Experiment] = {
+    experiment.name: experiment
+    for paper in (ANGEL, PERMUTATION, PROXIMITY, SLICING_MINING, SLICING, SEQUENTIAL)
+    for experiment in paper
 }
 
 
@@ -32,9 +27,7 @@ def find_experiments(name: str) -> list[str]:
     >>> find_experiments("permutation-k")
     ['permutation-k']
     """
-    found = [each for each in REGISTRY if each == name or each.startswith(f"{name}-")]
-    if name in REGISTRY:
-        return [name]
+    found = [name] if name in REGISTRY else [n for n in REGISTRY if n.startswith(f"{name}-")]
     if not found:
         raise SchemaError(
             f"There is no experiment {name!r}.", hint=name_closest(name, list(REGISTRY))
@@ -42,4 +35,4 @@ def find_experiments(name: str) -> list[str]:
     return found
 
 
-__all__ = ["REGISTRY", "Claim", "Outcome", "Settings", "find_experiments"]
+__all__ = ["REGISTRY", "Claim", "Experiment", "Outcome", "Settings", "find_experiments"]

@@ -7,7 +7,7 @@ grouped by the prefix of their names, or from the embedded Adult.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from discreet.evaluate import (
     measure_divergence,
     measure_error,
 )
-from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings
 from discreet.experiments.survey import read_survey
 from discreet.principles import FrequencyDiversity, KAnonymity, Principle, TCloseness
 from discreet.publishing import publish
@@ -40,6 +40,8 @@ SURVEY = {
     "Occupation": "occupation",
 }
 K, SEED = 10, 20090901
+PARTS = {"l": "a", "t": "b"}
+"""Which part of a figure is about which promise."""
 GENERALIZED, ANGEL, DIRECT = "generalization", "ANGEL, two Mondrian runs", "ANGEL, direct"
 PAPER_TABLE_9 = {"l": (0.12, 0.39, 0.60, 0.68), "t": (0.27, 0.43, 0.62, 0.67)}
 """Error using GT_i over error using GT, as Table 9 gives them."""
@@ -76,31 +78,32 @@ def _diversities(data: Microdata) -> list[int]:
     return list(range(2, min(most, 10) + 1))
 
 
-def _sweep(
-    data: Microdata,
-    x: str,
-    cases: Iterable[tuple[float, Principle]],
-    measure: Callable[[Release], float],
-) -> pl.DataFrame:
+def _cases(data: Microdata, letter: str) -> list[tuple[float, Principle]]:
+    if letter == "l":
+        return [(l, FrequencyDiversity(l)) for l in _diversities(data)]  # noqa: E741
+    return [(t, TCloseness(t)) for t in (0.1, 0.15, 0.2, 0.25, 0.3)]
+
+
+def _sweep(data: Microdata, letter: str, measure: Callable[[Release], float]) -> pl.DataFrame:
     rows = []
-    for at, principle in cases:
-        row = {x: at}
+    for at, principle in _cases(data, letter):
+        row = {letter: at}
         for line, method in _methods(principle).items():
             row[line] = measure(publish(data, method, seed=SEED))
         rows.append(row)
     return pl.DataFrame(rows)
 
 
-def _state_below(table: pl.DataFrame, tight: int) -> list[Claim]:
+def _state_below(table: pl.DataFrame) -> tuple[Claim, ...]:
     """ANGEL below generalization, the gap wider where the promise is tighter, direct below both."""
     ratio = table[GENERALIZED] / table[ANGEL]
+    tight = -1 if "l" in table.columns else 0
     strictest, loosest = float(ratio[tight]), float(ratio[-1 - tight])
     low, high = (float(end) for end in ratio.sort().to_numpy()[[0, -1]])
-    below = low > 1
     claims = [
         Claim("ANGEL is below generalization everywhere",
-              f"generalization is {low:.2f} to {high:.2f} times as far off", below,
-              "" if below else "Where the promise is weak, the two have nearly the same groups."),
+              f"generalization is {low:.2f} to {high:.2f} times as far off", low > 1,
+              "Where the promise is weak, the two have nearly the same groups."),
         Claim("the gap grows as the promise gets tighter",
               f"{strictest:.2f} times at the tightest, {loosest:.2f} at the loosest",
               strictest > loosest),
@@ -110,67 +113,38 @@ def _state_below(table: pl.DataFrame, tight: int) -> list[Claim]:
         claims.append(
             Claim("open question: can batches be found directly, and does it pay?",
                   f"direct batches are {gain[0]:.1%} to {gain[-1]:.1%} less far off",
-                  bool(gain[0] > 0), "" if gain[0] > 0 else "Where the promise is weak, both have "
-                  "nearly the same batches; it pays where the promise is tight.")
+                  bool(gain[0] > 0), "Where the promise is weak, both have nearly the same "
+                  "batches; it pays where the promise is tight.")
         )  # fmt: skip
-    return claims
+    return tuple(claims)
 
 
 def _diverge(settings: Settings, letter: str) -> Outcome:
     data, source = load_people(settings)
-    cases = _cases(data, letter)
-    table = _sweep(data, letter, cases, lambda release: measure_divergence(release, data))
-    part, tight = ("4a", -1) if letter == "l" else ("4b", 0)
+    table = _sweep(data, letter, lambda release: measure_divergence(release, data))
     return Outcome(
-        f"angel-divergence-{letter}",
-        f"Figure {part}: divergence of the rebuilt distribution by {letter}",
+        f"Figure 4{PARTS[letter]}: divergence of the rebuilt distribution by {letter}",
         f"{source}, {data.n:,} people, k = {K}; KL(D ‖ D*) in nats over all six attributes",
-        table, "KL(D ‖ D*)", tuple(_state_below(table, tight)),
+        table, "KL(D ‖ D*)", _state_below(table),
     )  # fmt: skip
 
 
-def _cases(data: Microdata, letter: str) -> list[tuple[float, Principle]]:
-    if letter == "l":
-        return [(l, FrequencyDiversity(l)) for l in _diversities(data)]  # noqa: E741
-    return [(t, TCloseness(t)) for t in (0.1, 0.15, 0.2, 0.25, 0.3)]
-
-
-def divergence_l(settings: Settings) -> Outcome:
-    """Figure 4a: reconstruction error by l."""
-    return _diverge(settings, "l")
-
-
-def divergence_t(settings: Settings) -> Outcome:
-    """Figure 4b: reconstruction error by t."""
-    return _diverge(settings, "t")
+def _ask(data: Microdata, volume: float, count: int) -> Callable[[Release], float]:
+    """Draw questions of one volume; give what tells how far off a release answers them."""
+    workload = draw_workload(data, volume, count, seed=SEED)
+    truth = count_truth(data, workload)
+    return lambda release: measure_error(truth, estimate_counts(release, data, workload))
 
 
 def _count(settings: Settings, letter: str) -> Outcome:
     data, source = load_people(settings)
     count = 200 if settings.quick else 1000
-    workload = draw_workload(data, 0.05, count, seed=SEED)
-    truth = count_truth(data, workload)
-    table = _sweep(
-        data, letter, _cases(data, letter),
-        lambda release: measure_error(truth, estimate_counts(release, data, workload)),
-    )  # fmt: skip
-    part, tight = ("5a", -1) if letter == "l" else ("5b", 0)
+    table = _sweep(data, letter, _ask(data, 0.05, count))
     return Outcome(
-        f"angel-count-{letter}",
-        f"Figure {part}: error of counts by {letter}",
+        f"Figure 5{PARTS[letter]}: error of counts by {letter}",
         f"{source}, {data.n:,} people, k = {K}; {count} questions of volume 5 %",
-        table, "average relative error", tuple(_state_below(table, tight)),
+        table, "average relative error", _state_below(table),
     )  # fmt: skip
-
-
-def count_l(settings: Settings) -> Outcome:
-    """Figure 5a: error of counts by l."""
-    return _count(settings, "l")
-
-
-def count_t(settings: Settings) -> Outcome:
-    """Figure 5b: error of counts by t."""
-    return _count(settings, "t")
 
 
 def count_volume(settings: Settings) -> Outcome:
@@ -187,13 +161,8 @@ def count_volume(settings: Settings) -> Outcome:
     }  # fmt: skip
     rows = []
     for volume in (0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10):
-        workload = draw_workload(data, volume, count, seed=SEED)
-        truth = count_truth(data, workload)
-        errors = {
-            line: measure_error(truth, estimate_counts(release, data, workload))
-            for line, release in lines.items()
-        }
-        rows.append({"volume": volume, **errors})
+        measure = _ask(data, volume, count)
+        rows.append({"volume": volume, **{line: measure(made) for line, made in lines.items()}})
     table = pl.DataFrame(rows)
     falls = [line for line in lines if table[line][0] > table[line][-1]]
     below = all(
@@ -201,7 +170,6 @@ def count_volume(settings: Settings) -> Outcome:
         for name in (f"l = {tightest}", "t = 0.2")
     )
     return Outcome(
-        "angel-count-volume",
         "Figures 5c and 5d: error of counts by volume",
         f"{source}, {data.n:,} people, k = {K}; {count} questions per volume",
         table, "average relative error",
@@ -209,8 +177,7 @@ def count_volume(settings: Settings) -> Outcome:
             Claim("both methods gain from a higher volume",
                   f"{len(falls)} of {len(lines)} lines fall from 3 % to 10 %",
                   len(falls) == len(lines),
-                  "" if len(falls) == len(lines) else "The sets a volume makes are rounded up to "
-                  "whole values, so small domains jump."),
+                  "The sets a volume makes are rounded up to whole values, so small domains jump."),
             Claim("ANGEL is below generalization at every volume", str(below), below),
         ),
     )  # fmt: skip
@@ -245,27 +212,25 @@ def marginals(settings: Settings) -> Outcome:
         told = ", ".join(f"{share:.2f}" for share in shares)
         paper = ", ".join(f"{share:.2f}" for share in PAPER_TABLE_9[letter])
         left = [row[f"exact, {letter}"] / row[f"GT_i, {letter}"] for row in rows]
-        holds = max(shares) < 1 and shares == sorted(shares)
         claims.append(
             Claim(f"GT_i / GT = {paper} ({letter}): marginals always help, the smaller the more",
-                  told, holds,
-                  "" if holds else f"With exact boxes and the same batches {min(left):.0%} to "
-                  f"{max(left):.0%} of the divergence would remain: little of it is in the boxes, "
-                  "so finer ones gain little."),
+                  told, max(shares) < 1 and shares == sorted(shares),
+                  f"With exact boxes and the same batches {min(left):.0%} to {max(left):.0%} of "
+                  "the divergence would remain: little of it is in the boxes, so finer ones gain "
+                  "little."),
         )  # fmt: skip
     return Outcome(
-        "angel-marginals",
         "Table 9: divergence of marginals, read from the table of all and from their own",
         f"{source}, {data.n:,} people, k = {K}; KL in hundredths of a nat, batches by Mondrian",
         pl.DataFrame(rows), "KL × 100", tuple(claims),
     )  # fmt: skip
 
 
-EXPERIMENTS: dict[str, Callable[[Settings], Outcome]] = {
-    "angel-divergence-l": divergence_l,
-    "angel-divergence-t": divergence_t,
-    "angel-count-l": count_l,
-    "angel-count-t": count_t,
-    "angel-count-volume": count_volume,
-    "angel-marginals": marginals,
-}
+EXPERIMENTS = [
+    Experiment("angel-divergence-l", _diverge, "Figure 4a: reconstruction error by l.", "l"),
+    Experiment("angel-divergence-t", _diverge, "Figure 4b: reconstruction error by t.", "t"),
+    Experiment("angel-count-l", _count, "Figure 5a: error of counts by l.", "l"),
+    Experiment("angel-count-t", _count, "Figure 5b: error of counts by t.", "t"),
+    Experiment("angel-count-volume", count_volume),
+    Experiment("angel-marginals", marginals),
+]

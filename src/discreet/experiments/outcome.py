@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import Any, Concatenate, ParamSpec
 
 import polars as pl
 
-from discreet.files import write_file
+from discreet.evaluate.charts import save_chart
+from discreet.files import write_text
+
+Given = ParamSpec("Given")
 
 
 @dataclass(frozen=True)
@@ -29,14 +34,21 @@ class Claim:
     paper: str
     here: str
     holds: bool
-    why: str = ""
+    otherwise: str = ""
+    """Why it does not hold, if it does not."""
+    note: str = ""
+    """What is to be said in any case."""
+
+    @property
+    def why(self) -> str:
+        """What is said beside it."""
+        return self.note or ("" if self.holds else self.otherwise)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """A figure or table of a paper, made again."""
 
-    name: str
     shows: str
     """The figure or table, and what it shows."""
     data: str
@@ -47,6 +59,8 @@ class Outcome:
     claims: tuple[Claim, ...]
     log: bool = False
     """Whether both axes are logarithmic."""
+    name: str = ""
+    """The experiment's."""
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain values."""
@@ -56,14 +70,16 @@ class Outcome:
             "data": self.data,
             "y": self.y,
             "rows": self.table.to_dicts(),
-            "claims": [vars(claim) for claim in self.claims],
+            "claims": [
+                {"paper": c.paper, "here": c.here, "holds": c.holds, "why": c.why}
+                for c in self.claims
+            ],
         }
 
     def write(self, folder: Path) -> list[Path]:
         """Write the JSON and, where charts can be drawn, the chart; give the files."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        target = folder / f"{self.name}.json"
-        write_file(target, lambda draft: draft.write_text(text, encoding="utf-8"))
+        target = write_text(folder / f"{self.name}.json", text)
         drawn = draw(self, folder / f"{self.name}.svg")
         return [target, drawn] if drawn else [target]
 
@@ -81,8 +97,9 @@ def draw(outcome: Outcome, target: Path) -> Path | None:
     scale = alt.Scale(type="log") if outcome.log else alt.Scale()
     height = scale if outcome.log else alt.Scale(zero=not near)
     ticks = alt.Axis(format="~s") if outcome.log else alt.Axis()
+    title = alt.TitleParams(text=outcome.shows, subtitle=outcome.data, anchor="start")
     chart = (
-        alt.Chart(alt.InlineData(long.to_dicts()), title=_title(outcome))
+        alt.Chart(alt.InlineData(long.to_dicts()), title=title)
         .mark_line(point=True)
         .encode(
             x=alt.X("x:Q", title=x, scale=scale, axis=ticks),
@@ -92,11 +109,38 @@ def draw(outcome: Outcome, target: Path) -> Path | None:
         .transform_calculate(x=f"datum[{json.dumps(x)}]")
         .properties(width=460, height=280)
     )
-    write_file(target, lambda draft: chart.save(str(draft), format="svg"))
-    return target
+    return save_chart(chart, target)
 
 
-def _title(outcome: Outcome) -> Any:
-    import altair as alt
+class Experiment:
+    """How a figure or table of a paper is made again.
 
-    return alt.TitleParams(text=outcome.shows, subtitle=outcome.data, anchor="start")
+    ``about`` is what the function says of itself, unless it makes several figures.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[Concatenate[Settings, Given], Outcome],
+        about: str | None = None,
+        *args: Given.args,
+        **given: Given.kwargs,
+    ) -> None:
+        self.name, self.about = name, about or (make.__doc__ or "").splitlines()[0]
+        self._make: Callable[[Settings], Outcome] = lambda settings: make(settings, *args, **given)
+
+    def __call__(self, settings: Settings) -> Outcome:
+        """Make it."""
+        return replace(self._make(settings), name=self.name)
+
+
+def clock(
+    times: int, run: Callable[Given, object], *args: Given.args, **given: Given.kwargs
+) -> list[float]:
+    """Do something so many times; give the seconds that each took."""
+    seconds = []
+    for _ in range(times):
+        start = perf_counter()
+        run(*args, **given)
+        seconds.append(perf_counter() - start)
+    return seconds

@@ -6,9 +6,8 @@ set of people; range queries an interval of ages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +23,7 @@ from discreet.experiments.bounded import (
     choose_any,
     mean_error,
 )
-from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings, clock
 from discreet.forms.swapped.rank_windows import RankWindows
 from discreet.principles import KE, DistinctDiversity
 from discreet.publishing import publish
@@ -33,7 +32,7 @@ from discreet.publishing.methods.permutation import Permutation
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.publishing.partitioners.sorted_runs import Objective, cut_runs, partition_runs
-from discreet.table.arrays import Bools
+from discreet.table.arrays import Bools, Ints
 from discreet.table.microdata import Microdata, read
 from discreet.table.schema import Schema
 
@@ -49,6 +48,8 @@ LINES: dict[str, Objective] = {
     "random": "random",
 }
 OPTIMIZED = list(LINES)[:4]
+SIZES, SPANS = (50, 100, 200, 400, 600, 800, 1000, 1200), (5, 10, 15, 20, 25, 30, 35, 40)
+"""How many people arbitrary queries select, and how many years range queries span."""
 
 
 def losses(names: Iterable[str] = QUASI_IDENTIFIERS) -> Microdata:
@@ -77,8 +78,10 @@ def _microdata(frame: pl.DataFrame, names: list[str], sensitive: str) -> Microda
     return read(frame, schema.changed(*told))
 
 
-def group_all(data: Microdata, ke: KE) -> dict[str, Grouped | SwappedColumn]:
-    """Partition the same people by every algorithm."""
+def group_all(
+    data: Microdata, ke: KE, *, diverse: bool = False
+) -> dict[str, Grouped | SwappedColumn]:
+    """Partition the same people by every algorithm; on request also into 4-diverse groups."""
     values = data.domains[LOSS].numbers[data.codes[LOSS]]
     made: dict[str, Grouped | SwappedColumn] = {}
     for line, objective in LINES.items():
@@ -90,6 +93,8 @@ def group_all(data: Microdata, ke: KE) -> dict[str, Grouped | SwappedColumn]:
     made["rank swapping"] = SwappedColumn(
         numbers[windows.low][data.codes[LOSS]], numbers[windows.high][data.codes[LOSS]]
     )
+    if diverse:
+        made["4-diverse"] = Grouped.by(mondrian(data, DistinctDiversity(4)).labels, values)
     return made
 
 
@@ -97,7 +102,7 @@ def _percent(value: object) -> str:
     return f"{value:.1%}"
 
 
-def against_generalization(settings: Settings, names: list[str], figure: str) -> Outcome:
+def against_generalization(settings: Settings, names: Sequence[str], figure: str) -> Outcome:
     """Figures 7 and 9: range queries on permuted and generalized tables of one partition."""
     data = losses(names)
     release = publish(data, Generalization(DistinctDiversity(4)))
@@ -106,7 +111,7 @@ def against_generalization(settings: Settings, names: list[str], figure: str) ->
     permuted, count = Grouped.by(labels, values), 8 if settings.quick else 25
     rows = []
     with release.prepare() as prepared:
-        for span in (5, 10, 15, 20, 25, 30, 35, 40):
+        for span in SPANS:
             ranges = choose_ages(data, span, count)
             blurred = []
             for low, high, chosen in ranges:
@@ -126,8 +131,8 @@ def against_generalization(settings: Settings, names: list[str], figure: str) ->
     worse = bool((table["generalized"] > table["permuted"]).all())
     claims = (
         Claim("permuted: below 20 % at a span of 5", _percent(first), first < 0.2,
-              "" if first < 0.2 else "The paper's groups come from full-domain generalization "
-              "(25 groups); Mondrian's are smaller and hold other people together."),
+              "The paper's groups come from full-domain generalization (25 groups); Mondrian's "
+              "are smaller and hold other people together."),
         Claim("generalized: always above permuted",
               f"{_percent(table['generalized'].min())} to "
               f"{_percent(table['generalized'].max())} against "
@@ -135,7 +140,6 @@ def against_generalization(settings: Settings, names: list[str], figure: str) ->
               f"{_percent(table['permuted'].max())}", worse),
     )  # fmt: skip
     return Outcome(
-        name=f"permutation-{'range' if len(names) > 1 else 'one-attribute'}",
         shows=f"{figure}: error of range queries, permuted against generalized",
         data=f"Adult, {data.n:,} people with a capital loss, {len(names)} quasi-identifiers, "
         f"one 4-diverse partition of {int(labels.max()) + 1} groups",
@@ -152,7 +156,7 @@ def arbitrary_queries(settings: Settings) -> Outcome:
     # from boxes nobody can tell who of a group is meant: one person of any number, at the least
     whole = float(values.max() - values.min())
     rows = []
-    for size in (50, 100, 200, 400, 600, 800, 1000, 1200):
+    for size in SIZES:
         chosen = choose_any(data.n, size, count)
         open_ended = float(np.mean([whole / values[people].mean() for people in chosen]))
         error = mean_error(permuted, values, chosen)
@@ -160,7 +164,6 @@ def arbitrary_queries(settings: Settings) -> Outcome:
     table = pl.DataFrame(rows)
     least = float(table["generalized"].min())  # type: ignore[arg-type]
     return Outcome(
-        "permutation-arbitrary",
         "Figure 6: error of arbitrary queries, permuted against generalized",
         f"Adult, {data.n:,} people with a capital loss, {len(data.quasi_identifiers)} "
         f"quasi-identifiers, one 4-diverse partition of {int(labels.max()) + 1} groups",
@@ -177,26 +180,18 @@ def arbitrary_queries(settings: Settings) -> Outcome:
     )  # fmt: skip
 
 
-def range_queries(settings: Settings) -> Outcome:
-    """Figure 7: range queries on permuted and generalized tables of one partition."""
-    return against_generalization(settings, list(QUASI_IDENTIFIERS), "Figure 7")
-
-
-def one_attribute(settings: Settings) -> Outcome:
-    """Figure 9: the same where age is the only quasi-identifier."""
-    return against_generalization(settings, ["age"], "Figure 9")
-
-
 def _compare(
-    x: str, cases: Iterable[tuple[float, Microdata, KE, Callable[[Microdata], list[Bools]]]]
+    x: str,
+    cases: Iterable[tuple[float, Microdata, KE, list[Bools]]],
+    *,
+    diverse: bool = False,
 ) -> pl.DataFrame:
     """Error of every algorithm in several cases."""
     rows = []
-    for at, data, ke, queries in cases:
+    for at, data, ke, chosen in cases:
         values = data.domains[LOSS].numbers[data.codes[LOSS]]
-        chosen = queries(data)
-        errors = {n: mean_error(g, values, chosen) for n, g in group_all(data, ke).items()}
-        rows.append({x: at, **errors})
+        made = group_all(data, ke, diverse=diverse)
+        rows.append({x: at, **{n: mean_error(g, values, chosen) for n, g in made.items()}})
     return pl.DataFrame(rows)
 
 
@@ -207,30 +202,19 @@ def _state_far_below(table: pl.DataFrame, others: list[str]) -> Claim:
         f"the optimizing algorithms are far below {' and '.join(others)}",
         f"at most {_percent(best)} against at least {_percent(rest)} on average",
         best < rest / 2,
-        ""
-        if best < rest / 2
-        else "Bounds of swapped numbers add up person by person and do not narrow as a query takes "
+        "Bounds of swapped numbers add up person by person and do not narrow as a query takes "
         "more of a group; how the paper bounds them it does not say.",
     )
 
 
 def partitions(settings: Settings) -> Outcome:
     """Figure 10: the partition algorithms against each other on arbitrary queries."""
-    data, ke, count = losses(), KE(4, 100), 20 if settings.quick else 100
-    values = data.domains[LOSS].numbers[data.codes[LOSS]]
-    made = group_all(data, ke)
-    diverse = Grouped.by(mondrian(data, DistinctDiversity(4)).labels, values)
-    rows = []
-    for size in (50, 100, 200, 400, 600, 800, 1000, 1200):
-        chosen = choose_any(data.n, size, count)
-        row = {name: mean_error(group, values, chosen) for name, group in made.items()}
-        row["4-diverse"] = mean_error(diverse, values, chosen)
-        rows.append({"people selected": size, **row})
-    table = pl.DataFrame(rows)
+    data, count = losses(), 20 if settings.quick else 100
+    cases = ((size, data, KE(4, 100), choose_any(data.n, size, count)) for size in SIZES)
+    table = _compare("people selected", cases, diverse=True)
     worst = float(table["4-diverse"].mean())  # type: ignore[arg-type]
     chance = float(table["random"].mean())  # type: ignore[arg-type]
     return Outcome(
-        "permutation-partitions",
         "Figure 10: error of arbitrary queries by partition algorithm",
         f"Adult, {data.n:,} people, (4,100), {count} queries per size",
         table, "(upper - lower) / truth",
@@ -238,8 +222,8 @@ def partitions(settings: Settings) -> Outcome:
             _state_far_below(table, ["random", "rank swapping", "4-diverse"]),
             Claim("the l-diverse partition is worse than the random one",
                   f"{_percent(worst)} against {_percent(chance)}", worst > chance,
-                  "" if worst > chance else "Mondrian's groups are as small as the random ones; "
-                  "the paper's full-domain groups hold 57 people each."),
+                  "Mondrian's groups are as small as the random ones; the paper's full-domain "
+                  "groups hold 57 people each."),
             Claim("the error falls with the number of people selected",
                   f"min sum from {_percent(table['min sum'][0])} to "
                   f"{_percent(table['min sum'][-1])}",
@@ -251,14 +235,9 @@ def partitions(settings: Settings) -> Outcome:
 def partitions_range(settings: Settings) -> Outcome:
     """Figure 11: the partition algorithms against each other on range queries."""
     data, count = losses(), 10 if settings.quick else 40
-
-    def ranges(span: int) -> Callable[[Microdata], list[Bools]]:
-        return lambda data: [chosen for *_, chosen in choose_ages(data, span, count)]
-
-    spans = (5, 10, 15, 20, 25, 30, 35, 40)
-    table = _compare("span of ages", ((s, data, KE(4, 100), ranges(s)) for s in spans))
+    cases = ((span, data, KE(4, 100), _choose_span(data, span, count)) for span in SPANS)
+    table = _compare("span of ages", cases)
     return Outcome(
-        "permutation-partitions-range",
         "Figure 11: error of range queries by partition algorithm",
         f"Adult, {data.n:,} people, (4,100), up to {count} ranges per span",
         table, "(upper - lower) / truth",
@@ -266,26 +245,18 @@ def partitions_range(settings: Settings) -> Outcome:
     )  # fmt: skip
 
 
-def _thirty_years(data: Microdata) -> list[Bools]:
-    return [chosen for *_, chosen in choose_ages(data, 30, 30)]
+def _choose_span(data: Microdata, span: int = 30, count: int = 30) -> list[Bools]:
+    return [chosen for *_, chosen in choose_ages(data, span, count)]
 
 
 def correlation(settings: Settings) -> Outcome:
     """Figure 12: the stronger loss follows age, the more l-diverse groups lose or gain."""
     n = 2_000 if settings.quick else 10_000
-    rows = []
-    for noise in (1, 5, 10, 15, 20, 30):
-        data = draw_people(n, noise)
-        values = data.domains[LOSS].numbers[data.codes[LOSS]]
-        chosen = _thirty_years(data)
-        row = {m: mean_error(g, values, chosen) for m, g in group_all(data, KE(4, 100)).items()}
-        labels = mondrian(data, DistinctDiversity(4)).labels
-        row["4-diverse"] = mean_error(Grouped.by(labels, values), values, chosen)
-        rows.append({"noise in years": noise, **row})
-    table = pl.DataFrame(rows)
+    drawn = ((noise, draw_people(n, noise)) for noise in (1, 5, 10, 15, 20, 30))
+    cases = ((noise, people, KE(4, 100), _choose_span(people)) for noise, people in drawn)
+    table = _compare("noise in years", cases, diverse=True)
     diverse = float(table["4-diverse"].max())  # type: ignore[arg-type]
     return Outcome(
-        "permutation-correlation",
         "Figure 12: error of range queries by how closely the loss follows age",
         f"{n:,} people drawn, spans of 30 years, (4,100); the paper does not say the unit of its "
         "variance, here it is years of age",
@@ -294,38 +265,26 @@ def correlation(settings: Settings) -> Outcome:
             _state_far_below(table, ["random", "rank swapping"]),
             Claim("l-diverse groups lose much where the loss follows age closely, and else are "
                   "as good as the optimizing algorithms", f"4-diverse at most {_percent(diverse)}",
-                  diverse > 0.1, "" if diverse > 0.1 else "Mondrian keeps most ages apart, and a "
-                  "span of ages then takes whole groups, whose sum is exact."),
+                  diverse > 0.1, "Mondrian keeps most ages apart, and a span of ages then takes "
+                  "whole groups, whose sum is exact."),
         ),
     )  # fmt: skip
 
 
-def by_k(_: Settings) -> Outcome:
-    """Figure 13: k from 4 to 40."""
-    return _sweep("k", 13, [(k, KE(k, 50)) for k in (4, 10, 16, 22, 28, 34, 40)])
-
-
-def by_e(_: Settings) -> Outcome:
-    """Figure 14: e from 40 to 200."""
-    return _sweep("e", 14, [(e, KE(10, e)) for e in (40, 80, 120, 160, 200)])
-
-
-def _sweep(letter: str, figure: int, cases: list[tuple[int, KE]]) -> Outcome:
-    n = 1_427
-    data = draw_people(n)
-    table = _compare(letter, ((at, data, ke, _thirty_years) for at, ke in cases))
+def _sweep(_: Settings, letter: str, figure: int, others: str, promises: dict[int, KE]) -> Outcome:
+    data = draw_people(1_427)
+    chosen = _choose_span(data)
+    table = _compare(letter, ((at, data, ke, chosen) for at, ke in promises.items()))
     first, last = float(table["min sum"][0]), float(table["min sum"][-1])
     return Outcome(
-        f"permutation-{letter}",
         f"Figure {figure}: error of range queries by {letter}",
-        f"{n:,} people drawn evenly, spans of 30 years, "
-        + ("e = 50" if letter == "k" else "k = 10"),
+        f"{data.n:,} people drawn evenly, spans of 30 years, {others}",
         table, "(upper - lower) / truth",
         (
             _state_far_below(table, ["random", "rank swapping"]),
             Claim(f"the optimizing algorithms hardly lose with larger {letter}",
                   f"min sum from {_percent(first)} to {_percent(last)}", last < 1.5 * first,
-                  "" if last < 1.5 * first else {
+                  {
                       "k": "A group of 1,427 evenly spread people holds some 19 different numbers "
                       "over e = 50; from there on k decides how wide it is.",
                       "e": "On evenly spread numbers a group is about e wide, and so are its "
@@ -351,7 +310,9 @@ def overhead(settings: Settings) -> Outcome:
             for span in (10, 30, 50):
                 sql = f"SELECT SUM(income) FROM release WHERE age BETWEEN 30 AND {30 + span}"
                 again = rewrite(release, sql)[1].sql(dialect="duckdb", identify=True)
-                plain, rewritten = (_clock(connection, text) for text in (sql, again))
+                plain, rewritten = (
+                    float(np.median(clock(15, _fetch, connection, text))) for text in (sql, again)
+                )
                 row[f"span {span}"] = rewritten / plain
         rows.append(row)
     table = pl.DataFrame(rows)
@@ -360,15 +321,14 @@ def overhead(settings: Settings) -> Outcome:
         for pick, end in ((pl.min_horizontal, 0), (pl.max_horizontal, -1))
     )
     return Outcome(
-        "permutation-overhead",
         "Figures 15 and 16: time of the rewritten query over that of the plain one",
         "census, age and income, (20,0) by min sum, in DuckDB",
         table, "rewritten / plain",
         (
             Claim("the rewritten query takes about 4 times as long",
                   f"{least:.1f} to {most:.1f} times", least >= 3 and most <= 5,
-                  "" if least >= 3 and most <= 5 else "One join with the help table by group and "
-                  "hits instead of the paper's two; on small tables planning it counts most."),
+                  "One join with the help table by group and hits instead of the paper's two; on "
+                  "small tables planning it counts most."),
         ),
     )  # fmt: skip
 
@@ -380,13 +340,12 @@ def copy_tables(connection: duckdb.DuckDBPyConnection, tables: dict[str, pl.Data
         connection.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')
 
 
-def _clock(connection: duckdb.DuckDBPyConnection, sql: str, times: int = 15) -> float:
-    spans = []
-    for _ in range(times):
-        start = perf_counter()
-        connection.execute(sql).fetchall()
-        spans.append(perf_counter() - start)
-    return float(np.median(spans))
+def _fetch(connection: duckdb.DuckDBPyConnection, sql: str) -> object:
+    return connection.execute(sql).fetchall()
+
+
+def _partition(values: Ints, line: str) -> object:
+    return cut_runs(np.sort(values), 4, 100, LINES[line])
 
 
 def scaling(settings: Settings) -> Outcome:
@@ -397,36 +356,38 @@ def scaling(settings: Settings) -> Outcome:
         values = np.random.default_rng(SEED).integers(155, 155 + 4 * n, n)
         row: dict[str, float] = {"people": n}
         for line in ("min sum", "min max", "max groups"):
-            cut_runs(np.sort(values[:100]), 4, 100, LINES[line])
-            start = perf_counter()
-            cut_runs(np.sort(values), 4, 100, LINES[line])
-            row[line] = perf_counter() - start
+            _partition(values[:100], line)  # compiles it
+            (row[line],) = clock(1, _partition, values, line)
         rows.append(row)
     table = pl.DataFrame(rows)
     growth = float(table["min sum"][-1] / table["min sum"][-2])
     return Outcome(
-        "permutation-scaling",
         "Figure 17: seconds to partition",
         "numbers drawn evenly, (4,100), sorting included",
         table, "seconds",
         (
             Claim("O(n²), measured to 2,000 people",
                   f"ten times the people take {growth:.0f} times as long", growth > 50,
-                  "The same optimum by a running minimum is linear after sorting."),
+                  note="The same optimum by a running minimum is linear after sorting."),
         ),
         log=True,
     )  # fmt: skip
 
 
-EXPERIMENTS: dict[str, Callable[[Settings], Outcome]] = {
-    "permutation-arbitrary": arbitrary_queries,
-    "permutation-range": range_queries,
-    "permutation-one-attribute": one_attribute,
-    "permutation-partitions": partitions,
-    "permutation-partitions-range": partitions_range,
-    "permutation-correlation": correlation,
-    "permutation-k": by_k,
-    "permutation-e": by_e,
-    "permutation-overhead": overhead,
-    "permutation-scaling": scaling,
-}
+EXPERIMENTS = [
+    Experiment("permutation-arbitrary", arbitrary_queries),
+    Experiment("permutation-range", against_generalization,
+               "Figure 7: range queries on permuted and generalized tables of one partition.",
+               QUASI_IDENTIFIERS, "Figure 7"),
+    Experiment("permutation-one-attribute", against_generalization,
+               "Figure 9: the same where age is the only quasi-identifier.", ["age"], "Figure 9"),
+    Experiment("permutation-partitions", partitions),
+    Experiment("permutation-partitions-range", partitions_range),
+    Experiment("permutation-correlation", correlation),
+    Experiment("permutation-k", _sweep, "Figure 13: k from 4 to 40.", "k", 13, "e = 50",
+               {k: KE(k, 50) for k in (4, 10, 16, 22, 28, 34, 40)}),
+    Experiment("permutation-e", _sweep, "Figure 14: e from 40 to 200.", "e", 14, "k = 10",
+               {e: KE(10, e) for e in (40, 80, 120, 160, 200)}),
+    Experiment("permutation-overhead", overhead),
+    Experiment("permutation-scaling", scaling),
+]  # fmt: skip

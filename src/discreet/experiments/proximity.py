@@ -7,10 +7,8 @@ from a synthetic census. Places and occupations are numbered in the order of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import combinations
-from time import perf_counter
 
 import numpy as np
 import polars as pl
@@ -18,13 +16,14 @@ import polars as pl
 from discreet.datasets import census_frame
 from discreet.errors import PromiseError
 from discreet.evaluate import count_truth, draw_ranges, estimate_counts, measure_error, measure_loss
-from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings, clock
 from discreet.experiments.survey import read_survey
 from discreet.principles import Proximity
 from discreet.publishing import publish
 from discreet.publishing.method import Method
 from discreet.publishing.methods.generalization import Generalization
 from discreet.publishing.methods.perturbation import Perturbation
+from discreet.publishing.partitioners.proximity import split_and_deal
 from discreet.release import Release
 from discreet.table.microdata import Microdata, read
 from discreet.table.schema import Schema
@@ -97,10 +96,6 @@ def _about(data: Microdata, source: str, rest: str) -> str:
     return f"{source}, {data.n:,} people; {rest}"
 
 
-def _name(what: str, relative: bool) -> str:
-    return f"proximity-{what}-relative" if relative else f"proximity-{what}"
-
-
 def _by_epsilon(settings: Settings, relative: bool) -> Outcome:
     """Figure 4: error by ε, beside perturbation under the same promise."""
     data, source = load_salaries(settings)
@@ -122,29 +117,24 @@ def _by_epsilon(settings: Settings, relative: bool) -> Outcome:
     worst = float(table[LOCAL].max())  # type: ignore[arg-type]
     both = table.drop_nulls(NOISE)
     last, limit = (float(both["ε"].max()) if both.height else 0, PAPER_LIMIT[relative][0])  # type: ignore[arg-type]
-    beyond = last < float(SPANS[relative][-1])
     ratio = (both[NOISE] / both[LOCAL]).to_list()
     gain = (1 - table[LOCAL] / table[DEALT]).drop_nulls().sort().to_list()
-    below = bool(ratio) and min(ratio) > 1
     return Outcome(
-        _name("epsilon", relative),
         f"Figure 4{'b' if relative else 'a'}: error of counts by ε "
         f"({'relative' if relative else 'absolute'})",
         _about(data, source, f"m = {M}, volume 10 %, two quasi-identifiers and Income"),
         table, "average relative error",
         (
-            Claim("(ε,m) is below 15 % everywhere", f"at most {worst:.1%}", worst < 0.15,
-                  "" if worst < 0.15 else FEW),
+            Claim("(ε,m) is below 15 % everywhere", f"at most {worst:.1%}", worst < 0.15, FEW),
             Claim("perturbation is far worse",
                   f"{min(ratio):.1f} to {max(ratio):.1f} times as far off" if ratio else "nowhere "
-                  "possible", below or not ratio,
-                  "" if below or not ratio else "With a small ε much is retained."),
+                  "possible", not ratio or min(ratio) > 1, "With a small ε much is retained."),
             Claim(f"perturbation is impossible beyond ε = {limit}",
-                  f"possible up to {last:g}", beyond,
-                  "" if beyond else "Incomes are spread more evenly here than in SAL."),
+                  f"possible up to {last:g}", last < float(SPANS[relative][-1]),
+                  "Incomes are spread more evenly here than in SAL."),
             Claim("beyond the paper: keeping people together loses less than round robin",
                   f"{gain[0]:.1%} to {gain[-1]:.1%} less error", gain[0] > 0,
-                  "" if gain[0] > 0 else "Where hardly anybody is dealt, the two are the same."),
+                  "Where hardly anybody is dealt, the two are the same."),
         ),
         log=True,
     )  # fmt: skip
@@ -164,16 +154,14 @@ def _by_m(settings: Settings, relative: bool) -> Outcome:
     worst = max(float(table[line].max()) for line in ("2D", "3D", "4D"))  # type: ignore[arg-type]
     grows = all(table[line][-1] > table[line][0] for line in ("2D", "3D", "4D"))
     return Outcome(
-        _name("m", relative),
         f"Figure 5{'b' if relative else 'a'}: error of counts by m",
         _about(data, source, f"ε = {SHARE if relative else EPSILON}, volume 10 %"),
         table, "average relative error",
         (
             Claim("the error grows with m",
                   "in 2D, 3D and 4D" if grows else "not everywhere", grows,
-                  "" if grows else "With so few people, every m blurs nearly everything."),
-            Claim(f"it stays below {most:.0%}", f"at most {worst:.1%}", worst < most,
-                  "" if worst < most else FEW),
+                  "With so few people, every m blurs nearly everything."),
+            Claim(f"it stays below {most:.0%}", f"at most {worst:.1%}", worst < most, FEW),
         ),
     )  # fmt: skip
 
@@ -192,56 +180,39 @@ def _by_volume(settings: Settings, relative: bool) -> Outcome:
     table = pl.DataFrame(rows)
     falls = all(table[line][-1] < table[line][0] for line in ("2D", "3D", "4D"))
     return Outcome(
-        _name("volume", relative),
         f"Figure 6{'b' if relative else 'a'}: error of counts by volume",
         _about(data, source, f"ε = {SHARE if relative else EPSILON}, m = {M}"),
         table, "average relative error",
         (Claim("the error falls as the volume grows",
                "in 2D, 3D and 4D" if falls else "not everywhere", falls,
-               "" if falls else "With so few people, chance outweighs it."),),
+               "With so few people, chance outweighs it."),),
     )  # fmt: skip
 
 
-def _time(data: Microdata, promises: Iterable[tuple[float, Proximity]], x: str) -> pl.DataFrame:
-    """Time the partition alone, best of three."""
-    from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
-
-    dealings: dict[str, Dealing] = {LOCAL: "local", DEALT: "round-robin"}
-    rows = []
-    for at, promise in promises:
-        row = {x: at}
-        for line, dealing in dealings.items():
-            seconds = []
-            for _ in range(3):
-                start = perf_counter()
-                split_and_deal(data, promise, dealing=dealing)
-                seconds.append(perf_counter() - start)
-            row[line] = min(seconds)
-        rows.append(row)
-    return pl.DataFrame(rows)
-
-
-def _clock(settings: Settings, relative: bool) -> Outcome:
-    """Figure 7: seconds by m (absolute), and by ε (relative)."""
+def _scale(settings: Settings, relative: bool) -> Outcome:
+    """Figure 7: seconds for the partition alone, best of three, by m or by ε (relative)."""
     data, source = load_salaries(settings)
     cases: list[tuple[float, Proximity]] = (
         [(float(e), _promise(True, epsilon=e)) for e in SPANS[True]]
         if relative
         else [(m, _promise(False, m)) for m in range(2, 8)]
     )
-    possible = [(at, p) for at, p in cases if _publish(data, Generalization(p)) is not None]
-    table = _time(data, possible, "ε" if relative else "m")
+    rows = []
+    for at, promise in cases:
+        if _publish(data, Generalization(promise)) is not None:
+            local = clock(3, split_and_deal, data, promise, dealing="local")
+            dealt = clock(3, split_and_deal, data, promise, dealing="round-robin")
+            rows.append({"ε" if relative else "m": at, LOCAL: min(local), DEALT: min(dealt)})
+    table = pl.DataFrame(rows)
     slowest = max(float(table[line].max()) for line in (LOCAL, DEALT))  # type: ignore[arg-type]
-    falls = table[DEALT][-1] < table[DEALT][0]
     claims = [Claim("under a minute", f"at most {slowest:.2f} s", slowest < 60)]
     if not relative:
         claims.append(
             Claim("the cost drops as m grows", f"round robin: {table[DEALT][0]:.3f} s for m = 2, "
-                  f"{table[DEALT][-1]:.3f} s for the largest", falls,
-                  "" if falls else "Too short to tell.")
+                  f"{table[DEALT][-1]:.3f} s for the largest",
+                  table[DEALT][-1] < table[DEALT][0], "Too short to tell.")
         )  # fmt: skip
     return Outcome(
-        _name("scaling", relative),
         f"Figure 7{'b' if relative else 'a'}: seconds for the partition",
         _about(data, source, f"m = {M}" if relative else f"ε = {EPSILON}"),
         table, "seconds", tuple(claims),
@@ -265,7 +236,6 @@ def dealing(settings: Settings) -> Outcome:
     table = pl.DataFrame(rows)
     gain = (1 - table[LOCAL] / table[DEALT]).sort().to_list()
     return Outcome(
-        "proximity-dealing",
         "Loss of precision, people dealt in turn or kept together",
         _about(data, source, f"ε = {EPSILON}"),
         table, "NCP",
@@ -274,26 +244,14 @@ def dealing(settings: Settings) -> Outcome:
     )  # fmt: skip
 
 
-def _half(
-    run: Callable[[Settings, bool], Outcome], relative: bool, about: str
-) -> Callable[[Settings], Outcome]:
-    """Give the absolute or the relative half of a figure."""
-
-    def experiment(settings: Settings) -> Outcome:
-        return run(settings, relative)
-
-    experiment.__doc__ = about
-    return experiment
-
-
-EXPERIMENTS: dict[str, Callable[[Settings], Outcome]] = {
-    "proximity-epsilon": _half(_by_epsilon, False, "Figure 4a: error of counts by ε."),
-    "proximity-epsilon-relative": _half(_by_epsilon, True, "Figure 4b: the same, relative."),
-    "proximity-m": _half(_by_m, False, "Figure 5a: error of counts by m."),
-    "proximity-m-relative": _half(_by_m, True, "Figure 5b: the same, relative."),
-    "proximity-volume": _half(_by_volume, False, "Figure 6a: error of counts by volume."),
-    "proximity-volume-relative": _half(_by_volume, True, "Figure 6b: the same, relative."),
-    "proximity-scaling": _half(_clock, False, "Figure 7a: seconds by m."),
-    "proximity-scaling-relative": _half(_clock, True, "Figure 7b: seconds by ε, relative."),
-    "proximity-dealing": dealing,
-}
+EXPERIMENTS = [
+    Experiment("proximity-epsilon", _by_epsilon, "Figure 4a: error of counts by ε.", False),
+    Experiment("proximity-epsilon-relative", _by_epsilon, "Figure 4b: the same, relative.", True),
+    Experiment("proximity-m", _by_m, "Figure 5a: error of counts by m.", False),
+    Experiment("proximity-m-relative", _by_m, "Figure 5b: the same, relative.", True),
+    Experiment("proximity-volume", _by_volume, "Figure 6a: error of counts by volume.", False),
+    Experiment("proximity-volume-relative", _by_volume, "Figure 6b: the same, relative.", True),
+    Experiment("proximity-scaling", _scale, "Figure 7a: seconds by m.", False),
+    Experiment("proximity-scaling-relative", _scale, "Figure 7b: seconds by ε, relative.", True),
+    Experiment("proximity-dealing", dealing),
+]

@@ -10,9 +10,9 @@ trees, one per attribute, takes the place of the embedded taxonomies, which are 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from time import perf_counter
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ import polars as pl
 from discreet.datasets import adult_frame, adult_taxonomies
 from discreet.errors import PromiseError
 from discreet.evaluate.mining import classify
-from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings, clock
 from discreet.principles import KAnonymity, Principle, XYAnonymity, XYLinkability
 from discreet.publishing import publish
 from discreet.publishing.methods.generalization import Generalization
@@ -130,9 +130,9 @@ class SequentialTrial:
         """On which data."""
         return f"Adult (Set {self.kind.upper()}), {self.data.n:,} people"
 
-    def run(self, principle: Principle) -> tuple[float, float, float]:
+    def run(self, *principles: Principle) -> tuple[float, float, float]:
         """Give error and both distortions under a promise."""
-        method = Sequential(principles=[principle], earlier=[self.before], target=CLASS)
+        method = Sequential(principles=principles, earlier=[self.before], target=CLASS)
         found = method.specialize(self.data)
         names = method.generalized(self.data)
         error = learn(show_cut(self.data, found, names), self.training)
@@ -150,7 +150,9 @@ class SequentialTrial:
         return float(error), float(steps), float(widths)
 
 
-def _list_anonymity(trial: SequentialTrial) -> pl.DataFrame:
+@cache
+def _measure(kind: str, settings: Settings) -> tuple[SequentialTrial, pl.DataFrame]:
+    trial = SequentialTrial(kind, settings)
     ranks = (3, 6) if trial.quick else (3, 4, 5, 6) if trial.kind == "a" else (3, 5, 7)
     everything = trial.average(KAnonymity)
     rows = []
@@ -163,13 +165,7 @@ def _list_anonymity(trial: SequentialTrial) -> pl.DataFrame:
                      "XYE": people[0], "XYE(row)": pairs[0], "KAD": everything[1],
                      "XYD": people[1], "KAD numbers": everything[2],
                      "XYD numbers": people[2]})  # fmt: skip
-    return pl.DataFrame(rows)
-
-
-@cache
-def _measure(kind: str, settings: Settings) -> tuple[SequentialTrial, pl.DataFrame]:
-    trial = SequentialTrial(kind, settings)
-    return trial, _list_anonymity(trial)
+    return trial, pl.DataFrame(rows)
 
 
 def _differences(table: pl.DataFrame, one: str, other: str) -> list[float]:
@@ -191,19 +187,16 @@ def errors(
     small = "" if not settings.quick else "Few people: errors vary by a percent."
     trees = OTHER_TREES if settings.source is None else "Numbers are split in other places here."
     return Outcome(
-        f"sequential-error-{kind}",
         f"{figure}: error of a tree that learns income, by what X has",
         trial.about() + ", mean over k",
         table.select("top", "BLE", "RJE", "KAE", "XYE", "XYE(row)"), "error, %",
         (
-            Claim(f"BLE = {ble}", f"{base:.1f}", abs(base - ble) <= 0.5, small),
-            Claim(f"RJE = {rje}", f"{without:.1f}", abs(without - rje) <= 0.5, small),
-            Claim(f"KAE = {kae}", f"{whole:.1f}", abs(whole - kae) <= 0.5,
-                  "" if abs(whole - kae) <= 0.5 else trees),
-            Claim(f"XYE - BLE is {said} {more}", f"{worst:.2f}", worst <= more + 0.2,
-                  "" if worst <= more + 0.2 else trees),
+            Claim(f"BLE = {ble}", f"{base:.1f}", abs(base - ble) <= 0.5, note=small),
+            Claim(f"RJE = {rje}", f"{without:.1f}", abs(without - rje) <= 0.5, note=small),
+            Claim(f"KAE = {kae}", f"{whole:.1f}", abs(whole - kae) <= 0.5, trees),
+            Claim(f"XYE - BLE is {said} {more}", f"{worst:.2f}", worst <= more + 0.2, trees),
             Claim("XYE - XYE(row) is small", f"at most {rows:.2f}", rows <= 0.5,
-                  "" if rows <= 0.5 else "Counting rows of the join allows finer tables here."),
+                  "Counting rows of the join allows finer tables here."),
         ),
     )  # fmt: skip
 
@@ -216,28 +209,25 @@ def distortions(settings: Settings, kind: str, figure: str) -> Outcome:
     same = abs(gains[-1]) < 1e-9
     claims = [
         Claim("less distortion than k-anonymity", f"by {min(gains):.2f} to {max(gains):.2f} units",
-              min(gains) >= -1e-9, ""),
+              min(gains) >= -1e-9),
     ]  # fmt: skip
     if kind == "a":
         whole = float(table["KAD"][0])
-        claims.append(
-            Claim("KAD = 9.23", f"{whole:.2f}", abs(whole - 9.23) <= 0.5,
-                  "" if abs(whole - 9.23) <= 0.5 else OTHER_TREES)
-        )  # fmt: skip
-        claims.append(
+        claims += [
+            Claim("KAD = 9.23", f"{whole:.2f}", abs(whole - 9.23) <= 0.5, OTHER_TREES),
             Claim("1 unit less with all six attributes in X", f"{gains[-1]:.2f}", gains[-1] >= 1,
                   "With Y = K1 and all of T1 in X this *is* k-anonymity of T1, so the same table "
-                  "comes out; the paper's own figures differ." if same else "")
-        )  # fmt: skip
+                  "comes out; the paper's own figures differ." if same else ""),
+        ]  # fmt: skip
     return Outcome(
-        f"sequential-distortion-{kind}", f"{figure}: distortion by what X has",
+        f"{figure}: distortion by what X has",
         trial.about() + ", mean over k", table.select("top", *lines), "units per record",
         tuple(claims),
     )  # fmt: skip
 
 
 def linkability(
-    settings: Settings, kind: str, figure: str, claimed: tuple[float, str, str]
+    settings: Settings, kind: str, figure: str, more: float, said: str, better: str
 ) -> Outcome:
     """Errors under (X,Y)-linkability, mean over k; of the paper, XYE - BLE and RSE - XYE."""
     trial = SequentialTrial(kind, settings)
@@ -251,32 +241,24 @@ def linkability(
                 XYLinkability(x=known, y=[name], k=k, values=_list_rare(trial.data, name))
                 for name in told
             ]
-            try:
-                method = Sequential(principles=parts, earlier=[trial.before], target=CLASS)
-                found = method.specialize(trial.data)
-            except PromiseError:
-                continue
-            scores.append(learn(show_cut(trial.data, found, method.generalized(trial.data)),
-                                trial.training))  # fmt: skip
+            with suppress(PromiseError):
+                scores.append(trial.run(*parts)[0])
         removed = learn(trial.data.to_polars().drop(told), trial.training)
         if scores:
             rows.append({"top": n, "BLE": trial.baseline, "RJE": trial.unjoined, "RSE": removed,
                          "XYE": float(np.mean(scores))})  # fmt: skip
     table = pl.DataFrame(rows)
     gaps = _differences(table, "XYE", "BLE")
-    above = max(gaps) if claimed[1] == "at most" else float(np.mean(gaps))
+    above = max(gaps) if said == "at most" else float(np.mean(gaps))
     return Outcome(
-        f"sequential-linkability-{kind}",
         f"{figure}: error of a tree that learns income, by what Y has",
         trial.about() + ", mean over the k that can be kept", table, "error, %",
         (
-            Claim(f"XYE - BLE is {claimed[1]} {claimed[0]}", f"{above:.2f}",
-                  above <= claimed[0] + 0.2,
-                  "" if above <= claimed[0] + 0.2
-                  else "Rare values of several attributes together leave less."),
-            Claim(f"better than removing Y: {claimed[2]}",
+            Claim(f"XYE - BLE is {said} {more}", f"{above:.2f}", above <= more + 0.2,
+                  "Rare values of several attributes together leave less."),
+            Claim(f"better than removing Y: {better}",
                   f"by {float(table['RSE'][-1] - table['XYE'][-1]):.1f} at the end",
-                  bool(table["RSE"][-1] > table["XYE"][-1]), ""),
+                  bool(table["RSE"][-1] > table["XYE"][-1])),
         ),
     )  # fmt: skip
 
@@ -302,15 +284,12 @@ def scaling(settings: Settings) -> Outcome:
         ):
             method = Sequential(principles=[principle], earlier=[before], target=CLASS)
             history = method.read_earlier(many)
-            method.specialize(many, history)
-            start = perf_counter()
-            method.specialize(many, history)
-            row[line] = perf_counter() - start
+            row[line] = clock(2, method.specialize, many, history)[-1]
         rows.append(row)
     table = pl.DataFrame(rows)
     last = table.tail(1).to_dicts()[0]
     return Outcome(
-        "sequential-scaling", "Figures 5 and 8: seconds by people, after loading",
+        "Figures 5 and 8: seconds by people, after loading",
         f"Adult (Set A), up to {int(last['people']):,} people", table, "seconds",
         (
             Claim("a million people in 885 s (anonymity) and 83 s (linkability), with loading",
@@ -320,43 +299,20 @@ def scaling(settings: Settings) -> Outcome:
     )  # fmt: skip
 
 
-def distortion_a(settings: Settings) -> Outcome:
-    """Figure 1: distortion under (X,Y)-anonymity, Set A."""
-    return distortions(settings, "a", "Figure 1")
-
-
-def error_a(settings: Settings) -> Outcome:
-    """Figure 2: errors under (X,Y)-anonymity, Set A."""
-    return errors(settings, "a", "Figure 2", (17.5, 22.3, 18.4, 0.9))
-
-
-def distortion_b(settings: Settings) -> Outcome:
-    """Figure 3: distortion under (X,Y)-anonymity, Set B."""
-    return distortions(settings, "b", "Figure 3")
-
-
-def error_b(settings: Settings) -> Outcome:
-    """Figure 4: errors under (X,Y)-anonymity, Set B."""
-    return errors(settings, "b", "Figure 4", (14.7, 17.3, 18.2, 0.75))
-
-
-def linkability_a(settings: Settings) -> Outcome:
-    """Figure 6: errors under (X,Y)-linkability, Set A."""
-    return linkability(settings, "a", "Figure 6",
-                       (0.7, "at most", "the more so the more attributes Y has"))  # fmt: skip
-
-
-def linkability_b(settings: Settings) -> Outcome:
-    """Figure 7: errors under (X,Y)-linkability, Set B."""
-    return linkability(settings, "b", "Figure 7", (1.1, "on average", "by 0.1 to 1.9"))
-
-
-EXPERIMENTS: dict[str, Callable[[Settings], Outcome]] = {
-    "sequential-distortion-a": distortion_a,
-    "sequential-error-a": error_a,
-    "sequential-distortion-b": distortion_b,
-    "sequential-error-b": error_b,
-    "sequential-linkability-a": linkability_a,
-    "sequential-linkability-b": linkability_b,
-    "sequential-scaling": scaling,
-}
+EXPERIMENTS = [
+    Experiment("sequential-distortion-a", distortions,
+               "Figure 1: distortion under (X,Y)-anonymity, Set A.", "a", "Figure 1"),
+    Experiment("sequential-error-a", errors, "Figure 2: errors under (X,Y)-anonymity, Set A.",
+               "a", "Figure 2", (17.5, 22.3, 18.4, 0.9)),
+    Experiment("sequential-distortion-b", distortions,
+               "Figure 3: distortion under (X,Y)-anonymity, Set B.", "b", "Figure 3"),
+    Experiment("sequential-error-b", errors, "Figure 4: errors under (X,Y)-anonymity, Set B.",
+               "b", "Figure 4", (14.7, 17.3, 18.2, 0.75)),
+    Experiment("sequential-linkability-a", linkability,
+               "Figure 6: errors under (X,Y)-linkability, Set A.", "a", "Figure 6",
+               0.7, "at most", "the more so the more attributes Y has"),
+    Experiment("sequential-linkability-b", linkability,
+               "Figure 7: errors under (X,Y)-linkability, Set B.", "b", "Figure 7",
+               1.1, "on average", "by 0.1 to 1.9"),
+    Experiment("sequential-scaling", scaling),
+]  # fmt: skip

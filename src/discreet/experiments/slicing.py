@@ -6,13 +6,12 @@ correlations, buckets are random; whether an attribute is sensitive makes no dif
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import polars as pl
 
 from discreet.datasets import adult
-from discreet.experiments.outcome import Claim, Outcome, Settings
+from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings
 from discreet.forms.exposure import Membership
 from discreet.principles import KAnonymity
 from discreet.publishing import publish
@@ -50,20 +49,19 @@ def fakes(settings: Settings) -> Outcome:
     factor = (table["5 columns"] / table["2 columns"]).to_list()
     at_100 = float(table.filter(pl.col("bucket size") == 100)["2 columns"][0])
     return Outcome(
-        "slicing-fakes",
         "Figure 7a: combinations that nobody has, per one that somebody has",
         f"Adult (OCC-7), {data.n:,} people, random buckets",
         table, "fakes per original",
         (
             Claim("more fakes in larger buckets", "always" if grows else "not everywhere", grows,
-                  "" if grows else "Large buckets begin to match the same combinations."),
+                  "Large buckets begin to match the same combinations."),
             Claim("exponentially more with more columns",
                   f"{min(factor):.0f} to {max(factor):.0f} times as many with five",
                   min(factor) > 2),
             Claim("at a size of 100 and two columns nearly twice as many as originals (87,936)",
                   f"{at_100:.1f} times", at_100 > 1,
-                  "The printed number could not be matched by any setting the paper documents: "
-                  "which two columns it used is not said."),
+                  note="The printed number could not be matched by any setting the paper "
+                  "documents: which two columns it used is not said."),
         ),
         log=True,
     )  # fmt: skip
@@ -86,26 +84,21 @@ def matching(settings: Settings) -> Outcome:
     )
     per_original = {random: measure(data, 2, 100, random=random).ratio for random in (True, False)}
     return Outcome(
-        "slicing-matching",
         "Figure 8: how often a member matches more buckets than somebody who is not one",
         f"Adult (OCC-7), {data.n:,} people; 0.5 is chance",
         table, "attacker's AUC",
         (
             Claim("originals and fakes match similar numbers of buckets, so that they are hard to "
                   "tell apart", f"an attacker tells them apart in up to {worst:.0%} of pairs",
-                  worst < 0.6,
-                  "" if worst < 0.6 else "Members have common values, which many random buckets "
-                  "hold; the paper itself calls random grouping not very effective."),
+                  worst < 0.6, "Members have common values, which many random buckets hold; the "
+                  "paper itself calls random grouping not very effective."),
             Claim("open question: buckets that protect membership better",
                   f"Mondrian's: {local:.0%}, with {per_original[False]:.1f} fakes per original "
                   f"instead of {per_original[True]:.1f}", local <= 0.5,
-                  "Their boxes are disjoint, and every combination of a bucket's values lies in "
-                  "its box: each matches exactly one bucket, and counting tells nothing."),
+                  note="Their boxes are disjoint, and every combination of a bucket's values lies "
+                  "in its box: each matches exactly one bucket, and counting tells nothing."),
         ),
     )  # fmt: skip
 
 
-EXPERIMENTS: dict[str, Callable[[Settings], Outcome]] = {
-    "slicing-fakes": fakes,
-    "slicing-matching": matching,
-}
+EXPERIMENTS = [Experiment("slicing-fakes", fakes), Experiment("slicing-matching", matching)]

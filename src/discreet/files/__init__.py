@@ -109,6 +109,11 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
     return path
 
 
+def write_text(path: Path, text: str) -> Path:
+    """Write a text as it is, whole or not at all."""
+    return write_file(path, lambda draft: draft.write_text(text, encoding="utf-8", newline=""))
+
+
 def refuse_unwritable(path: Path, *, folder: bool = False) -> None:
     """Refuse a place in which nothing can be written; leave nothing there."""
     with writing(path), drafting(resolve(path), folder=folder):

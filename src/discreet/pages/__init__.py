@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from discreet.files import write_file
+from discreet.files import write_text
 
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
     """Fill a template and write the page, whole or not at all."""
-    page = render_page(template, **values)
-    return write_file(path, lambda draft: draft.write_text(page, encoding="utf-8"))
+    return write_text(path, render_page(template, **values))
 
 
 def render_page(template: str, **values: Any) -> str:

@@ -21,7 +21,7 @@ from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import answer_questions, draw_questions
-from discreet.files import digest, read_text, write_file
+from discreet.files import digest, read_text, write_text
 from discreet.forms.verify import verify
 from discreet.pages import write_page
 from discreet.principles.groups import Groups
@@ -149,7 +149,7 @@ def write_evidence(found: dict[str, Any], folder: Path) -> str:
     sealed = json.loads(json.dumps({**found, "page": digest(page)}, default=str))
     seal = _seal(sealed)
     text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False)
-    write_file(folder / NAME, lambda draft: draft.write_text(text + "\n", encoding="utf-8"))
+    write_text(folder / NAME, text + "\n")
     return seal
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
+from fractions import Fraction
 from functools import cache, reduce
 from itertools import product
 from math import prod
@@ -13,14 +14,7 @@ from operator import and_
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_origin, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    WrapValidator,
-    create_model,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, create_model
 from pydantic_core import PydanticCustomError
 
 from discreet.errors import DiscreetError, PlanError, list_problems
@@ -110,9 +104,6 @@ class ReleasePlan(_Section):
 
 def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseModel]:
     """Derive the plan's model of a principle or method from its dataclass fields."""
-    from dataclasses import MISSING
-    from fractions import Fraction
-
     parts: dict[str, Any] = {"name": (Literal[title], ...)}
     hints = get_type_hints(kind)
     for f in fields(kind):
@@ -300,24 +291,19 @@ def _list_contenders(written: list[dict[str, Any]], path: Path) -> Iterator[Meth
     model = create_model("Contender", method=(_method_model(), ...))
     for number, entry in enumerate(written, start=1):
         try:
-            swept = _sweep(entry)
-        except PlanError as error:
-            error.message = f"compare entry {number}: {error.message}"
-            raise
-        for chosen in swept:
-            try:
+            for chosen in _sweep(entry):
                 made: Any = model.model_validate({"method": chosen})
                 yield _make_method(made.method.model_dump(), path.parent)
-            except ValidationError as error:
-                problems = [f"compare entry {number}: {_explain(e)}" for e in error.errors()]
-                raise PlanError(
-                    f"{path.name}: not a plan:\n{list_problems(problems)}",
-                    hint='Write [[compare]] as [method]; a range as l = "2..8" or '
-                    "l = { try = [2, 4, 8] }.",
-                ) from error
-            except DiscreetError as error:
-                error.message = f"compare entry {number}: {error.message}"
-                raise
+        except ValidationError as error:
+            problems = [f"compare entry {number}: {_explain(e)}" for e in error.errors()]
+            raise PlanError(
+                f"{path.name}: not a plan:\n{list_problems(problems)}",
+                hint='Write [[compare]] as [method]; a range as l = "2..8" or '
+                "l = { try = [2, 4, 8] }.",
+            ) from error
+        except DiscreetError as error:
+            error.message = f"compare entry {number}: {error.message}"
+            raise
 
 
 def _sweep(entry: Any) -> list[Any]:

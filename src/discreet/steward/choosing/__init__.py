@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from discreet.steward.choosing.comparison import Comparison, compare
-from discreet.steward.choosing.contenders import list_contenders
-from discreet.steward.choosing.trial import Refused, Trial
+from discreet.steward.choosing.trial import Refused, Trial, list_contenders
 
 __all__ = ["Comparison", "Refused", "Trial", "compare", "list_contenders"]

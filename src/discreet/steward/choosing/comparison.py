@@ -14,13 +14,14 @@ import polars as pl
 
 from discreet.errors import SchemaError, StoreError
 from discreet.evaluate.questions import Questions, draw_questions
-from discreet.files import write_file
+from discreet.files import write_text
 from discreet.principles.base import Number, ratio, require_ratio
 from discreet.publishing.method import Method
 from discreet.release import Release
 from discreet.release.manifest import MANIFEST
 from discreet.release.store import fingerprint
 from discreet.steward.choosing.advice import advise
+from discreet.steward.choosing.page import show_comparison
 from discreet.steward.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
 from discreet.table.microdata import Microdata
 
@@ -85,8 +86,6 @@ class Comparison:
 
     def to_html(self, path: str | Path) -> Path:
         """Write a page that needs nothing but a browser: the table, the charts, the advice."""
-        from discreet.steward.choosing.page import show_comparison
-
         return show_comparison(self, Path(path))
 
 
@@ -201,9 +200,8 @@ class _Kept:
             f"{method.title} {method.principle} {name_setting(method)} {_print_earlier(method)}"
         )
         if key in self.found:
-            with suppress(
-                KeyError, TypeError, ValueError, AttributeError
-            ):  # kept by another version
+            # what another version kept cannot be read
+            with suppress(KeyError, TypeError, ValueError, AttributeError):
                 return Trial.from_dict(self.found[key])
         trial = try_method(method, course)
         self._keep(key, trial.to_dict())
@@ -242,6 +240,5 @@ class _Kept:
 def write_all(found: Comparison, folder: Path) -> list[Path]:
     """Write the table as JSON, and the page."""
     text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n"
-    target = folder / "comparison.json"
-    write_file(target, lambda draft: draft.write_text(text, encoding="utf-8"))
-    return [target, found.to_html(folder / "comparison.html")]
+    table = write_text(folder / "comparison.json", text)
+    return [table, found.to_html(folder / "comparison.html")]

@@ -18,8 +18,6 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 """Okabe and Ito, 2008: told apart by colour-blind people; in print, shapes tell."""
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke",
           "triangle-right"]  # fmt: skip
-
-
 ERROR = "average relative error (square-root scale)"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from discreet.evaluate.questions import Questions, answer_questions
 from discreet.principles.base import Principle
 from discreet.publishing import publish
 from discreet.publishing.method import Method
+from discreet.publishing.methods import REGISTRY
 from discreet.release import Release, Transformation
 from discreet.table.microdata import Microdata, read
 from discreet.table.schema import Type
@@ -31,6 +32,17 @@ class Refused(NamedTuple):
     title: str
     principle: Principle
     reason: str
+
+
+def list_contenders(principle: Principle) -> list[Method | Refused]:
+    """Every method there is, under one promise; those that cannot give it, with the reason."""
+    found: list[Method | Refused] = []
+    for title, kind in REGISTRY.items():
+        try:
+            found.append(kind(principle))
+        except DiscreetError as error:
+            found.append(Refused(title, principle, error.message))
+    return found
 
 
 @dataclass(frozen=True)
@@ -86,8 +98,6 @@ class Trial:
 
 def name_setting(method: Method) -> str:
     """Name the parameters of a method that differ from the usual ones."""
-    from dataclasses import MISSING, fields
-
     told = []
     for f in fields(method):
         value = getattr(method, f.name)
