@@ -317,7 +317,7 @@ def _put_out(
     notes: list[str] = []
 
     def examine(written: Release) -> None:
-        found = audit(written, data, earlier=getattr(wanted.method, "earlier", ()))
+        found = audit(written, data, earlier=wanted.method.earlier)
         audits.append(found)
         if report is not None:
             write_page(render_html(found, wanted.method.explain(data)))

@@ -21,9 +21,9 @@ from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings, c
 from discreet.experiments.slicing import KNOWN, SEED
 from discreet.principles import FrequencyDiversity, KAnonymity, Principle
 from discreet.publishing import publish
-from discreet.publishing.method import Method
+from discreet.publishing.method import Method, Strictness
 from discreet.publishing.methods.generalization import Generalization
-from discreet.publishing.methods.slicing import Check, Slicing
+from discreet.publishing.methods.slicing import Slicing
 from discreet.table.microdata import Microdata
 from discreet.table.ratings import read_ratings
 
@@ -46,7 +46,7 @@ def bucketize(principle: Principle, known: list[str]) -> Slicing:
     return Slicing(principle, columns=[known, [TARGET]])
 
 
-def slice_by_sex(principle: Principle, known: list[str], check: Check = "safe") -> Slicing:
+def slice_by_sex(principle: Principle, known: list[str], check: Strictness = "safe") -> Slicing:
     """The paper's two columns: α = 2 puts sex beside occupation."""
     others = [name for name in known if name != "sex"]
     return Slicing(principle, columns=[others, ["sex", TARGET]], check=check)

@@ -154,7 +154,9 @@ def drafting(target: Path, *, folder: bool = False) -> Iterator[Path]:
             remove(draft)
             _unlock(lock)
     finally:
-        _remove_empty(missing)
+        with suppress(OSError):
+            for place in missing:  # the innermost first; one that holds something stops it
+                place.rmdir()
 
 
 def _make_draft(target: Path, folder: bool) -> tuple[Path, int]:
@@ -200,12 +202,6 @@ def _lock(path: Path) -> int | None:
 def _unlock(lock: int) -> None:
     if lock != UNLOCKED:
         os.close(lock)
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    with suppress(OSError):
-        for place in folders:  # the innermost first; one that holds something stops it
-            place.rmdir()
 
 
 def find_drafts(target: Path) -> list[Path]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.kernels import compiled
 from discreet.kernels.cuts import RANGE, SET, measure_ancestor
-from discreet.kernels.mondrian import judge
+from discreet.kernels.mondrian import rows_obey
 
 
 @compiled
@@ -134,8 +134,10 @@ def _move(buffers, node, fronts):
 def _is_good(buffers, node, fronts, fields, rules, tables, counts, touched):
     """Whether both sides obey the rules that look at more than the order of the rows."""
     middle, there = _move(buffers, node, fronts), 1 - node[2]
-    first = judge(buffers, there, node[0], middle, fields, rules, tables, counts, touched)
-    return first and judge(buffers, there, middle, node[1], fields, rules, tables, counts, touched)
+    first = rows_obey(buffers, there, node[0], middle, fields, rules, tables, counts, touched)
+    return first and rows_obey(
+        buffers, there, middle, node[1], fields, rules, tables, counts, touched
+    )
 
 
 @compiled
@@ -255,9 +257,7 @@ def halve_and_deal(
                 continue
             middle = _move(buffers, node, chosen)
             if top + 2 > stack.shape[0]:
-                bigger = np.empty((2 * stack.shape[0], 3), np.int64)
-                bigger[: stack.shape[0]] = stack
-                stack = bigger
+                stack = np.concatenate((stack, np.empty_like(stack)))
             stack[top, 0], stack[top, 1], stack[top, 2] = start, middle, 1 - here
             top += 1
             stack[top, 0], stack[top, 1], stack[top, 2] = middle, node[1], 1 - here

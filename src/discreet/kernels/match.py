@@ -84,9 +84,7 @@ def match(points, low, high, absent, missing, flags, places, which):
                         low, high, absent, missing, flags, places, which, boxes[j], points[order[i]]
                     ):
                         if found == pairs.shape[0]:
-                            bigger = np.empty((2 * found, 2), np.int64)
-                            bigger[:found] = pairs
-                            pairs = bigger
+                            pairs = np.concatenate((pairs, np.empty_like(pairs)))
                         pairs[found, 0], pairs[found, 1] = order[i], boxes[j]
                         found += 1
             continue
@@ -100,9 +98,7 @@ def match(points, low, high, absent, missing, flags, places, which):
         # the node's own boxes are the last on the stack: both sides are written after them
         need = b1 + 2 * (b1 - b0)
         if need > boxes.shape[0]:
-            longer = np.empty(2 * need, np.int64)
-            longer[: boxes.shape[0]] = boxes
-            boxes = longer
+            boxes = np.concatenate((boxes, np.empty(2 * need - boxes.shape[0], np.int64)))
         write = b1
         for j in range(b0, b1):
             if highest[attribute, boxes[j]] > cut:
@@ -114,9 +110,7 @@ def match(points, low, high, absent, missing, flags, places, which):
                 boxes[write] = boxes[j]
                 write += 1
         if top + 2 > stack.shape[0]:
-            taller = np.empty((2 * stack.shape[0], 4), np.int64)
-            taller[: stack.shape[0]] = stack
-            stack = taller
+            stack = np.concatenate((stack, np.empty_like(stack)))
         if middle < p1 and right_end > b1:
             stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = middle, p1, b1, right_end
             top += 1

@@ -69,7 +69,7 @@ def _split_tree(buffers, node, attrs, a, depth, trees, ends):
 
 
 @compiled
-def judge(buffers, here, start, end, fields, rules, tables, counts, touched):
+def rows_obey(buffers, here, start, end, fields, rules, tables, counts, touched):
     """Whether the rows of one side obey every rule."""
     n = end - start
     for f in range(fields.shape[0]):
@@ -100,13 +100,6 @@ def judge(buffers, here, start, end, fields, rules, tables, counts, touched):
         if not good:
             return False
     return True
-
-
-@compiled
-def _grow(stack):
-    bigger = np.empty((2 * stack.shape[0], stack.shape[1]), np.int64)
-    bigger[: stack.shape[0]] = stack
-    return bigger
 
 
 @compiled
@@ -143,7 +136,7 @@ def _try_cut(buffers, node, attrs, a, cut, trees, ends, fields, rules, tables, c
     start, there = node[0], 1 - node[2]
     sides = split(buffers, node, attrs, a, cut, trees, ends)
     for s in range(sides if fields.shape[0] else 0):
-        if not judge(buffers, there, start, ends[s], fields, rules, tables, counts, touched):
+        if not rows_obey(buffers, there, start, ends[s], fields, rules, tables, counts, touched):
             return 0
         start = ends[s]
     return sides
@@ -178,7 +171,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
         start = node[0]
         if node[1] - start <= pause:
             if waiting == paused.shape[0]:
-                paused = _grow(paused)
+                paused = np.concatenate((paused, np.empty_like(paused)))
             paused[waiting] = node
             waiting += 1
             continue
@@ -216,7 +209,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
         if sides == 0:
             leaves[start] = node[2]
         while top + sides > stack.shape[0]:
-            stack = _grow(stack)
+            stack = np.concatenate((stack, np.empty_like(stack)))
         for s in range(sides):
             side_start = start if s == 0 else ends[s - 1]
             if ends[s] - side_start < 2 * least:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
 from discreet.errors import PlanError, name_closest
 from discreet.principles.base import All, Feasibility, KernelRule, Principle, demands
@@ -53,16 +54,11 @@ def make_principle(parameters: Mapping[str, object]) -> Principle:
     try:
         return REGISTRY[name](**rest)  # type: ignore[arg-type]
     except TypeError as error:
+        known = [field.name for field in fields(REGISTRY[name])]
         raise PlanError(
             f"Principle {name!r}: {str(error).split('__init__() ')[-1]}.",
-            hint=f"It is written as {name} with {_signature(REGISTRY[name])}.",
+            hint=f"It is written as {name} with {', '.join(known)}.",
         ) from error
-
-
-def _signature(principle: type[Principle]) -> str:
-    from dataclasses import fields
-
-    return ", ".join(f.name for f in fields(principle))
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from numbers import Integral
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, get_args
 
 import numpy as np
 
@@ -125,6 +125,11 @@ class Principle(ABC):
         """The principles this one is made of."""
         return (self,)
 
+    @property
+    def all_left_open(self) -> tuple[str, ...]:
+        """What an adversary may still learn, each thing once."""
+        return tuple(dict.fromkeys(part.leaves_open for part in self.parts))
+
     def require(self, whole: Groups) -> None:
         """Raise, with the best reachable, if no partition of the table can satisfy it."""
         possible, best = self.feasible(whole)
@@ -159,6 +164,16 @@ class Principle(ABC):
     def __str__(self) -> str:
         shown = ", ".join(f"{k} = {v}" for k, v in self.parameters().items())
         return f"{self.title} ({shown})"
+
+
+@dataclass(frozen=True)
+class CountedPrinciple(Principle):
+    """A principle that as few people satisfy as it takes, if no two of their values are near."""
+
+    @property
+    def distinct_enough(self) -> int:
+        """As many as it takes in any case."""
+        return self.min_size
 
 
 @dataclass(frozen=True)
@@ -294,6 +309,12 @@ def part_joins(principle: Principle) -> tuple[Principle | None, tuple[Principle,
     """Part a principle into what is about the table alone, if anything is, and about joins."""
     alone = tuple(part for part in principle.parts if not part.joins)
     return (All(alone) if alone else None), tuple(p for p in principle.parts if p.joins)
+
+
+def require_choice(name: str, value: object, choices: object) -> None:
+    """Refuse a parameter that is none of the values of a ``Literal``."""
+    if value not in get_args(choices):
+        raise SchemaError(f"{name} = {value!r}: give one of {', '.join(get_args(choices))}.")
 
 
 def require_whole(name: str, value: object, least: int = 1) -> None:

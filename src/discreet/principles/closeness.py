@@ -15,11 +15,13 @@ from discreet.principles.base import (
     Principle,
     fits,
     ratio,
+    require_choice,
     require_ratio,
 )
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Ints
 
+GroundDistance = Literal["equal", "ordered", "hierarchical"]
 DENSE_CELLS = 4_000_000
 """Bags are compared with the whole in dense chunks of at most this many cells."""
 
@@ -57,14 +59,11 @@ class TCloseness(Principle):
     )
 
     t: Number
-    distance: Literal["equal", "ordered", "hierarchical"] = "equal"
+    distance: GroundDistance = "equal"
 
     def __post_init__(self) -> None:
         require_ratio("t", self.t, 0, 1)
-        if self.distance not in ("equal", "ordered", "hierarchical"):
-            raise SchemaError(
-                f"distance = {self.distance!r}: give 'equal', 'ordered' or 'hierarchical'."
-            )
+        require_choice("distance", self.distance, GroundDistance)
 
     def admits(self, groups: Groups) -> Bools:
         """Distance at most t, compared as whole numbers."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.principles.base import (
+    CountedPrinciple,
     Feasibility,
     KernelRule,
     Number,
@@ -31,7 +32,7 @@ NUMERIC_GAP = (
 
 
 @dataclass(frozen=True)
-class DistinctDiversity(Principle):
+class DistinctDiversity(CountedPrinciple):
     """Every bag holds at least ``l`` different values (l-diversity, section 4.1).
 
     >>> DistinctDiversity(2).admits(Groups.of([["a", "a"], ["a", "a", "a", "b"]])).tolist()
@@ -75,18 +76,13 @@ class DistinctDiversity(Principle):
         return [KernelRule(DISTINCT, self.l)]
 
     @property
-    def distinct_enough(self) -> int:
-        """l different values."""
-        return self.min_size
-
-    @property
     def promise(self) -> str:
         """In words."""
         return f"At least {self.l} different sensitive values are possible for every person."
 
 
 @dataclass(frozen=True)
-class FrequencyDiversity(Principle):
+class FrequencyDiversity(CountedPrinciple):
     """No value is more frequent than ``1/l`` in any bag (ANGEL, section 2; 1/l-probability).
 
     >>> FrequencyDiversity(2).admits(Groups.of([["a", "a", "b"], ["a", "b", "b", "a"]])).tolist()
@@ -137,11 +133,6 @@ class FrequencyDiversity(Principle):
         return [KernelRule(SHARE, a, b)] if fits(max(a, b), int(whole.sizes[0])) else None
 
     @property
-    def distinct_enough(self) -> int:
-        """l different values."""
-        return self.min_size
-
-    @property
     def promise(self) -> str:
         """In words."""
         return (
@@ -151,7 +142,7 @@ class FrequencyDiversity(Principle):
 
 
 @dataclass(frozen=True)
-class EntropyDiversity(Principle):
+class EntropyDiversity(CountedPrinciple):
     """The entropy of every bag is at least ``log l`` (l-diversity, Definition 4.1).
 
     Compared exactly: ``-Σ p log p ≥ log l`` with ``p = w/n`` is ``n^n ≥ l^n · Π w^w``. Floats
@@ -211,11 +202,6 @@ class EntropyDiversity(Principle):
     def min_size(self) -> int:
         """At least l values are needed for an entropy of log l."""
         return math.ceil(ratio(self.l))
-
-    @property
-    def distinct_enough(self) -> int:
-        """l different values."""
-        return self.min_size
 
     @property
     def promise(self) -> str:
@@ -300,7 +286,7 @@ class RecursiveDiversity(Principle):
 
 
 @dataclass(frozen=True)
-class AlphaK(Principle):
+class AlphaK(CountedPrinciple):
     """At least ``k`` people, and no value more frequent than ``alpha``, in every bag.
 
     (α,k)-anonymity (Wong et al., KDD 2006), with every sensitive value protected.
@@ -357,11 +343,6 @@ class AlphaK(Principle):
     def look_alikes(self) -> int:
         """Exactly k."""
         return self.k
-
-    @property
-    def distinct_enough(self) -> int:
-        """k, or as many as make one no more than α."""
-        return self.min_size
 
     @property
     def promise(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.errors import SchemaError
 from discreet.principles.base import (
+    CountedPrinciple,
     Feasibility,
     KernelRule,
     Number,
@@ -27,7 +28,7 @@ from discreet.table.domain import LARGEST_UNIT, Domain
 
 
 @dataclass(frozen=True)
-class Proximity(Principle):
+class Proximity(CountedPrinciple):
     """In every bag, the neighbourhood of each value holds at most ``1/m`` of the bag.
 
     Li, Tao, Xiao, SIGMOD 2008, Definitions 6 and 7: the neighbourhood of x is ``[x - ε, x + ε]``,
@@ -150,11 +151,6 @@ class Proximity(Principle):
 
     @property
     def min_size(self) -> int:
-        """A value and m - 1 others outside its neighbourhood."""
-        return self.m
-
-    @property
-    def distinct_enough(self) -> int:
         """A value and m - 1 others outside its neighbourhood."""
         return self.m
 

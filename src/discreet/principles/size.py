@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.principles.base import Feasibility, KernelRule, Principle, require_whole
+from discreet.principles.base import CountedPrinciple, Feasibility, KernelRule, require_whole
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Ints
 
 
 @dataclass(frozen=True)
-class KAnonymity(Principle):
+class KAnonymity(CountedPrinciple):
     """Every bag holds at least ``k`` people (Samarati and Sweeney, 1998; ANGEL, Definition 1).
 
     >>> KAnonymity(2).admits(Groups.of([["flu"], ["flu", "flu"]])).tolist()
@@ -48,11 +48,6 @@ class KAnonymity(Principle):
 
     @property
     def min_size(self) -> int:
-        """Exactly k."""
-        return self.k
-
-    @property
-    def distinct_enough(self) -> int:
         """Exactly k."""
         return self.k
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from discreet.principles.base import Principle
-from discreet.release import Release
+from discreet.release import Promise, Recoding, Release
 from discreet.release.explanation import Explanation
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from discreet.table.microdata import Microdata
+
+Strictness = Literal["safe", "paper"]
+"""Whether what is believed is bounded as is safe, or as the paper of a method does."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +36,36 @@ class Method(ABC):
 
     principle: Principle
 
+    @property
+    def earlier(self) -> Sequence[Release | str | Path]:
+        """The earlier releases that it takes into account, or their folders."""
+        return ()
+
     @abstractmethod
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Make a release that keeps the promise, or raise and say what could be kept."""
+
+    def release(
+        self,
+        data: Microdata,
+        tables: dict[str, pl.DataFrame],
+        recodings: dict[str, Recoding],
+        about: dict[str, str],
+        promise: Promise,
+        *,
+        parameters: Mapping[str, object] | None = None,
+    ) -> Release:
+        """Put together what goes out; ``parameters`` if not the method's own are published."""
+        return Release(
+            form=self.form,
+            method=self.title,
+            parameters=dict(self.parameters() if parameters is None else parameters),
+            promise=promise,
+            schema=data.public_schema.only(recodings),
+            recodings=recodings,
+            tables=tables,
+            about=about,
+        )
 
     def explain(self, data: Microdata) -> Explanation | None:  # noqa: ARG002
         """Say how the release of this table came about, where a method does so step by step."""

@@ -24,10 +24,17 @@ class Partition:
     offsets: Ints
 
     @staticmethod
-    def from_labels(labels: NDArray[np.integer]) -> Partition:
-        """Build from the group number of each row; the numbers are 0, 1, … without gaps."""
+    def from_labels(
+        labels: NDArray[np.integer], rows: NDArray[np.int32] | None = None
+    ) -> Partition:
+        """Build from the group number of each row, or of each of ``rows``, all rows in any order.
+
+        The numbers are 0, 1, … without gaps.
+        """
         sizes = np.bincount(labels)
         order = np.argsort(labels, kind="stable").astype(np.int32)
+        if rows is not None:
+            order = rows[order]
         return Partition(order, np.concatenate([[0], np.cumsum(sizes)]))
 
     @property

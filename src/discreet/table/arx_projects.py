@@ -70,10 +70,8 @@ def unpack(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
 def _understand(archive: zipfile.ZipFile, source: str) -> tuple[pl.DataFrame, dict[str, Any]]:
     parts = _Parts(archive, source)
     if not parts.has("metadata.xml") or not parts.has("input/definition.xml"):
-        raise MicrodataError(
-            f"{source}: not a project of ARX: metadata.xml or input/definition.xml is missing.",
-            hint=SAVE_AGAIN,
-        )
+        missing = "metadata.xml or input/definition.xml is missing"
+        raise _broken(source, f"not a project of ARX: {missing}")
     separator = ""
     if parts.has("project.xml"):
         separator = parts.read_xml("project.xml").findtext("separator") or ""
@@ -111,12 +109,10 @@ class _Parts:
 
     def read(self, part: str) -> bytes:
         if not self.has(part):
-            raise MicrodataError(f"{self.source}: {part} is missing.", hint=SAVE_AGAIN)
+            raise _broken(self.source, f"{part} is missing")
         info = self.archive.getinfo(part)
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise MicrodataError(
-                f"{self.source}: {part} is packed as ARX does not pack.", hint=SAVE_AGAIN
-            )
+            raise _broken(self.source, f"{part} is packed as ARX does not pack")
         self.opened += info.file_size
         if self.opened > LARGEST:
             raise MicrodataError(
@@ -138,9 +134,7 @@ class _Parts:
             parser.feed(self.read(part))
             root: Element = parser.close()
         except (ElementTree.ParseError, LookupError, ValueError) as error:
-            raise MicrodataError(
-                f"{self.source}: {part} cannot be read ({error}).", hint=SAVE_AGAIN
-            ) from error
+            raise _broken(self.source, f"{part} cannot be read ({error})") from error
         return root
 
     def read_rows(self, part: str, separator: str) -> list[list[str]]:
@@ -150,17 +144,16 @@ class _Parts:
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
             rows = [[cell.strip() for cell in row] for row in reader if row]
         except (UnicodeDecodeError, csv.Error) as error:
-            raise MicrodataError(
-                f"{self.source}: {part} cannot be read ({error}).", hint=SAVE_AGAIN
-            ) from error
+            raise _broken(self.source, f"{part} cannot be read ({error})") from error
         for number, row in enumerate(rows, start=1):
             if len(row) != len(rows[0]):
-                raise MicrodataError(
-                    f"{self.source}: {part}: row {number} has {len(row)} cells, the first has "
-                    f"{len(rows[0])}.",
-                    hint=SAVE_AGAIN,
-                )
+                found = f"row {number} has {len(row)} cells, the first has {len(rows[0])}"
+                raise _broken(self.source, f"{part}: {found}")
         return rows
+
+
+def _broken(source: str, what: str) -> MicrodataError:
+    return MicrodataError(f"{source}: {what}.", hint=SAVE_AGAIN)
 
 
 def _make_frame(rows: list[list[str]], source: str) -> pl.DataFrame:
@@ -181,10 +174,8 @@ def _read_definition(root: Element, source: str) -> tuple[dict[str, Role], dict[
         name = (assigned.findtext("name") or "").strip()
         kind = (assigned.findtext("type") or "").strip()
         if kind not in ROLES:
-            raise MicrodataError(
-                f"{source}: attribute {name!r} is of type {kind!r}, which ARX does not have.",
-                hint=SAVE_AGAIN,
-            )
+            what = f"attribute {name!r} is of type {kind!r}, which ARX does not have"
+            raise _broken(source, what)
         roles[name] = ROLES[kind]
         refs[name] = (assigned.findtext("ref") or "").strip()
     return roles, refs

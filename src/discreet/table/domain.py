@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from discreet.errors import MicrodataError, SchemaError, TaxonomyError
 from discreet.table.arrays import Bools, Ints
 from discreet.table.schema import Attribute, Type
-from discreet.table.taxonomy import Taxonomy, canonical_text
+from discreet.table.taxonomy import Taxonomy, canonical_text, write_decimal
 
 MISSING = "(missing)"
 EPOCH = dt.date(1970, 1, 1)
 LARGEST_UNIT = 2**62 - 1
 LARGEST_DECIMAL = 10**15 - 1
+"""Fifteen digits survive the way through a float64, in which decimals are published."""
 MOST_DIGITS = 400
 """Beyond that, as beyond every float, a text is no number."""
-"""Fifteen digits survive the way through a float64, in which decimals are published."""
 REACH = {
     Type.INTEGER: (-LARGEST_UNIT, LARGEST_UNIT),
     Type.DECIMAL: (-LARGEST_DECIMAL, LARGEST_DECIMAL),
@@ -79,8 +79,7 @@ class Domain:
             case Type.DATE:
                 return (EPOCH + dt.timedelta(days=int(value))).isoformat()
             case Type.DECIMAL:
-                text = f"{Decimal(int(value)).scaleb(-self.decimals):f}"
-                return text.rstrip("0").rstrip(".") if "." in text else text
+                return write_decimal(Decimal(int(value)).scaleb(-self.decimals))
             case Type.INTEGER:
                 return str(value)
 
@@ -280,9 +279,6 @@ def _factorize_dense(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]] |
     numbering = np.cumsum(present, dtype=np.int32) - 1
     uniques = pl.Series(np.flatnonzero(present) + low, dtype=pl.Int64)
     return uniques, numbering[offsets].astype(np.int32, copy=False)
-
-
-WHOLE_AS_DECIMAL = re.compile(r"^(-?\d+)\.0+$")
 
 
 def _canonical_texts(uniques: pl.Series) -> NDArray[np.object_]:

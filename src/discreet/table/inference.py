@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 
@@ -60,14 +61,8 @@ def infer(
     given = _gather_roles(frame.columns, quasi_identifiers, sensitive, identifiers)
     for name in keep:
         _refuse_unknown(name, frame.columns)
-    closed = {
-        role
-        for role, names in (
-            (Role.QUASI_IDENTIFIER, quasi_identifiers),
-            (Role.SENSITIVE, sensitive),
-        )
-        if names is not None
-    }
+    named = {Role.QUASI_IDENTIFIER: quasi_identifiers, Role.SENSITIVE: sensitive}
+    closed = [role for role, names in named.items() if names is not None]
     attributes = []
     for name in frame.columns:
         proposal = _propose(frame[name], name)
@@ -75,7 +70,7 @@ def infer(
             proposal = _with_role(proposal, given[name], "named by the steward")
         elif proposal.role in closed:
             proposal = _with_role(proposal, Role.OTHER, f"not named among the {proposal.role}s")
-        attributes.append(_kept(proposal) if name in keep else proposal)
+        attributes.append(replace(proposal, keep=name in keep))
     return Schema(tuple(attributes))
 
 
@@ -108,16 +103,8 @@ def _refuse_unknown(name: str, columns: list[str]) -> None:
 
 
 def _with_role(attribute: Attribute, role: Role, reason: str) -> Attribute:
-    from dataclasses import replace
-
     typed = attribute.reason.split("; ")[0]
     return replace(attribute, role=role, reason=f"{typed}; {reason}")
-
-
-def _kept(attribute: Attribute) -> Attribute:
-    from dataclasses import replace
-
-    return replace(attribute, keep=True)
 
 
 def _propose(series: pl.Series, name: str) -> Attribute:

@@ -198,7 +198,13 @@ def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microd
             f"Column {unknown[0]!r} is not in {where}.",
             hint=name_closest(unknown[0], frame.columns),
         )
-    columns = _reduce_columns(frame, schema.published)
+    published = list(schema.published)
+    if not published:
+        raise SchemaError(
+            "No column would be published.",
+            hint="Give at least one column the role quasi-identifier or sensitive.",
+        )
+    columns = _for_each(published, lambda a: reduce_column(frame[a.name], a))
     keep, intake = _settle_missing(columns, frame.height)
     coded = _for_each(columns, lambda column: column.encode(keep))
     codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
@@ -207,15 +213,6 @@ def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microd
     data = Microdata(schema, codes, domains, intake, rows)
     _refuse_identifiers(data)
     return data
-
-
-def _reduce_columns(frame: pl.DataFrame, schema: Schema) -> list[ReducedColumn]:
-    if not len(schema):
-        raise SchemaError(
-            "No column would be published.",
-            hint="Give at least one column the role quasi-identifier or sensitive.",
-        )
-    return _for_each(list(schema), lambda a: reduce_column(frame[a.name], a))
 
 
 def _for_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:

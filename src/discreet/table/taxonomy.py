@@ -68,7 +68,11 @@ class Taxonomy:
         paths = [[canonical_text(path[0]), *path[1:]] if path else [] for path in paths]
         problems = _lint_paths(paths)
         if problems:
-            raise _taxonomy_error(source, problems)
+            raise TaxonomyError(
+                f"{source}: not a usable taxonomy:\n{list_problems(problems)}",
+                hint="Every leaf once, every line with the same levels, every node below one "
+                "parent.",
+            )
         tops = {path[-1] for path in paths}
         tree: dict[str, Any] = {}
         for path in paths:
@@ -218,13 +222,6 @@ def _lint_paths(paths: Sequence[Sequence[str]]) -> list[str]:
     return problems
 
 
-def _taxonomy_error(source: str, problems: list[str]) -> TaxonomyError:
-    return TaxonomyError(
-        f"{source}: not a usable taxonomy:\n{list_problems(problems)}",
-        hint="Every leaf once, every line with the same levels, every node below one parent.",
-    )
-
-
 @dataclass(frozen=True)
 class Intervals:
     """Build a taxonomy over numbers from nested interval widths.
@@ -254,7 +251,9 @@ class Intervals:
             for width in widths:
                 low = (_number(value) - origin) // width * width
                 low = low - width if low + origin > _number(value) else low
-                path.append(f"[{_write(low + origin)}, {_write(low + origin + width)})")
+                path.append(
+                    f"[{write_decimal(low + origin)}, {write_decimal(low + origin + width)})"
+                )
             paths.append([*path, ROOT])
         return Taxonomy.from_paths(paths, source="intervals")
 
@@ -327,7 +326,8 @@ class Dates:
 TaxonomyRule = Intervals | Prefixes | Dates
 
 
-def _write(number: Decimal) -> str:
+def write_decimal(number: Decimal) -> str:
+    """Write a number without zeros at the end of its decimals."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

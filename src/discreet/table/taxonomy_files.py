@@ -41,27 +41,20 @@ def read_paths(path: Path, attribute: str | None) -> list[list[str]]:
     if amnesia := re.match(r"\s*(distinct|range)\s*\n\s*(name|type|height)\b", text):
         return _read_amnesia(lines, amnesia[1], path.name)
     separator = ";" if lines and ";" in lines[0] else ","
-    rows = [
-        [cell.strip() for cell in row]
-        for row in _read_rows(lines, separator, path.name)
-        if any(cell.strip() for cell in row)
-    ]
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator)]
+    except csv.Error as error:
+        raise TaxonomyError(
+            f"{path.name}: the taxonomy cannot be read ({error}).",
+            hint="Write one line per value: leaf;…;root.",
+        ) from error
+    rows = [row for row in rows if any(row)]
     if not rows:
         raise TaxonomyError(
             f"{path.name}: the taxonomy is empty.",
             hint="Write one line per value: leaf;…;root.",
         )
     return rows
-
-
-def _read_rows(lines: list[str], separator: str, source: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(lines, delimiter=separator))
-    except csv.Error as error:
-        raise TaxonomyError(
-            f"{source}: the taxonomy cannot be read ({error}).",
-            hint="Write one line per value: leaf;…;root.",
-        ) from error
 
 
 def _read_json(text: str, source: str, attribute: str | None) -> list[list[str]]:

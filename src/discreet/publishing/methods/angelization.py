@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError, name_closest
 from discreet.principles import KAnonymity
-from discreet.principles.base import require_whole
+from discreet.principles.base import require_choice, require_whole
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import blur
-from discreet.publishing.methods.exact import refuse_names, require_known, take_exactly
+from discreet.publishing.methods.exact import refuse_names, take_exactly
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
+from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.release import Promise, Recoding, Release
 from discreet.table.microdata import Microdata
@@ -101,12 +102,9 @@ class Angelization(Method):
             object.__setattr__(self, "marginals", kept)
             if not kept:
                 raise SchemaError("marginals is empty.", hint="Leave it out for one table of all.")
-        if self.batches is not None and self.batches not in get_args(Batching):
-            raise SchemaError(
-                f"batches = {self.batches!r}: give one of {', '.join(get_args(Batching))}."
-            )
-        if self.categories not in get_args(Categories):
-            raise SchemaError(f"categories = {self.categories!r}: give 'set' or 'ancestor'.")
+        if self.batches is not None:
+            require_choice("batches", self.batches, Batching)
+        require_choice("categories", self.categories, Categories)
         if self.exact != (self.k == 1):
             raise SchemaError(
                 f"k = {self.k} with exact = {self.exact}: with k = 1 quasi-identifiers are "
@@ -166,31 +164,23 @@ class Angelization(Method):
                 tables[title] = _refer(boxes, partition, number)
             recodings.update(made)
             about[title] = ABOUT_GENERALIZED.format(names=", ".join(names))
-        domain = data.domains[name]
-        recodings[name] = Recoding("batched", missing=domain.missing)
+        recodings[name] = Recoding("batched", missing=data.domains[name].missing)
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
         guarantee = self.principle.promise
         if not self.exact:
             guarantee += (
                 f" In each generalized table, people look the same in groups of {self.k} or more."
             )
-        opened = [*dict.fromkeys(part.leaves_open for part in self.principle.parts)]
+        opened = [*self.principle.all_left_open]
         opened += OPEN_EXACT if self.exact else [text.format(k=self.k) for text in OPEN[:1]]
         opened += [text.format(k=self.k) for text in OPEN_JOINED] if len(marginals) > 1 else []
-        return Release(
-            form=self.form,
-            method=self.title,
-            parameters=self.parameters(),
-            promise=Promise(promised, guarantee, (*opened, *OPEN[1:])),
-            schema=data.public_schema.only(recodings),
-            recodings=recodings,
-            tables=tables,
-            about=about,
-        )
+        promise = Promise(promised, guarantee, (*opened, *OPEN[1:]))
+        return self.release(data, tables, recodings, about, promise)
 
     def _read_marginals(self, data: Microdata, sensitive: str) -> list[list[str]]:
         """Give the quasi-identifiers of each table, in the schema's order."""
-        known = require_known(data)
+        known = data.quasi_identifiers
+        require_names(known)
         found = []
         for marginal in [known] if self.marginals is None else self.marginals:
             names = [name for name in marginal if name != sensitive]

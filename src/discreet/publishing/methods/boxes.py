@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from discreet.table.microdata import Microdata, representatives, row_ids
 
 Cut = tuple[Sequence[Run], Ints]
 """Runs of codes that do not overlap, and the number of everyone's run; every run is somebody's."""
-Shown = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
+ShownBoxes = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
 """Classes of people who show the same, one row of labels for each, and what these mean."""
 ANY = "*"
 LONGEST_SET = 12
@@ -60,7 +60,7 @@ def blur(
     return pl.DataFrame(list(columns.values())), recodings
 
 
-def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> Shown:
+def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> ShownBoxes:
     """Show everybody of a run its name, whichever of its values are in a class.
 
     Ordered attributes without a taxonomy show the interval of a run's values.
@@ -80,7 +80,7 @@ def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> Shown:
             labels[free_label(text, labels)] = list(domain.texts[low : high + 1])
         texts = pl.Series(name, list(labels), dtype=pl.Enum(list(labels)))
         frames.append(pl.DataFrame({name: texts.gather(number)}))
-        recodings[name] = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
+        recodings[name] = _recode_to_sets(domain, labels)
     key = row_ids([number for _, number in cuts.values()], data.n)
     boxes = pl.concat([cells[representatives(key)] for cells in frames], how="horizontal")
     return Partition.from_labels(key), boxes, recodings
@@ -139,18 +139,31 @@ def _blur_to_set(
     labels: dict[str, list[str]],
 ) -> tuple[list[pl.Series], Recoding]:
     which, sets = _find_sets(domain, codes, partition)
-    texts_of = domain.texts
+    named = [(_write_set(domain, members), [domain.texts[c] for c in members]) for members in sets]
+    return _label_sets(domain, named, labels, which)
+
+
+def _label_sets(
+    domain: Domain,
+    named: Iterable[tuple[str, list[str]]],
+    labels: dict[str, list[str]],
+    which: Ints,
+) -> tuple[list[pl.Series], Recoding]:
+    """Show sets by their names, or by what ``labels`` calls them already; new ones join these."""
     label_of = {tuple(members): label for label, members in labels.items()}
-    names = []
-    for members in sets:
-        inside = tuple(texts_of[code] for code in members)
-        if inside not in label_of:
-            label_of[inside] = free_label(_write_set(domain, members), labels)
-            labels[label_of[inside]] = list(inside)
-        names.append(label_of[inside])
-    texts = pl.Series(names, dtype=pl.Enum(list(labels)))
-    recoding = Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
-    return [texts.gather(which)], recoding
+    shown = []
+    for name, members in named:
+        key = tuple(members)
+        if key not in label_of:
+            label_of[key] = free_label(name, labels)
+            labels[label_of[key]] = members
+        shown.append(label_of[key])
+    texts = pl.Series(shown, dtype=pl.Enum(list(labels)))
+    return [texts.gather(which)], _recode_to_sets(domain, labels)
+
+
+def _recode_to_sets(domain: Domain, labels: dict[str, list[str]]) -> Recoding:
+    return Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
 
 
 def free_label(label: str, taken: Container[str]) -> str:
@@ -209,22 +222,15 @@ def _blur_to_ancestor(
     assert tree is not None
     low, high = _extent(codes, partition)
     pairs, which = np.unique(low.astype(np.int64) * domain.size + high, return_inverse=True)
-    names = []
-    for pair in pairs:
-        first, last = int(pair) // domain.size, int(pair) % domain.size
+    named = []
+    for pair in pairs.tolist():
+        first, last = divmod(pair, domain.size)
         if first == last:
-            name, leaves = domain.texts[first], [domain.texts[first]]
+            named.append((domain.texts[first], [domain.texts[first]]))
         elif last >= len(tree.leaves):  # with missing, nothing short of everything covers it
-            name, leaves = ANY, list(domain.texts)
+            named.append((ANY, list(domain.texts)))
         else:
             node = tree.ancestor(first, last)
-            name, leaves = node.name, list(domain.texts[node.low : node.high])
-            if node.parent < 0:
-                name = ANY
-        label = next((known for known, below in labels.items() if below == leaves), None)
-        if label is None:
-            label = free_label(name, labels)
-            labels[label] = leaves
-        names.append(label)
-    texts = pl.Series(names, dtype=pl.Enum(list(labels))).gather(which)
-    return [texts], Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
+            name = ANY if node.parent < 0 else node.name
+            named.append((name, domain.texts[node.low : node.high]))
+    return _label_sets(domain, named, labels, which)

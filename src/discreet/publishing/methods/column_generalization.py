@@ -24,7 +24,7 @@ from discreet.table.schema import Attribute, Role, Type
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ShownColumns:
     """What a table shows of everyone."""
 
     cells: list[pl.DataFrame]
@@ -34,7 +34,7 @@ class Shown:
     """The same people, with the labels of regions for values."""
 
 
-def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: int) -> Shown:
+def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: int) -> ShownColumns:
     """Show the values of every column, or regions of them that are frequent enough."""
     recodings = {
         name: Recoding("sliced", missing=data.domains[name].missing)
@@ -62,4 +62,4 @@ def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: i
                 domains[name] = Domain(attribute, labels.cast(pl.String).to_numpy())
                 codes[name] = (boxes[name].rank("dense") - 1).to_numpy().astype(np.int32)
         cells.append(frame)
-    return Shown(cells, recodings, replace(data, domains=domains, codes=codes))
+    return ShownColumns(cells, recodings, replace(data, domains=domains, codes=codes))

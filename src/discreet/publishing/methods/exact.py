@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import SchemaError
 from discreet.principles.base import Principle, demands
 from discreet.principles.spread import KE
+from discreet.publishing.partitioners.histograms import require_names
 from discreet.release import Recoding, Transformation
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
@@ -36,18 +37,8 @@ def find_number(data: Microdata, method: str, principle: Principle) -> str:
             hint='Set role = "sensitive" for one integer or decimal column, "other" for the rest.',
         )
     list(demands(principle, names))  # refuses to be about another attribute
-    require_known(data)
+    require_names(data.quasi_identifiers)
     return names[0]
-
-
-def require_known(data: Microdata) -> list[str]:
-    """Give the quasi-identifiers, or refuse a table without any."""
-    if not data.quasi_identifiers:
-        raise SchemaError(
-            "There is no quasi-identifier to publish.",
-            hint='Set role = "quasi-identifier" for the columns others may know.',
-        )
-    return data.quasi_identifiers
 
 
 def take_exactly(

@@ -17,8 +17,9 @@ from discreet.principles.groups import Groups
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import ANY, Cut, show_cuts
 from discreet.publishing.methods.generalization import release_boxes
+from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import Run
-from discreet.publishing.partitioners.histograms import require_feasible, require_names
+from discreet.publishing.partitioners.histograms import bag_groups, require_feasible, require_names
 from discreet.release import Release
 from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
@@ -139,14 +140,8 @@ class Lattice:
             [_number_runs(runs)[data.codes[name][first]] for runs in there]
             for name, there in zip(names, levels, strict=True)
         ]
-        bags = []
-        for part, name in demands(principle, data.sensitive):
-            if name is None:
-                bags.append((part, Groups.of_people(np.bincount(row_of))))
-            else:
-                codes, domain = data.codes[name], data.domains[name]
-                bag = Groups.from_labels(row_of, codes, domain, count=len(first))
-                bags.append((part, bag))
+        rows = Partition.from_labels(row_of)
+        bags = [(p, bag_groups(data, rows, name)) for p, name in demands(principle, data.sensitive)]
         return Lattice(levels, shown, _weigh_levels(data, levels), bags)
 
     def find_least(self) -> Point:

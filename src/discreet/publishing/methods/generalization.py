@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.principles.base import require_choice
 from discreet.publishing.method import Method
-from discreet.publishing.methods.boxes import Shown, blur
+from discreet.publishing.methods.boxes import ShownBoxes, blur
+from discreet.publishing.methods.exact import refuse_names
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
@@ -75,14 +77,8 @@ class Generalization(Method):
     dealing: Dealing = "local"
 
     def __post_init__(self) -> None:
-        if self.categories not in ("set", "ancestor"):
-            raise SchemaError(
-                f"categories = {self.categories!r}: give 'set' or 'ancestor'.",
-            )
-        if self.dealing not in get_args(Dealing):
-            raise SchemaError(
-                f"dealing = {self.dealing!r}: give one of {', '.join(get_args(Dealing))}."
-            )
+        require_choice("categories", self.categories, Categories)
+        require_choice("dealing", self.dealing, Dealing)
         if self.dealing != "local" and self.principle.monotone:
             raise SchemaError(
                 f"dealing = {self.dealing!r}: nobody is dealt under {self.principle}.",
@@ -122,7 +118,7 @@ class Generalization(Method):
 def release_boxes(
     method: Method,
     data: Microdata,
-    shown: Shown,
+    shown: ShownBoxes,
     *,
     first: Sequence[str] = (),
     then: Sequence[str] = (),
@@ -136,18 +132,10 @@ def release_boxes(
     partition, boxes, recodings = shown
     exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
     kept = {n: Recoding(Transformation.EXACT, missing=data.domains[n].missing) for n in exact}
-    opened = dict.fromkeys(part.leaves_open for part in method.principle.parts)
-    guarantee = method.principle.promise + said
-    return Release(
-        form=method.form,
-        method=method.title,
-        parameters=method.parameters(),
-        promise=Promise(method.principle, guarantee, (*first, *opened, *then, *OPEN)),
-        schema=data.public_schema,
-        recodings=recodings | kept,
-        tables={TABLE: assemble(data, partition, boxes, exact)},
-        about={TABLE: ABOUT},
-    )
+    opened = (*first, *method.principle.all_left_open, *then, *OPEN)
+    promise = Promise(method.principle, method.principle.promise + said, opened)
+    table = assemble(data, partition, boxes, exact)
+    return method.release(data, {TABLE: table}, recodings | kept, {TABLE: ABOUT}, promise)
 
 
 def assemble(
@@ -161,13 +149,8 @@ def assemble(
     columns = [data.codes[name][partition.order] for name in exact]
     classes, codes = _sort_rows(partition, columns, domains)
     made = [column.casefold() for column in boxes.columns]
-    clash = {name for name in exact if name.casefold() in made}
-    clash |= {name for name in (*exact, *boxes.columns) if name.casefold() == CLASS}
-    if clash:
-        raise SchemaError(
-            f"Column {sorted(clash)[0]!r} has a name that the release needs for itself.",
-            hint="Rename the column.",
-        )
+    refuse_names(boxes.columns, CLASS)
+    refuse_names(exact, CLASS, *made)
     frame = boxes.with_row_index(CLASS).with_columns(pl.col(CLASS).cast(pl.Int32))
     values = [
         domain.series().alias(name).gather(code)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import SchemaError
 from discreet.forms.permuted.help_table import build_help
+from discreet.principles.base import require_choice
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out, require_ke
 from discreet.publishing.partition import Partition
@@ -67,10 +67,7 @@ class Permutation(Method):
 
     def __post_init__(self) -> None:
         require_ke("Permutation", self.principle)
-        if self.objective not in get_args(Objective):
-            raise SchemaError(
-                f"objective = {self.objective!r}: give one of {', '.join(get_args(Objective))}."
-            )
+        require_choice("objective", self.objective, Objective)
 
     def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
         """Group, number the groups at random, shuffle, and tabulate the bounds."""
@@ -81,19 +78,9 @@ class Permutation(Method):
         group = rng.permutation(partition.count)[partition.labels].astype(np.int32)
         shuffled = _shuffle(data.codes[name], partition, rng)
         table, recodings = lay_out(data, name, shuffled, {GROUP: group})
-        return Release(
-            form=self.form,
-            method=self.title,
-            parameters=self.parameters(),
-            promise=Promise(principle, principle.promise, OPEN),
-            schema=data.public_schema,
-            recodings=recodings,
-            tables={
-                PERMUTED: table,
-                HELP: build_help(table[GROUP], table[name], data.schema[name]),
-            },
-            about=ABOUT,
-        )
+        bounds = build_help(table[GROUP], table[name], data.schema[name])
+        promise = Promise(principle, principle.promise, OPEN)
+        return self.release(data, {PERMUTED: table, HELP: bounds}, recodings, ABOUT, promise)
 
 
 def _shuffle(

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
-from discreet.principles.base import Number, require_ratio
+from discreet.principles.base import Number, require_choice, require_ratio
 from discreet.principles.base import ratio as exactly
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
-from discreet.publishing.method import Method
+from discreet.publishing.method import Method, Strictness
 from discreet.publishing.methods.exact import find_number, lay_out
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.release import Promise, Recoding, Release
@@ -23,7 +23,6 @@ from discreet.table.arrays import Ints
 from discreet.table.domain import REACH, Domain
 from discreet.table.microdata import Microdata
 
-Check = Literal["safe", "paper"]
 TABLE, DIGITS = "perturbed", 6
 ABOUT = {
     TABLE: (
@@ -72,7 +71,7 @@ class Perturbation(Method):
     form: ClassVar[str] = "perturbed"
     paper: ClassVar[str] = "Agrawal, Srikant, Thomas: Privacy Preserving OLAP, SIGMOD 2005"
 
-    check: Check = "safe"
+    check: Strictness = "safe"
     within: tuple[Number, Number] | None = None
 
     def __post_init__(self) -> None:
@@ -82,8 +81,7 @@ class Perturbation(Method):
                 f"{self.principle}.",
                 hint="Use generalization for other principles, and for several.",
             )
-        if self.check not in get_args(Check):
-            raise SchemaError(f"check = {self.check!r}: give one of {', '.join(get_args(Check))}.")
+        require_choice("check", self.check, Strictness)
         if self.within is not None:
             if not isinstance(self.within, list | tuple) or len(self.within) != 2:
                 raise SchemaError(f"within = {self.within}: give two numbers: [low, high].")
@@ -105,24 +103,13 @@ class Perturbation(Method):
         ends = [whole.domain.write(end) for end in (drawn.low, drawn.high)]
         recodings[name] = Recoding("perturbed", domain=ends)
         opened = OPEN if self.check == "safe" else (AVERAGE, *OPEN)
-        return Release(
-            form=self.form,
-            method=self.title,
-            parameters={
-                "check": self.check,
-                "retention": float(drawn.retention),
-                "step": drawn.step,
-            },
-            promise=Promise(principle, principle.promise, (principle.leaves_open, *opened)),
-            schema=data.public_schema,
-            recodings=recodings,
-            tables={TABLE: table},
-            about=ABOUT,
-        )
+        promise = Promise(principle, principle.promise, (principle.leaves_open, *opened))
+        given = {"check": self.check, "retention": float(drawn.retention), "step": drawn.step}
+        return self.release(data, {TABLE: table}, recodings, ABOUT, promise, parameters=given)
 
 
 def find_retention(
-    whole: Groups, principle: Proximity, drawn: RandomizedResponse, check: Check
+    whole: Groups, principle: Proximity, drawn: RandomizedResponse, check: Strictness
 ) -> Fraction:
     """Give the largest retention probability that keeps (ε,m), rounded down; refuse if it is 0."""
     n, m = int(whole.sizes[0]), principle.m

@@ -75,19 +75,9 @@ class RankSwapping(Method):
         shown = _swap(data.codes[name], whole.whole, RankWindows.around(whole, principle), rng)
         table, recodings = lay_out(data, name, shown, {})
         recodings[name] = Recoding("swapped")
-        return Release(
-            form=self.form,
-            method=self.title,
-            parameters=self.parameters(),
-            promise=Promise(principle, principle.promise, OPEN),
-            schema=data.public_schema,
-            recodings=recodings,
-            tables={
-                SWAPPED: table,
-                WINDOWS: build_windows(table[name], data.schema[name], principle),
-            },
-            about=ABOUT,
-        )
+        bounds = build_windows(table[name], data.schema[name], principle)
+        promise = Promise(principle, principle.promise, OPEN)
+        return self.release(data, {SWAPPED: table, WINDOWS: bounds}, recodings, ABOUT, promise)
 
 
 def _swap(

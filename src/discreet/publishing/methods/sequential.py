@@ -7,12 +7,12 @@ from dataclasses import InitVar, dataclass, field
 from functools import reduce
 from operator import and_
 from pathlib import Path
-from typing import ClassVar, get_args
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import PromiseError, SchemaError, name_closest
-from discreet.principles.base import All, Principle
+from discreet.principles.base import All, Principle, require_choice
 from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking, XYLinkability
 from discreet.principles.size import KAnonymity
@@ -100,8 +100,8 @@ class Sequential(Method):
             )
         if any(len(rule) != 4 for rule in self.inconsistent):
             raise SchemaError("inconsistent: give attribute and values here, and there.")
-        if self.gain is not None and self.gain not in get_args(Gain):
-            raise SchemaError(f"gain = {self.gain!r}: give one of {', '.join(get_args(Gain))}.")
+        if self.gain is not None:
+            require_choice("gain", self.gain, Gain)
         if self.gain == "entropy" and self.target is None:
             raise SchemaError('gain = "entropy" needs a target.', hint="Name the attribute.")
 
@@ -144,14 +144,14 @@ class Sequential(Method):
         if links:
             _require_population(data, history)
         limits = [Limit(k=part.k) for part in self.principle.parts if isinstance(part, KAnonymity)]
-        judges = []
+        checks = []
         for link in links:
             limit = link.limit()
             if limit is None:
-                judges.append(link.judge())
+                checks.append(link.check())
             else:
                 limits.append(limit)
-        found = specialize(data, names, limits, judges, target=self.target, gain=self._gain)
+        found = specialize(data, names, limits, checks, target=self.target, gain=self._gain)
         if found is None:
             self._refuse(links, data.n)
         assert found is not None

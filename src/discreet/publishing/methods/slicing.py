@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError, name_closest
-from discreet.principles.base import require_whole
-from discreet.publishing.method import Method
+from discreet.principles.base import require_choice, require_whole
+from discreet.publishing.method import Method, Strictness
 from discreet.publishing.methods.column_generalization import show_columns
 from discreet.publishing.methods.exact import refuse_names
 from discreet.publishing.partition import Partition
@@ -48,7 +48,6 @@ PRINTED = (
     "The paper's check was asked for. Somebody who knows the quasi-identifiers of everybody can "
     "rule out buckets, and may even be certain of a person's value; the audit says for whom."
 )
-Check = Literal["safe", "paper"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class Slicing(Method):
     columns: int | Sequence[Sequence[str]] = 2
     alpha: int | None = None
     buckets: Literal["mondrian"] | int = "mondrian"
-    check: Check = "safe"
+    check: Strictness = "safe"
     similarity: Similarity = "contingency"
     frequency: int = 1
 
@@ -110,11 +109,8 @@ class Slicing(Method):
         require_whole("frequency", self.frequency)
         if self.buckets != "mondrian":
             require_whole("buckets", self.buckets, 2)
-        if self.check not in get_args(Check):
-            raise SchemaError(f"check = {self.check!r}: give one of {', '.join(get_args(Check))}.")
-        if self.similarity not in get_args(Similarity):
-            given = ", ".join(get_args(Similarity))
-            raise SchemaError(f"similarity = {self.similarity!r}: give one of {given}.")
+        require_choice("check", self.check, Strictness)
+        require_choice("similarity", self.similarity, Similarity)
         if self.check == "paper" and self.buckets != "mondrian":
             raise SchemaError('check = "paper" goes with buckets = "mondrian".')
 
@@ -141,24 +137,22 @@ class Slicing(Method):
         )
         number = rng.permutation(partition.count)[partition.labels].astype(np.int32)
         table = _shuffle(shown.cells, number, rng)
-        opened = [*dict.fromkeys(part.leaves_open for part in self.principle.parts)]
+        opened = self.principle.all_left_open
         guarantee = self._word_promise()
         if self.check == "paper":
-            opened = [PRINTED, *opened]
+            opened = (PRINTED, *opened)
             guarantee += " This is said of somebody who knows the quasi-identifiers of one person."
         words = "; ".join(", ".join(column) for column in columns)
         regions, seen = "", EXACTLY
         if self.frequency > 1:
             regions, seen = REGIONS.format(frequency=self.frequency), BY_REGION
-        return Release(
-            form=self.form,
-            method=self.title,
+        return self.release(
+            data,
+            {TABLE: table},
+            shown.recodings,
+            {TABLE: ABOUT.format(columns=words, regions=regions)},
+            Promise(self.principle, guarantee, (*opened, seen, *OPEN)),
             parameters={**self.parameters(), "columns": [list(column) for column in columns]},
-            promise=Promise(self.principle, guarantee, (*opened, seen, *OPEN)),
-            schema=data.public_schema.only(shown.recodings),
-            recodings=shown.recodings,
-            tables={TABLE: table},
-            about={TABLE: ABOUT.format(columns=words, regions=regions)},
         )
 
     def _part_people(

@@ -18,7 +18,7 @@ import polars as pl
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
 from discreet.publishing.methods.lossy_join import History
-from discreet.publishing.partitioners.specialization import Limit, SplitCheck
+from discreet.publishing.partitioners.specialization import Limit, TableCheck
 from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, representatives, row_ids
@@ -87,8 +87,7 @@ class Link:
         return self.data.number(self.told) if self.told else None
 
     def _word_told(self) -> list[str]:
-        number = self.data.number(self.told)
-        first = representatives(number)
+        first = representatives(self.data.number(self.told))
         return [
             ", ".join(self.data.domains[n].texts[self.data.codes[n][row]] for n in self.told)
             for row in first
@@ -131,8 +130,7 @@ class Link:
         history, joined = self.history, self.joined
         at = [name for name in joined if name in self.names]
         places = [self.names.index(name) for name in at]
-        number = self.data.number(self.told)
-        first = representatives(number)
+        first = representatives(self.data.number(self.told))
         group = history.number(list(self.principle.x))
         known: dict[bytes, Ints] = {}
 
@@ -160,7 +158,7 @@ class Link:
 
         return weigh
 
-    def judge(self) -> SplitCheck:
+    def check(self) -> TableCheck:
         """The principle as a question about the whole join."""
 
         def ask(low: Ints, high: Ints, row_of: Ints) -> tuple[bool, float]:
@@ -179,7 +177,7 @@ class Link:
     def list_groups(self, low: Ints, high: Ints) -> Groups:
         """List the X-groups of the join with a table that shows runs of codes of ``names``."""
         at = [self.names.index(name) for name in self.known]
-        known = _number_rows(low[:, at], high[:, at])
+        known = _run_ids(low[:, at], high[:, at])
         joined = self.joined
         runs = [
             np.stack([ends[:, self.names.index(n)] if n in self.names else self.data.codes[n]
@@ -187,7 +185,7 @@ class Link:
             if joined else np.zeros((self.data.n, 0), dtype=np.int64)
             for ends in (low, high)
         ]  # fmt: skip
-        place = _number_rows(*runs)
+        place = _run_ids(*runs)
         first = representatives(place)
         met = self.history.match(self.data, joined, runs[0][first], runs[1][first])
         told = self._number_told()
@@ -227,28 +225,26 @@ class Link:
     @cached_property
     def _words(self) -> tuple[list[str], list[str]]:
         """Every Y of the new table, and of earlier ones, in words."""
+        here = self._word_told() if self.told else []
         if not self.told_before:
-            return (self._word_told() if self.told else []), []
-        number = self.history.number_once(self.told_before)
-        first = representatives(number)
+            return here, []
         history = self.history
         places = history.find_first(self.told_before)
+        first = representatives(history.number_once(self.told_before))
         there = [
-            ", ".join(
-                self.history.columns[i].labels.texts[self.history.codes[i][row]] for i in places
-            )
+            ", ".join(history.columns[i].labels.texts[history.codes[i][row]] for i in places)
             for row in first
         ]
-        return (self._word_told() if self.told else []), there
+        return here, there
 
 
-def _number_rows(low: Ints, high: Ints) -> Ints:
+def _run_ids(low: Ints, high: Ints) -> Ints:
     """Number rows of runs."""
     return row_ids((*low.T, *high.T), len(low))
 
 
 def _distinct_runs(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """Give the different rows of runs, first and last codes side by side; and which each row is."""
-    number = _number_rows(low, high)
+    number = _run_ids(low, high)
     first = representatives(number)
     return np.concatenate([low, high], axis=1)[first], number

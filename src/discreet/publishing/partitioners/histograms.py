@@ -14,10 +14,10 @@ from discreet.table.microdata import Microdata
 
 
 def require_names(names: Sequence[str]) -> None:
-    """Refuse to group people by nothing."""
+    """Refuse a table, or a part of it, without any quasi-identifier."""
     if not names:
         raise SchemaError(
-            "There is no quasi-identifier to group by.",
+            "There is no quasi-identifier to publish.",
             hint='Set role = "quasi-identifier" for the columns others may know.',
         )
 
@@ -49,12 +49,13 @@ def holds_whole(data: Microdata, principle: Principle) -> bool:
 def holds(data: Microdata, groups: Partition, principle: Principle) -> bool:
     """Whether every group of a partition satisfies a principle."""
     return all(
-        bool(part.admits(_bag(data, groups, name)).all())
+        bool(part.admits(bag_groups(data, groups, name)).all())
         for part, name in demands(principle, data.sensitive)
     )
 
 
-def _bag(data: Microdata, groups: Partition, name: str | None) -> Groups:
+def bag_groups(data: Microdata, groups: Partition, name: str | None) -> Groups:
+    """The groups as bags of a sensitive attribute; without a name, of people only."""
     if name is None:
         return Groups.of_people(groups.sizes)
     codes, whole = data.codes[name][groups.order], histogram(data, name)

@@ -87,11 +87,11 @@ class SplitCheck:
 class LevelSplitter:
     """The kernels' steps, one node at a time, with their scratch space."""
 
-    def __init__(self, cells: SplitCells, least: int, judge: SplitCheck) -> None:
+    def __init__(self, cells: SplitCells, min_size: int, check: SplitCheck) -> None:
         from discreet.kernels.cuts import BINS
 
         d, widest = len(cells.attrs), int(cells.attrs[:, 3].max()) + 1
-        self.cells, self.least, self.judge = cells, least, judge
+        self.cells, self.min_size, self.check = cells, min_size, check
         self.hist = np.zeros(max(BINS, widest) + 2, dtype=np.int64)
         self.merit = np.empty(d)
         self.cuts = np.empty(d, dtype=np.int64)
@@ -101,7 +101,7 @@ class LevelSplitter:
         """Cut every node of a level, or say that it stays whole."""
         first = [self._cut_best(node) for node in level]
         asked = [(node, split) for node, split in zip(level, first, strict=True) if split]
-        verdicts = iter(self.judge.admits_splits(asked))
+        verdicts = iter(self.check.admits_splits(asked))
         return [
             split if split is None or next(verdicts) else self._cut_otherwise(node)
             for node, split in zip(level, first, strict=True)
@@ -120,7 +120,7 @@ class LevelSplitter:
         best, attribute, cut = self._sweep(node)
         for a in rank_cuts(self.cells.attrs, self.merit, best, True).tolist():
             split = self._split(node, a, int(self.cuts[a]))
-            if self.judge.admits_splits([(node, split)])[0]:
+            if self.check.admits_splits([(node, split)])[0]:
                 return split
         return None if attribute < 0 else self._split(node, attribute, cut)
 
@@ -149,8 +149,8 @@ class LevelSplitter:
                 width = int(present[-1] - present[0])
                 widths = ends - present[0], present[-1] - after
             gain = n * width - left * widths[0] - (n - left) * widths[1]
-            good = (left >= self.least) & (n - left >= self.least)
-            good &= self.judge.admits_cuts(node, bins, ends)
+            good = (left >= self.min_size) & (n - left >= self.min_size)
+            good &= self.check.admits_cuts(node, bins, ends)
             if not good.any():
                 continue
             best = int(np.argmax(np.where(good, gain, -1)))
@@ -164,7 +164,7 @@ class LevelSplitter:
 
         cells = self.cells
         self.merit.fill(UNSEEN)
-        fixed = (cells.buffers, node, cells.attrs, self.least, cells.trees)
+        fixed = (cells.buffers, node, cells.attrs, self.min_size, cells.trees)
         return int(choose_cuts(*fixed, self.hist, self.merit, every, self.cuts))
 
     def _split(self, node: Ints, a: int, cut: int) -> Split:

@@ -68,13 +68,13 @@ class Tree:
     tables: Ints
     complete: bool
     """Whether the rules say all that the principle does."""
-    least: int
+    min_size: int
 
     @property
     def fixed(self) -> tuple[Any, ...]:
         """What a kernel needs to go on."""
         cells = self.cells
-        return (cells.attrs, self.least, cells.trees, self._fields, self.rules, self.tables)
+        return (cells.attrs, self.min_size, cells.trees, self._fields, self.rules, self.tables)
 
     @property
     def _fields(self) -> Ints:
@@ -205,15 +205,10 @@ def _split_depth_first(tree: Tree) -> None:
 
     cells, fixed, n = tree.cells, tree.fixed, len(tree.leaves)
     cores = os.cpu_count() or 1
-
-    def grow(root: Ints, pause: int) -> Ints:
-        paused: Ints = grow_tree(cells.buffers, root, tree.leaves, pause, *fixed)
-        return paused
-
     pause = n // (8 * cores) if n >= PARALLEL and cores > 1 else 0
-    subtrees = grow(open_root(cells.attrs, n), pause)
+    subtrees = grow_tree(cells.buffers, open_root(cells.attrs, n), tree.leaves, pause, *fixed)
     with ThreadPoolExecutor(cores) as pool:
-        list(pool.map(lambda root: grow(root, 0), subtrees))
+        list(pool.map(lambda r: grow_tree(cells.buffers, r, tree.leaves, 0, *fixed), subtrees))
 
 
 def _split_by_levels(
@@ -225,18 +220,18 @@ def _split_by_levels(
     """
     from discreet.kernels.mondrian import open_root, open_side
 
-    cells, leaves, least = tree.cells, tree.leaves, tree.least
-    knife = LevelSplitter(cells, least, SplitCheck(cells, wanted, wholes))
+    cells, leaves, min_size = tree.cells, tree.leaves, tree.min_size
+    splitter = LevelSplitter(cells, min_size, SplitCheck(cells, wanted, wholes))
     level = [open_root(cells.attrs, len(leaves))]
     while level:
         below: list[Ints] = []
-        for node, split in zip(level, knife.cut_level(level), strict=True):
+        for node, split in zip(level, splitter.cut_level(level), strict=True):
             if split is None:
                 leaves[node[0]] = node[2]
                 continue
             ends, start = np.array(split.ends), int(node[0])
             for side, end in enumerate(split.ends):
-                if end - start < 2 * least:
+                if end - start < 2 * min_size:
                     leaves[start] = 1 - node[2]
                 else:
                     child = np.empty_like(node)

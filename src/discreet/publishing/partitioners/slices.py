@@ -57,11 +57,11 @@ class Within(Principle):
         """The whole table must satisfy it."""
         _, parts = self.column.part(whole)
         good = self.inner.admits(parts)
-        worst = self.column.words[int(np.flatnonzero(~good)[0])] if not good.all() else ""
-        asked = [self.inner.feasible(parts.take(g)).best for g in np.flatnonzero(~good)[:1]]
-        among = f"of people with {worst}, " if worst else ""
-        best = f"{among}{asked[0]}" if asked else "the whole table satisfies it"
-        return Feasibility(bool(good.all()), best)
+        if good.all():
+            return Feasibility(True, "the whole table satisfies it")
+        worst = int(np.flatnonzero(~good)[0])
+        rest, best = self.column.words[worst], self.inner.feasible(parts.take(worst)).best
+        return Feasibility(False, f"of people with {rest}, {best}" if rest else best)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
         """A share per part, for the principle that bounds shares; others are asked themselves."""

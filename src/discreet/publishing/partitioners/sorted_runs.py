@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.principles.spread import KE, units
 from discreet.publishing.partition import Partition
@@ -43,21 +42,13 @@ def partition_runs(
         from discreet.kernels.runs import close_greedily
 
         labels = close_greedily(numbers, codes[shuffled], whole.domain.size, principle.k, e)
-        return _gather(shuffled, labels)
+        return Partition.from_labels(labels, shuffled)
     order = shuffled[np.argsort(codes[shuffled], kind="stable")]
     xs = numbers[codes[order]]
     if objective == "max-overlapping":
-        return _gather(order, interlock_runs(xs, principle.k, e))
+        return Partition.from_labels(interlock_runs(xs, principle.k, e), order)
     starts = cut_runs(xs, principle.k, e, objective)
     return Partition(order, np.append(starts, data.n))
-
-
-def _gather(order: NDArray[np.int32], labels: Ints) -> Partition:
-    """Put the rows of each group together; ``labels`` go along ``order``."""
-    return Partition(
-        order[np.argsort(labels, kind="stable")],
-        np.concatenate([[0], np.cumsum(np.bincount(labels))]),
-    )
 
 
 def cut_runs(xs: Ints, k: int, e: int, objective: Objective) -> Ints:

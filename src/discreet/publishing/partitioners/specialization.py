@@ -23,7 +23,7 @@ from discreet.table.microdata import Microdata, representatives, row_ids
 
 PARALLEL = 100_000
 """From this many rows on, they are shared among the processor's cores."""
-SplitCheck = Callable[[Ints, Ints, Ints], tuple[bool, float]]
+TableCheck = Callable[[Ints, Ints, Ints], tuple[bool, float]]
 """A limit on the whole table. Of the runs of codes, first and last, that people show: whether they
 keep it, and a measure of privacy, of which more is better. The last argument is everyone's row."""
 
@@ -72,14 +72,14 @@ def specialize(
     data: Microdata,
     names: Sequence[str],
     limits: Sequence[Limit],
-    judges: Sequence[SplitCheck] = (),
+    checks: Sequence[TableCheck] = (),
     *,
     target: str | None,
     gain: Gain,
 ) -> Specialized | None:
     """Specialize attributes as far as all limits allow; ``None`` if the start breaks one."""
     search = _Search(_plant(data, names, target, gain), *_collapse(data, names, limits))
-    search.judges = list(judges)
+    search.checks = list(checks)
     if not search.open():
         return None
     while search.step():
@@ -125,7 +125,7 @@ class _Search:
     weights: Ints
     row_of: Ints
     limits: list[Limit]
-    judges: list[SplitCheck] = field(default_factory=list)
+    checks: list[TableCheck] = field(default_factory=list)
     steps: list[Specialization] = field(default_factory=list)
 
     def open(self) -> bool:
@@ -145,10 +145,10 @@ class _Search:
         self.in_cut[self.hierarchies.roots] = True
         roots = np.array([self.hierarchies.roots], dtype=np.int64)
         self._add(np.zeros(1, np.int64), np.array([rows]), roots)
-        self.judged = [judge(*self._show(None)) for judge in self.judges]
-        self.monotone = not self.judges and not any(x.times or x.weigh for x in self.limits)
+        self.checked = [check(*self._show(None)) for check in self.checks]
+        self.monotone = not self.checks and not any(x.times or x.weigh for x in self.limits)
         kept = all(self._keeps(i, ahead[0, -1]) for i, ahead in enumerate(self.ahead))
-        return kept and all(good for good, _ in self.judged)
+        return kept and all(good for good, _ in self.checked)
 
     def _sync(self) -> None:
         """Hand the nodes to the kernels; the last one stands for everybody."""
@@ -281,11 +281,11 @@ class _Search:
             loss += np.maximum(now - np.where(np.isinf(after), now, after), 0)
         if self.monotone:  # a step that is not valid never will be
             self.closed[candidates[~valid]] = True
-        loss /= max(len(self.limits) + len(self.judges), 1)
+        loss /= max(len(self.limits) + len(self.checks), 1)
         gains = self._weigh_gains(candidates, owners)
         score = np.where(valid, gains / (loss + 1), -np.inf)
-        if self.judges:
-            score = self._judge(candidates, gains, loss, score)
+        if self.checks:
+            score = self._ask_checks(candidates, gains, loss, score)
         if not len(score) or score.max() == -np.inf:
             return False
         best = int(score.argmax())
@@ -294,22 +294,22 @@ class _Search:
             Specialization(node, float(score[best]), float(gains[best]), float(loss[best]))
         )
         self._specialize(node)
-        self.judged = [judge(*self._show(None)) for judge in self.judges]
+        self.checked = [check(*self._show(None)) for check in self.checks]
         return True
 
-    def _judge(self, candidates: Ints, gains: Floats, loss: Floats, score: Floats) -> Floats:
-        """Ask the judges, best score first, until no other step can win; adds to ``loss``.
+    def _ask_checks(self, candidates: Ints, gains: Floats, loss: Floats, score: Floats) -> Floats:
+        """Ask the checks, best score first, until no other step can win; adds to ``loss``.
 
-        A judge only ever lowers a score, so steps that score less without one need not be shown.
+        A check only ever lowers a score, so steps that score less without one need not be shown.
         """
         found = np.full(len(score), -np.inf)
         for c in np.argsort(-score, kind="stable"):
             if score[c] == -np.inf or score[c] < found.max():
                 break
             good = True
-            for judge, (_, now) in zip(self.judges, self.judged, strict=True):
-                valid, privacy = judge(*self._show(int(candidates[c])))
-                loss[c] += max(now - privacy, 0) / (len(self.limits) + len(self.judges))
+            for check, (_, now) in zip(self.checks, self.checked, strict=True):
+                valid, privacy = check(*self._show(int(candidates[c])))
+                loss[c] += max(now - privacy, 0) / (len(self.limits) + len(self.checks))
                 good &= valid
                 if not good:
                     break

@@ -154,7 +154,7 @@ def _print(course: Course) -> str:
 def _print_earlier(method: Method) -> str:
     """Know the earlier releases that a method is about by what they hold."""
     told = []
-    for held in getattr(method, "earlier", ()):
+    for held in method.earlier:
         if isinstance(held, Release):
             tables = held.tables.items()
             told.append(str([(t, int(f.hash_rows(0).sum())) for t, f in tables]))
