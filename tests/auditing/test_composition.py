@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.samples import microdata
 
 import discreet as dc
 from discreet.auditing.composition import Composed, compose, compose_joins
 from discreet.publishing import Method
+from samples import microdata
 
 PEOPLE = 6
 COMPANION = "slicing beside a companion"

@@ -14,20 +14,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from commands import COMMAND, discreet
 from samples import reseal
-
-COMMAND = [sys.executable, "-c", "from discreet.cli import main; main()"]
-
-
-def discreet(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "200"},
-    )
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,7 @@ def take_some(people: dc.Microdata, seed: int) -> list[Batch]:
             asked = f"SUM({number})" if number else "COUNT(*)"
             sql = [f"SELECT {asked} FROM release WHERE {text}" for text in where]
             truth = np.array([answer(people, text) for text in sql], dtype=float)
-            batches.append(Batch(kind, (name,), number, Workload({name: takes}), sql, truth))
+            batches.append(Batch(kind, number, Workload({name: takes}), sql, truth))
     return batches
 
 
@@ -202,7 +202,7 @@ def test_questions_are_answered_alike_in_memory_and_in_sql(case: str, kind: str)
     with release.prepare() as prepared:
         for batch in [*draw_questions(people, 24, seed=3).batches, *take_some(people, 5)]:
             memory, sql = ask_in_memory(estimator, batch), ask_in_sql(prepared, batch)
-            assert (memory is None) == (sql is None), (batch.kind, batch.names)
+            assert (memory is None) == (sql is None), batch.sql[0]
             if memory is None or sql is None:
                 refused += 1
                 continue

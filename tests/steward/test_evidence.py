@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_cli import discreet
 
 import discreet as dc
+from commands import discreet
 from discreet.auditing import audit
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY

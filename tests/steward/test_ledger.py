@@ -15,13 +15,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.samples import microdata
-from tests.test_cli import COMMAND, discreet
 
 import discreet as dc
+from commands import COMMAND, discreet
 from discreet.release import store
 from discreet.steward.ledger import Entry, Ledger, State
 from discreet.steward.ledger.book import Book
+from samples import microdata
 
 PLAN = """
 [source]

@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 import pyreadstat
 import pytest
-from tests.test_cli import discreet
 
 import discreet as dc
+from commands import discreet
 from discreet.table.isolation import read_apart
 from discreet.table.readers import read_table
 
