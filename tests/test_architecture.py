@@ -193,8 +193,6 @@ def test_what_forms_and_their_tables_are_called_only_they_say(path: Path) -> Non
 
 
 CAMEL_CASE = re.compile(r"_?[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
-TWICE = {"Check"}
-"""What slicing_mining still calls ``Strictness``; auditing has a class of that name."""
 
 
 def test_every_class_has_a_name_of_its_own() -> None:
@@ -210,4 +208,4 @@ def test_every_class_has_a_name_of_its_own() -> None:
             names += filter(CAMEL_CASE.fullmatch, given)
         for name in names:
             found.setdefault(name, []).append(path.name)
-    assert {name: files for name, files in found.items() if len(files) > 1}.keys() <= TWICE
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
