@@ -173,7 +173,7 @@ def test_boxes_of_different_groups_do_not_overlap(
     (view,) = release.views
     boxes, _ = view.list_shown()
     meets = np.ones((boxes.height, boxes.height), dtype=bool)
-    for name, extent in read_extents(release, data, boxes).items():
+    for name, extent in read_extents(release, data, boxes, data.quasi_identifiers).items():
         covers = extent.matrix(data.domains[name]).astype(int)
         meets &= covers @ covers.T > 0
     assert (meets == np.eye(boxes.height, dtype=bool)).all()

@@ -301,13 +301,13 @@ def test_every_value_is_below_one_label() -> None:
 
 
 def test_few_combinations_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, pour = [], dc.Groups.pour
+    looks, mix = [], dc.Groups.mix
 
     def count(*given: object) -> dc.Groups:
         looks.append(given)
-        return pour(*given)  # type: ignore[arg-type]
+        return mix(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(dc.Groups, "pour", count)
+    monkeypatch.setattr(dc.Groups, "mix", count)
     data = dc.datasets.adult(sensitive="occupation").head(3000)
     dc.publish(data, dc.FullDomain(dc.KAnonymity(10)))
     size = np.prod([len(list_levels(data.domains[name])) for name in data.quasi_identifiers])
