@@ -212,3 +212,10 @@ def test_the_same_promise_twice_is_one_promise() -> None:
     assert told == list(dict.fromkeys(told))
     report = dc.audit(release, data, principle=dc.KAnonymity(400) & dc.KAnonymity(400))
     assert len([p for p in report.problems if "k = 400" in p]) == 1
+
+
+@pytest.mark.parametrize("old", ["least", "singles", "alike", "cover", "mixed"])
+def test_a_principle_written_for_older_names_is_refused(old: str) -> None:
+    """What a search does not hear of, it would not keep."""
+    with pytest.raises(TypeError, match=f"Older.{old} is called"):
+        type("Older", (dc.KAnonymity,), {old: property(lambda _: 5)})

@@ -297,7 +297,7 @@ def test_what_explains_labels_belongs_to_the_release(tmp_path: Path) -> None:
         "README.md", "datapackage.json", "generalized.parquet", "domains.parquet", "labels.parquet",
     }  # fmt: skip
     text = (folder / "README.md").read_text(encoding="utf-8")
-    assert "`labels.parquet`" in text and "`labels` and `domains` tell which" in text
+    assert "`labels.parquet`" in text and "which the release lists for every label" in text
 
 
 def test_what_others_add_is_ignored(tmp_path: Path) -> None:

@@ -718,6 +718,28 @@ FORMS: list[tuple[str, Method]] = [
 ]
 
 
+@pytest.mark.parametrize("name", ["batch", "Batch", "count", "generalized", "bags", "value"])
+@pytest.mark.parametrize("role", ["age", "kind", "pay"])
+def test_whatever_columns_of_a_permuted_release_are_called(name: str, role: str) -> None:
+    frame = pl.DataFrame({
+        "age": [1, 1, 2, 2, 3, 3, 4, 4], "kind": list("xyxyxyxy"),
+        "pay": [5, 9, 14, 20, 26, 31, 40, 44],
+    }).rename({role: name})  # fmt: skip
+    age, kind, pay = frame.columns
+    schema = dc.Schema.infer(frame, quasi_identifiers=[age, kind], sensitive=[pay])
+    release = dc.publish(dc.read(frame, schema), dc.Permutation(dc.KE(2, 1)), seed=1)
+    answer = release.query(f'SELECT COUNT(*) FROM release WHERE "{pay}" > 15')
+    assert answer.low <= 5 <= answer.high  # type: ignore[operator]
+    grouped = release.query(f'SELECT "{kind}", SUM("{pay}") FROM release WHERE "{pay}" > 15 '
+                            f'GROUP BY "{kind}"').frame  # fmt: skip
+    truth = frame.filter(pl.col(pay) > 15).group_by(kind).agg(pl.col(pay).sum()).sort(kind)
+    assert grouped[kind].to_list() == truth[kind].to_list()
+    for row, total in zip(grouped.iter_rows(), truth[pay], strict=True):
+        assert row[2] <= total <= row[3]
+    with pytest.raises(dc.DiscreetError, match="not known whose"):
+        release.query(f'SELECT MIN("{pay}") FROM release WHERE "{pay}" > 15')
+
+
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])
 @pytest.mark.parametrize(("sensitive", "method"), FORMS, ids=[m.title for _, m in FORMS])
 def test_every_form_shows_its_statement(sensitive: str, method: Method, dialect: str) -> None:

@@ -198,7 +198,7 @@ class Form(ABC):
             Transformation.EXACT: "exactly",
             Transformation.INTERVAL: f"as an interval; its ends are in `{name}_low` and "
             f"`{name}_high`",
-            Transformation.SET: "as a set of values; `labels` and `domains` tell which",
+            Transformation.SET: "as a set of values, which the release lists for every label",
             **self.transformations,
         }
         if transformation not in words:

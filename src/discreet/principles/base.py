@@ -22,6 +22,12 @@ MOST_DIGITS = 1000
 """Digits, or zeros by an exponent, that a parameter may be written with."""
 
 
+RENAMED = {
+    "least": "min_size", "singles": "distinct_enough", "alike": "look_alikes",
+    "cover": "max_conflict", "mixed": "mixture_safe",
+}  # fmt: skip
+
+
 class Feasibility(NamedTuple):
     """Whether any partition of a table can satisfy a principle, and the best that can be."""
 
@@ -64,6 +70,12 @@ class Principle(ABC):
     """Whether its bags are groups of a join of tables."""
 
     on: str | None = field(default=None, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        """Refuse old names: a search that does not hear of them would break the promise."""
+        super().__init_subclass__()
+        for old in RENAMED.keys() & vars(cls).keys():
+            raise TypeError(f"{cls.__name__}.{old} is called {RENAMED[old]} now")
 
     @abstractmethod
     def admits(self, groups: Groups) -> Bools:

@@ -7,21 +7,17 @@ batches of values: whose is whose is a draw without replacement.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import polars as pl
 from sqlglot import exp, select
 
 from discreet.forms.base import Statement
-from discreet.forms.batched.sql import rewrite as rewrite_batched
-from discreet.forms.batched.view import BATCHES, GENERALIZED
+from discreet.forms.draws import Draw, rewrite_draw
 from discreet.release import Release
 from discreet.sql.exact import is_exact, name_parts, state_exactly
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.trees import column, double, number
-from discreet.table.schema import Role, Schema
+from discreet.table.schema import Schema
 
-HIT, HELP, PERMUTED = "hit", "help", "permuted"
+HIT, HELP, PERMUTED, BAGS = "hit", "help", "permuted", "#bags"
 HITS = "#hits"
 """Names of our own start with #, which no published column does."""
 
@@ -30,7 +26,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the permuted and the help table."""
     schema = release.schema
     if set(schema.sensitive) & set(query.columns):
-        return _ask_batches(query, release)
+        return _draw_values(query, release)
     grouping = [column(name) for name in query.group_by]
     inner = select(column("group"), *grouping, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
     for aggregate in query.aggregates:
@@ -53,28 +49,16 @@ def rewrite(query: Query, release: Release) -> Statement:
     return outer, {}
 
 
-def _ask_batches(query: Query, release: Release) -> Statement:
-    """Ask the same people with their groups as batches; what is kept is known as exactly."""
+def _draw_values(query: Query, release: Release) -> Statement:
+    """Ask for values drawn from groups; what else records show, kept columns too, is exact."""
     (sensitive,) = release.schema.sensitive
-    others = [name for name in release.schema.names if name != sensitive]
-    known = [replace(release.schema[name], role=Role.QUASI_IDENTIFIER) for name in others]
-    table = release.tables[PERMUTED].select(*others, pl.col("group").alias("batch"))
-    batched = replace(
-        release,
-        form="batched",
-        schema=release.schema.changed(*known),
-        tables={GENERALIZED: table, BATCHES: pl.DataFrame()},
-    )
-    tree, needed = rewrite_batched(query, batched)
-    group, people = column("group").as_("batch"), exp.to_table(PERMUTED)
-    counted = select(group, column(sensitive), exp.Count(this=exp.Star()).as_("count", quoted=True))
-    made = {
-        BATCHES: counted.from_(people).group_by(column("group"), column(sensitive)),
-        GENERALIZED: select(*map(column, others), group.copy()).from_(people.copy()),
-    }
-    for name, clause in made.items():
-        tree = tree.with_(name, as_=clause)
-    tree.args["with_"].expressions.sort(key=lambda clause: clause.alias not in made)
+    draw = Draw(PERMUTED, BAGS, "group", HITS, frozenset())
+    tree, needed = rewrite_draw(query, release, draw)
+    counted = exp.Count(this=exp.Star()).as_(HITS, quoted=True)
+    bags = select(column("group"), column(sensitive), counted).from_(exp.to_table(PERMUTED))
+    bags = bags.group_by(column("group"), column(sensitive))
+    tree = tree.with_(exp.to_identifier(BAGS, quoted=True), as_=bags)
+    tree.args["with_"].expressions.sort(key=lambda clause: clause.alias != BAGS)
     return tree, needed
 
 

@@ -1,0 +1,293 @@
+"""Draws: how releases answer whose values are drawn from bags: a batch's, or a group's.
+
+A record falls under the conditions on what it shows with the share of its box that they cover;
+whose value it has is a draw without replacement from its bag. With H hits of a bag of N values y (a
+value that the conditions on the sensitive attribute rule out counts as 0), the sum over hits has
+mean E[H]·ȳ and variance Var[H]·ȳ² + E[H(1 - H/N)]·s². Certain and possible records bound H, and the
+smallest or largest so many values bound the sum. COUNT is the sum of ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot import exp, select
+
+from discreet.errors import QueryError
+from discreet.forms.base import Statement
+from discreet.release import Release
+from discreet.sql.exact import name_parts
+from discreet.sql.parse import Aggregate, Query
+from discreet.sql.shares import (
+    Share,
+    add_clauses,
+    join_shares,
+    split_predicate,
+    tabulate_shares,
+    weigh_shares,
+)
+from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
+from discreet.table.schema import Type
+
+HIT, BAG, TALLY, CELL = "#hit", "#bag", "#tally", "#cell"
+OWNER, KEY = "#owner", "#key"
+"""Whose bag it is; and the sensitive attribute, where people are grouped by it."""
+
+
+class Draw(NamedTuple):
+    """Where records stand, and the bags that their values are drawn from."""
+
+    records: str
+    bags: str
+    owner: str
+    """The column of both that says whose bag it is."""
+    often: str
+    """The column that says how often a bag has a value."""
+    blurred: frozenset[str]
+    """What records show by labels."""
+
+
+def rewrite_draw(query: Query, release: Release, draw: Draw) -> Statement:
+    """Rewrite a question into one over records and the bags their values are drawn from."""
+    (sensitive,) = release.schema.sensitive
+    _refuse_aggregates(query, sensitive)
+    exact, components = split_predicate(query, set(draw.blurred))
+    of_value = [part for part in exact if _names(part) == {sensitive}]
+    of_record = [part for part in exact if sensitive not in _names(part)]
+    if len(of_value) + len(of_record) < len(exact):
+        raise QueryError(
+            f"A condition ties {sensitive!r} to another attribute.",
+            hint="Join conditions on the two by AND.",
+        )
+    keys = [name for name in query.group_by if name != sensitive]
+    shares, needed = tabulate_shares(release, draw.records, components, keys)
+    grouped = sensitive in query.group_by
+    tree = select(*(column(KEY if n == sensitive else n, CELL) for n in query.group_by))
+    for aggregate in query.aggregates:
+        tree = tree.select(*name_parts(aggregate, _answer(aggregate)))
+    tree = tree.from_(named_table(CELL))
+    if query.group_by:
+        places = [number(i + 1) for i in range(len(query.group_by))]
+        by = [column(KEY if n == sensitive else n, CELL) for n in query.group_by]
+        tree = tree.group_by(*by).order_by(*places)
+    tree = add_clauses(tree, shares)
+    numeric = release.schema[sensitive].type in (Type.INTEGER, Type.DECIMAL)
+    summed = numeric and any(a.function in ("SUM", "AVG") for a in query.aggregates)
+    for name, clause in (
+        (HIT, _count_hits(draw, keys, of_record, shares)),
+        (BAG, _read_bags(draw, sensitive, of_value, summed)),
+        (TALLY, _tally(grouped, summed)),
+        (CELL, _bound_cells(keys, grouped, summed)),
+    ):
+        tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause)
+    return tree, needed
+
+
+def _refuse_aggregates(query: Query, sensitive: str) -> None:
+    for aggregate in query.aggregates:
+        if aggregate.column not in (None, sensitive):
+            raise QueryError(
+                f"{aggregate.function} of {aggregate.column!r} cannot be answered: it is not known "
+                f"whose {sensitive!r} is whose.",
+                hint=f"Aggregate {sensitive!r}, or count people.",
+            )
+        if aggregate.function in ("MIN", "MAX"):
+            raise QueryError(
+                f"{aggregate.function} cannot be answered: it is not known whose {sensitive!r} is "
+                "whose.",
+                hint="Use COUNT, SUM or AVG; or read the values from the tables.",
+            )
+        if aggregate.function in ("SUM", "AVG") and sensitive in query.group_by:
+            raise QueryError(
+                f"{aggregate.function} of what people are grouped by is that value itself.",
+                hint="Count them.",
+            )
+
+
+def _names(part: exp.Expr) -> set[str]:
+    return {found.name for found in part.find_all(exp.Column)}
+
+
+def _count_hits(
+    draw: Draw, keys: list[str], of_record: list[exp.Expr], shares: list[Share]
+) -> exp.Select:
+    """Per bag (and group): expected hits, their variance, certain and possible ones."""
+    table, owner = draw.records, column(draw.owner, draw.records)
+    p, certain = weigh_shares(shares)
+    doubt = p * exp.paren(1 - p)
+    grouping = []
+    for name in keys:
+        from_share = [s for s, names, _ in shares if name in names and name in draw.blurred]
+        grouping.append(column(f"#v {name}", from_share[0]) if from_share else column(name, table))
+    made = select(
+        owner.as_(OWNER, quoted=True),
+        *(g.copy().as_(name, quoted=True) for g, name in zip(grouping, keys, strict=True)),
+        add_up(p.copy()).as_("#h", quoted=True),
+        add_up(doubt).as_("#v", quoted=True),
+        add_up(certain).as_("#sure", quoted=True),
+        exp.Count(this=exp.Star()).as_("#maybe", quoted=True),
+    ).from_(exp.to_table(table))
+    made = join_shares(made, table, shares)
+    for part in of_record:
+        made = made.where(part.copy())
+    return made.group_by(owner.copy(), *(g.copy() for g in grouping))
+
+
+def _read_bags(draw: Draw, sensitive: str, of_value: list[exp.Expr], summed: bool) -> exp.Select:
+    """Per bag and value: how often, whether it is meant (m), and what it adds to a sum (y)."""
+    meant = exp.and_(*(part.copy() for part in of_value)) if of_value else exp.true()
+    value = column(sensitive)
+    there = exp.and_(meant.copy(), value.is_(exp.null()).not_())
+    made = select(
+        column(draw.owner).as_(OWNER, quoted=True),
+        value.as_(KEY, quoted=True),
+        column(draw.often).as_("#n", quoted=True),
+        case(meant, number(1), number(0)).as_("#m", quoted=True),
+        case(there.copy(), number(1), number(0)).as_("#k", quoted=True),
+    )
+    if summed:
+        made = made.select(case(there, value.copy(), number(0)).as_("#y", quoted=True))
+    return made.from_(named_table(draw.bags))
+
+
+def _tally(grouped: bool, summed: bool) -> exp.Select:
+    """Per bag and value: the bag's size, how many of it are meant, ranks by what they add."""
+    bag = [column(OWNER)]
+    by = [*bag, column(KEY)] if grouped else bag
+
+    often, added = column("#n"), column("#y")
+    made = select(
+        column(OWNER), column(KEY), column("#n"), column("#m"),
+        add_up_over(column("#n"), bag).as_("#size", quoted=True),
+        add_up_over(often * column("#m"), by).as_("#all m", quoted=True),
+        add_up_over(often * column("#k"), by).as_("#all k", quoted=True),
+    )  # fmt: skip
+    if summed:
+        negative = case(exp.LT(this=column("#y"), expression=number(0)), column("#n"), number(0))
+        positive = case(exp.GT(this=column("#y"), expression=number(0)), column("#n"), number(0))
+        made = made.select(
+            column("#y"),
+            add_up_over(double(often * added), bag).as_("#all y", quoted=True),
+            add_up_over(double(often * added) * added, bag).as_("#all yy", quoted=True),
+            add_up_over(negative, bag).as_("#minus", quoted=True),
+            add_up_over(positive, bag).as_("#plus", quoted=True),
+            _before(descending=False).as_("#up", quoted=True),
+            _before(descending=True).as_("#down", quoted=True),
+        )
+    return made.from_(named_table(BAG))
+
+
+def _before(*, descending: bool) -> exp.Expr:
+    """How many of a bag come before a value, in the order of what they add."""
+    order = [column("#y"), column(KEY)]
+    upto = add_up_over(column("#n"), [column(OWNER)], order, descending=descending)
+    return upto - column("#n")
+
+
+def _bound_cells(keys: list[str], grouped: bool, summed: bool) -> exp.Select:
+    """Per group and bag (and value grouped by): estimate, bounds and variance of each sum."""
+    h, v, size = column("#h", HIT), column("#v", HIT), double(column("#size", TALLY))
+    sure, maybe = column("#sure", HIT), column("#maybe", HIT)
+    columns: list[exp.Expr] = [column(name, HIT) for name in keys]
+    by = [column(OWNER, HIT), *(c.copy() for c in columns)]
+    if grouped:
+        columns.append(column(KEY, TALLY))
+        by.append(column(KEY, TALLY))
+
+    def once(expression: exp.Expr) -> exp.Expr:
+        return exp.Max(this=expression.copy())  # the same in all rows of a bag
+
+    def moments(letter: str, mean: exp.Expr, square: exp.Expr) -> list[exp.Expr]:
+        # s² on N - 1, of which a bag of one has none
+        spread = (square - mean * mean * size.copy()) / exp.Greatest(
+            this=size.copy() - number(1), expressions=[double(number(1))]
+        )
+        left = exp.paren(h.copy() - exp.paren(v.copy() + h.copy() * h.copy()) / size.copy())
+        variance = v.copy() * mean.copy() * mean.copy() + left * exp.paren(spread)
+        return [
+            once(h.copy() * mean.copy()).as_(f"#{letter} mean", quoted=True),
+            once(variance).as_(f"#{letter} variance", quoted=True),
+        ]
+
+    for letter in ("m", "k"):
+        meant = column(f"#all {letter}", TALLY)
+        share = exp.paren(double(meant) / size.copy())
+        columns += moments(letter, share, double(meant.copy()))
+        least = exp.Greatest(
+            this=sure.copy() + meant.copy() - column("#size", TALLY), expressions=[number(0)]
+        )
+        most = exp.Least(this=maybe.copy(), expressions=[meant.copy()])
+        columns += [
+            once(least).as_(f"#{letter} low", quoted=True),
+            once(most).as_(f"#{letter} high", quoted=True),
+        ]
+    if summed:
+        mean = exp.paren(column("#all y", TALLY) / size.copy())
+        columns += moments("y", mean, column("#all yy", TALLY))
+        for end, beyond, before in (("low", "#minus", "#up"), ("high", "#plus", "#down")):
+            # as many hits as can be, beyond those that must, of values that push the sum this way
+            pushing = exp.Greatest(this=column(beyond, TALLY), expressions=[sure.copy()])
+            hits = exp.Least(this=pushing, expressions=[maybe.copy()])
+            left = hits - column(before, TALLY)
+            taken = exp.Greatest(
+                this=exp.Least(this=column("#n", TALLY), expressions=[left]),
+                expressions=[number(0)],
+            )
+            amount = add_up(column("#y", TALLY) * taken)
+            columns.append(amount.as_(f"#y {end}", quoted=True))
+        there = exp.and_(
+            column("#m", TALLY).eq(number(1)), column(KEY, TALLY).is_(exp.null()).not_()
+        )
+        for kind, name in ((exp.Min, "least"), (exp.Max, "most")):
+            found = kind(this=case(there.copy(), column(KEY, TALLY), exp.null()))
+            columns.append(found.as_(f"#y {name}", quoted=True))
+    made = select(*columns).from_(named_table(HIT))
+    made = made.join(named_table(TALLY), on=column(OWNER, HIT).eq(column(OWNER, TALLY))).group_by(
+        *by
+    )
+    return made.where(column("#m", TALLY).eq(number(1))) if grouped else made
+
+
+def _answer(aggregate: Aggregate) -> list[exp.Expr]:
+    """Add up over bags."""
+    letter = "m" if aggregate.column is None else "k"
+    count = [add_up(column(f"#{letter} {end}")) for end in ("mean", "low", "high", "variance")]
+    if aggregate.function == "COUNT":
+        parts = [exp.func("COALESCE", part, number(0)) for part in count]
+        return [*parts[:3], _root(parts[3])]
+    mean, low, high, variance = (
+        add_up(column(f"#y {end}")) for end in ("mean", "low", "high", "variance")
+    )
+    some = exp.GT(this=count[2].copy(), expression=number(0))  # whether anybody may be meant
+
+    def if_some(part: exp.Expr) -> exp.Expr:
+        return case(some.copy(), part, exp.null())
+
+    if aggregate.function == "SUM":
+        return [if_some(part) for part in (mean, low, high, _root(variance))]
+    people, fewest, most, _ = (double(part) for part in count)
+    least, largest = (double(kind(this=column(f"#y {end}")))
+                      for kind, end in ((exp.Min, "least"), (exp.Max, "most")))  # fmt: skip
+    # a sum of at least s ≥ 0 over at most c people averages to s/c or more, and so on
+    not_below = exp.GTE(this=low.copy(), expression=number(0))
+    not_above = exp.LTE(this=high.copy(), expression=number(0))
+    at_least = case(not_below, low / most, low.copy() / _some(fewest))
+    at_most = case(not_above, high / most.copy(), high.copy() / _some(fewest))
+    at_least = exp.func("COALESCE", at_least, least.copy())
+    at_most = exp.func("COALESCE", at_most, largest.copy())
+    known = count[1].copy().eq(count[2].copy())
+    return [
+        if_some(mean / _some(people)),
+        if_some(exp.Greatest(this=least, expressions=[at_least])),
+        if_some(exp.Least(this=largest, expressions=[at_most])),
+        if_some(case(known, _root(variance) / _some(people), exp.null())),
+    ]
+
+
+def _some(people: exp.Expr) -> exp.Expr:
+    return exp.Nullif(this=people.copy(), expression=number(0))
+
+
+def _root(variance: exp.Expr) -> exp.Expr:
+    """The standard error; a variance that rounding left below nothing is none."""
+    return exp.Sqrt(this=exp.Greatest(this=variance, expressions=[double(number(0))]))
