@@ -93,3 +93,8 @@ def name_closest(name: str, known: list[str]) -> str:
     listed = "Known: " + ", ".join(repr(k) for k in known) + "."
     close = get_close_matches(name, known, n=1)
     return f"Did you mean {close[0]!r}? {listed}" if close else listed
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether somebody interrupted, be it that native code caught it and panicked about it."""
+    return isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error)

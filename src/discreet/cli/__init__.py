@@ -15,7 +15,7 @@ import typer
 from discreet.cli import analyst, chooser, ledger, researcher, reviewer, steward
 from discreet.cli.app import app
 from discreet.cli.screen import Stopped, say_error
-from discreet.errors import DiscreetError, visible
+from discreet.errors import DiscreetError, is_interrupt, visible
 
 INTERRUPTED, UNREAD, FAULT = 130, 141, 70
 """Exit codes beside those of errors; a fault is ours, and is no finding about a release."""
@@ -77,7 +77,7 @@ def _run() -> int:
     except SystemExit as stop:  # of completion, or of a pipe that was closed
         return _close_pipe() if isinstance(stop.__context__, OSError) else int(stop.code or 0)
     except BaseException as error:
-        if "KeyboardInterrupt" in str(error):  # caught inside polars, which panics about it
+        if is_interrupt(error):
             say_error(STOPPED)
             return INTERRUPTED
         if not hasattr(error, "exit_code"):

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from discreet.errors import SchemaError, StoreError
+from discreet.errors import SchemaError, StoreError, is_interrupt
 from discreet.evaluate.questions import Questions, draw_questions
 from discreet.files import write_text
 from discreet.principles.base import Number, ratio, require_ratio
@@ -128,8 +128,8 @@ def compare(
                 f"{method.title}, {method.principle}")  # fmt: skip
             tell(name, i, len(methods))
             trials.append(kept.take(method, course))
-    except KeyboardInterrupt:
-        if folder is None or not trials:
+    except BaseException as error:
+        if not is_interrupt(error) or folder is None or not trials:
             raise
     return Comparison(
         trials, data.n, workload.counts, course.target if course.train else None, original, chance,
