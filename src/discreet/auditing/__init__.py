@@ -23,7 +23,7 @@ from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_id
 from discreet.auditing.links import list_x_groups
 from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
-from discreet.files import write_file
+from discreet.files import write_text
 from discreet.forms.consistency import check
 from discreet.forms.exposure import JoinedCells, Membership
 from discreet.forms.matches import Matches
@@ -162,7 +162,7 @@ class AuditReport:
         from discreet.auditing.report import render_html
 
         page = render_html(self, how)
-        return write_file(Path(path), lambda draft: draft.write_text(page, encoding="utf-8"))
+        return write_text(Path(path), page)
 
 
 def audit(

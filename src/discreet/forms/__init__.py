@@ -16,7 +16,7 @@ from discreet.release.registry import find_kinds
 @cache
 def list_forms() -> dict[str, Form]:
     """Give every form by its name."""
-    kinds = find_kinds(__name__, Form)  # type: ignore[type-abstract]
+    kinds = find_kinds(__name__, Form, folders=True)  # type: ignore[type-abstract]
     return {kind.name: kind() for kind in kinds}
 
 

@@ -14,13 +14,16 @@ from typing import TypeVar
 Part = TypeVar("Part")
 
 
-def find_kinds(room: str, base: type[Part]) -> list[type[Part]]:
+def find_kinds(room: str, base: type[Part], *, folders: bool = False) -> list[type[Part]]:
     """List the classes of a kind that are defined in the parts of a room, and in other packages.
 
-    Other packages name theirs under entry points that are called like the room.
+    Other packages name theirs under entry points that are called like the room. Where every kind
+    has a folder, nothing else of the room is imported.
     """
     found: list[type[Part]] = []
     for part in iter_modules(import_module(room).__path__):
+        if folders and not part.ispkg:
+            continue
         module = import_module(f"{room}.{part.name}")
         found += [
             kind for kind in vars(module).values() if _is_made_in(module.__name__, kind, base)

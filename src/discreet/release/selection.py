@@ -71,6 +71,10 @@ class Selection:
         inside = np.minimum(positions, self.ends[run]) - self.starts[run] + 1
         return np.where(run < 0, 0, self._before[run] + inside)
 
+    def takes(self, positions: Ints) -> Bools:
+        """Say which of some numbers are taken."""
+        return self.count_upto(positions) > self.count_upto(positions - 1)
+
     def holds(self, texts: list[str]) -> Bools:
         """Say which of some values are taken."""
         if not self.attribute.type.ordered:
@@ -78,8 +82,7 @@ class Selection:
                              for text in texts], dtype=bool)  # fmt: skip
         cells = pl.Series([None if text == MISSING else text for text in texts], dtype=pl.String)
         absent = cells.is_null().to_numpy()
-        at = find_positions(cells, self.attribute)
-        here = self.count_upto(at) > self.count_upto(at - 1)
+        here = self.takes(find_positions(cells, self.attribute))
         return np.where(absent, self.missing, here)
 
 

@@ -33,7 +33,7 @@ def estimate_perturbed(view: PerturbedView, asked: Asked) -> Floats:
         selections = Selection.list_from_codes(asked.data.domains[asked.told], asked.takes)
     power = 0 if asked.numbers is None else 1
     unit = 10**view.domain.decimals
-    inside = np.stack([one.count_upto(shown) > one.count_upto(shown - 1) for one in selections])
+    inside = np.stack([one.takes(shown) for one in selections])
     counts = np.concatenate(asked.count_groups(asked.known, view.labels, view.count), axis=1)
     seen = (counts * inside.T * ((shown / unit) ** power)[:, None]).sum(axis=0)
     added = [drawn.draw(one) for one in selections]

@@ -46,9 +46,13 @@ class RandomizedResponse:
 
     def count(self, lows: Ints, highs: Ints) -> Ints:
         """Count those between each two numbers, ends included."""
-        first = -((self.low - np.maximum(lows, self.low)) // self.step)
-        last = (np.minimum(highs, self.high) - self.low) // self.step
+        first, last = self._span(lows, highs)
         return np.asarray(np.maximum(last - first + 1, 0))
+
+    def _span(self, lows: Ints, highs: Ints) -> tuple[Ints, Ints]:
+        """Give the places of the first and the last of those; none where they are crossed."""
+        first = -((self.low - np.maximum(lows, self.low)) // self.step)
+        return first, (np.minimum(highs, self.high) - self.low) // self.step
 
     @property
     def everything(self) -> tuple[Ints, Ints]:
@@ -57,8 +61,7 @@ class RandomizedResponse:
 
     def draw(self, asked: Selection) -> Drawn:
         """Say what numbers drawn add to a question, by arithmetic on the runs that it takes."""
-        first = np.maximum(-((self.low - asked.starts) // self.step), 0)
-        last = np.minimum((asked.ends - self.low) // self.step, self.size - 1)
+        first, last = self._span(asked.starts, asked.ends)
         some = first <= last
         if not some.any():
             return Drawn((0.0, 0.0, 0.0), None, None)
