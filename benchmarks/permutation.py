@@ -69,7 +69,7 @@ def measure_query(n: int, times: int) -> list[dict[str, Any]]:
     # distinct incomes, so that groups of ten distinct values are groups of ten people
     frame = census_frame(n).with_columns(income=pl.int_range(n).shuffle(1))
     data = dc.read(frame, census_schema(frame, ["income"]))
-    release = dc.publish(data, dc.Permutation(dc.KE(10, 0), objective="groups"), seed=1)
+    release = dc.publish(data, dc.Permutation(dc.KE(10, 0), objective="groups"), insecure_seed=1)
     rewritten = rewrite(release, QUESTION)[1].sql(dialect="duckdb", identify=True)
     with duckdb.connect() as connection:
         copy_tables(connection, {"release": data.to_polars(), **release.tables})

@@ -26,7 +26,7 @@ def slice_up(frame: pl.DataFrame) -> tuple[dc.Microdata, dc.Release]:
     """Publish {c}, {q, s} in buckets that were chosen without looking at anybody."""
     data = microdata(frame, ["c", "q"], ["s"])
     method = dc.Slicing(dc.KAnonymity(1), columns=[["c"], ["q", "s"]], buckets=frame.height // 2)
-    made = dc.publish(data, method, seed=1)
+    made = dc.publish(data, method, insecure_seed=1)
     table = frame.with_columns(
         bucket=pl.Series(np.repeat([0, 1], frame.height // 2), dtype=pl.Int32)
     )
@@ -111,7 +111,7 @@ def test_beliefs_about_slices_are_those_of_all_worlds(
 def test_people_who_look_alike_may_be_in_several_batches(q: list[str], s: list[str]) -> None:
     """Whose record it is goes by how many records of each batch look like the person."""
     data = microdata(pl.DataFrame({"q": q, "s": s}), ["q"], ["s"])
-    made = dc.publish(data, dc.Anatomy(dc.KAnonymity(1), batches="mondrian"), seed=1)
+    made = dc.publish(data, dc.Anatomy(dc.KAnonymity(1), batches="mondrian"), insecure_seed=1)
     batch = pl.Series("batch", [0, 0, 1, 1, 1, 1])
     people = pl.DataFrame({"q": q, "s": s, "batch": batch})
     counted = people.group_by("batch", "s").len("count").sort("batch", "s")

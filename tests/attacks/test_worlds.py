@@ -178,7 +178,7 @@ class TestMetadata:
         )
         wanted = dc.Plan.read(plan)
         data = dc.read(wanted.source, wanted.schema)
-        release = dc.publish(data, wanted.method, seed=wanted.seed)
+        release = dc.publish(data, wanted.method, insecure_seed=wanted.seed)
         return release.write(tmp_path / "out"), "\n".join(frame["passport"])
 
     def test_no_identifier_path_seed_or_dropped_column_is_in_the_bytes(

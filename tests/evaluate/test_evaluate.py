@@ -39,7 +39,7 @@ def people() -> dc.Microdata:
 
 @each
 def test_probabilities_add_up_and_agree_with_sql(method: Method, people: dc.Microdata) -> None:
-    release = dc.publish(people, method, seed=1)
+    release = dc.publish(people, method, insecure_seed=1)
     rebuilt = release.reconstruct(["age", "sex", "occupation"])
     assert rebuilt["probability"].sum() == pytest.approx(1)
     assert rebuilt["probability"].min() > 0  # type: ignore[operator]
@@ -55,7 +55,7 @@ def test_probabilities_add_up_and_agree_with_sql(method: Method, people: dc.Micr
 
 @each
 def test_records_are_drawn_as_the_distribution_says(method: Method, people: dc.Microdata) -> None:
-    release = dc.publish(people, method, seed=1)
+    release = dc.publish(people, method, insecure_seed=1)
     drawn = release.sample(40_000, seed=3)
     assert drawn.equals(release.sample(40_000, seed=3))
     assert drawn.null_count().sum_horizontal().item() == 0
@@ -72,7 +72,7 @@ def test_divergence_is_that_of_the_listed_distribution(
     method: Method, people: dc.Microdata
 ) -> None:
     """Once by boxes, once by listing every cell: the same number, and never below nothing."""
-    release = dc.publish(people, method, seed=1)
+    release = dc.publish(people, method, insecure_seed=1)
     names = ["age", "sex", "occupation"]
     rebuilt = release.reconstruct(names)
     true = people.to_polars().group_by(names).len("n").join(rebuilt, on=names, how="left")
@@ -112,7 +112,7 @@ def test_truth_of_a_workload_is_what_polars_counts(
 
 @each
 def test_a_workload_over_everything_counts_everybody(method: Method, people: dc.Microdata) -> None:
-    release = dc.publish(people, method, seed=1)
+    release = dc.publish(people, method, insecure_seed=1)
     names = [*release.schema.quasi_identifiers, "occupation"]
     names = names if len(release.tables) < 3 else ["age", "occupation"]
     workload = draw_workload(people, 1.0, 3, names=names)
@@ -131,7 +131,7 @@ def test_workload_and_sql_estimate_alike(method: Method) -> None:
         }
     )
     data = microdata(frame, ["age", "sex"], ["work"])
-    release = dc.publish(data, method, seed=1)
+    release = dc.publish(data, method, insecure_seed=1)
     workload = draw_workload(data, 0.2, 12, names=["age", "work"], seed=4)
     estimates = estimate_counts(release, data, workload)
     for q in range(workload.count):
@@ -182,7 +182,9 @@ def test_attacks_beyond_the_promise() -> None:
                    rng.choice(["ulcer", "cold"], 2000))  # fmt: skip
     frame = pl.DataFrame({"age": rng.integers(20, 60, 2000), "sex": sex, "ill": ill})
     data = microdata(frame, ["age", "sex"], ["ill"])
-    release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(2), batches="anatomize"), seed=1)
+    release = dc.publish(
+        data, dc.Anatomy(dc.FrequencyDiversity(2), batches="anatomize"), insecure_seed=1
+    )
     report = dc.audit(release, data, attacks=True)
     tried = {attack.name: attack for attack in report.attacks}
     assert report.max_belief == 0.5
@@ -222,14 +224,14 @@ def test_workloads_without_the_sensitive_attribute_and_odd_column_names() -> Non
     frame = frame.with_columns(ill=pl.Series(rng.choice(list("abcd"), 60)))
     data = microdata(frame, ["value", "label", "age"], ["ill"])
     for method in (METHODS[0], METHODS[1], METHODS[4]):
-        release = dc.publish(data, method, seed=1)
+        release = dc.publish(data, method, insecure_seed=1)
         workload = draw_workload(data, 0.3, 5, names=["value", "age"])
         assert len(estimate_counts(release, data, workload)) == 5
         rebuilt = release.reconstruct(["value", "label", "ill"])
         assert rebuilt["probability"].sum() == pytest.approx(1)
         assert release.sample(7).columns == ["value", "label", "age", "ill"]
     named = microdata(frame.rename({"age": "probability"}), ["probability", "value"], ["ill"])
-    release = dc.publish(named, METHODS[1], seed=1)
+    release = dc.publish(named, METHODS[1], insecure_seed=1)
     with pytest.raises(dc.DiscreetError, match="leaves no name"):
         release.reconstruct(["probability"])
     for n in (1.5, "3", -1, True):

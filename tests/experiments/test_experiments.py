@@ -35,7 +35,7 @@ def test_every_experiment_gives_a_table_a_chart_and_claims(name: str, tmp_path: 
 def test_bounds_of_the_experiments_are_those_of_the_release() -> None:
     """The same groups, once as a release asked in SQL, once as the experiments bound them."""
     data = losses(["age", "sex"])
-    release = dc.publish(data, dc.Permutation(dc.KE(4, 100), objective="sum"), seed=5)
+    release = dc.publish(data, dc.Permutation(dc.KE(4, 100), objective="sum"), insecure_seed=5)
     table = release.tables["permuted"]
     made = Grouped.by(table["group"].to_numpy(), table[LOSS].to_numpy().astype(np.int64))
     chosen = (table["age"] > 40).to_numpy()
@@ -47,7 +47,7 @@ def test_bounds_of_the_experiments_are_those_of_the_release() -> None:
 
 def test_swapped_numbers_are_bounded_as_their_release_bounds_them() -> None:
     data = losses(["age", "sex"])
-    release = dc.publish(data, dc.RankSwapping(dc.KE(4, 100)), seed=5)
+    release = dc.publish(data, dc.RankSwapping(dc.KE(4, 100)), insecure_seed=5)
     table = release.tables["swapped"].join(
         release.tables["windows"], left_on=LOSS, right_on="value", how="left"
     )

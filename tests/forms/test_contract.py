@@ -95,7 +95,7 @@ def test_every_method_and_every_form_is_tried() -> None:
 @EACH
 def test_records_can_be_drawn_from_every_form(case: str) -> None:
     people = dc.datasets.census(800, sensitive=["income"])
-    release = dc.publish(people, CASES[case], seed=1)
+    release = dc.publish(people, CASES[case], insecure_seed=1)
     drawn = release.sample(50, seed=1)
     assert drawn.height == 50
     shown = {name for names in release.shown.values() for name in names}
@@ -111,7 +111,7 @@ def test_perturbed_numbers_are_drawn_without_what_was_added_at_random() -> None:
     frame = pl.DataFrame({"age": [*range(4000)], "pay": pays * 1000})
     schema = dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"])
     method = dc.Perturbation(dc.Proximity(0, 2), within=(0, 99))
-    release = dc.publish(dc.read(frame, schema), method, seed=1)
+    release = dc.publish(dc.read(frame, schema), method, insecure_seed=1)
     noise = 1 - release.tables["perturbed"]["pay"].is_in(pays).mean()  # type: ignore[operator]
     drawn = release.sample(4000, seed=1)["pay"]
     assert 1 - drawn.is_in(pays).mean() < noise / 4  # type: ignore[operator]
@@ -196,7 +196,7 @@ def test_questions_are_answered_alike_in_memory_and_in_sql(case: str, kind: str)
     method, people = CASES[case], make_people(kind)
     if kind == "with a kept column" and method.form == "batched":
         return  # it keeps no column
-    release = dc.publish(people, method, seed=1)
+    release = dc.publish(people, method, insecure_seed=1)
     estimator = Estimator(release, people)
     refused = 0
     with release.prepare() as prepared:

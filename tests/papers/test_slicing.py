@@ -61,7 +61,7 @@ def sliced(
 ) -> dc.Release:
     """Somebody else's sliced table, with a promise."""
     method = dc.Slicing(dc.FrequencyDiversity(1), columns=columns)
-    release = dc.publish(data, method, seed=1)
+    release = dc.publish(data, method, insecure_seed=1)
     promise = replace(release.promise, principle=dc.FrequencyDiversity(l))
     return replace(release, tables={"sliced": table}, promise=promise)
 
@@ -105,7 +105,9 @@ def test_fakes_are_what_enumeration_finds(seed: int, n: int) -> None:
     )
     data = microdata(frame, ["A", "B"], ["S"])
     release = dc.publish(
-        data, dc.Slicing(dc.KAnonymity(2), columns=[["A"], ["B"], ["S"]], buckets=4), seed=seed
+        data,
+        dc.Slicing(dc.KAnonymity(2), columns=[["A"], ["B"], ["S"]], buckets=4),
+        insecure_seed=seed,
     )
     matched: Counter[tuple[object, ...]] = Counter()
     for part in release.tables["sliced"].partition_by("bucket"):
@@ -131,7 +133,9 @@ def test_fakes_are_what_enumeration_finds(seed: int, n: int) -> None:
 def test_every_column_holds_the_multisets_of_the_table(columns: list[list[str]]) -> None:
     """Tables 1f, 1e (multisets in place of intervals) and 1c (bucketization)."""
     data = table_1a()
-    release = dc.publish(data, dc.Slicing(dc.FrequencyDiversity(2), columns=columns), seed=4)
+    release = dc.publish(
+        data, dc.Slicing(dc.FrequencyDiversity(2), columns=columns), insecure_seed=4
+    )
     table = release.tables["sliced"]
     for column in columns:
         assert Counter(table.select(column).rows()) == Counter(TABLE_1A.select(column).rows())
@@ -142,7 +146,7 @@ def test_bucketization_believes_as_its_buckets_say() -> None:
     """With two columns, all quasi-identifiers and the sensitive value, it is anatomy's model."""
     data = table_1a()
     method = dc.Slicing(dc.FrequencyDiversity(2), columns=[["age", "sex", "zip"], ["disease"]])
-    release = dc.publish(data, method, seed=4)
+    release = dc.publish(data, method, insecure_seed=4)
     report = dc.audit(release, data)
     table = release.tables["sliced"]
     for row, person in enumerate(TABLE_1A.rows(named=True)):
@@ -174,7 +178,7 @@ def test_what_the_papers_check_passes_and_is_certain_is_seen() -> None:
         verify(release)
     assert not dc.audit(release, data).kept
     method = dc.Slicing(dc.FrequencyDiversity(2), columns=[["A"], ["B", "S"]])
-    made = dc.publish(data, method, seed=1)
+    made = dc.publish(data, method, insecure_seed=1)
     assert max(sliced_posteriors(made, frame.rows(named=True), "S")) <= Fraction(1, 2)
     assert max(sliced_posteriors(release, frame.rows(named=True), "S")) == 1
 
@@ -193,7 +197,9 @@ def test_no_world_gives_a_belief_above_the_promise(
     frame = pl.DataFrame(rows, schema=["A", "B", "S"], orient="row")
     data = microdata(frame, ["A", "B"], ["S"])
     try:
-        release = dc.publish(data, dc.Slicing(dc.FrequencyDiversity(2), columns=columns), seed=2)
+        release = dc.publish(
+            data, dc.Slicing(dc.FrequencyDiversity(2), columns=columns), insecure_seed=2
+        )
     except dc.errors.PromiseError:
         return
     assert max(sliced_posteriors(release, frame.rows(named=True), "S")) <= Fraction(1, 2)
@@ -218,7 +224,9 @@ def test_bounds_means_and_errors_by_enumerating_all_shuffles(
         {"A": rng.integers(-2, 3, n), "B": rng.integers(0, 2, n), "S": rng.choice(list("abc"), n)}
     )
     data = microdata(frame, ["A", "B"], ["S"])
-    release = dc.publish(data, dc.Slicing(dc.KAnonymity(3), columns=columns, buckets=3), seed=2)
+    release = dc.publish(
+        data, dc.Slicing(dc.KAnonymity(3), columns=columns, buckets=3), insecure_seed=2
+    )
     worlds = shuffles(release)
     for where, takes in QUESTIONS.items():
         asked = f"SELECT COUNT(*) AS n, SUM(A) AS s, AVG(A) AS a FROM release WHERE {where}"
@@ -246,7 +254,7 @@ def adult() -> dc.Microdata:
 
 @pytest.fixture(scope="module")
 def release(adult: dc.Microdata) -> dc.Release:
-    return dc.publish(adult, dc.Slicing(dc.FrequencyDiversity(3), columns=3), seed=7)
+    return dc.publish(adult, dc.Slicing(dc.FrequencyDiversity(3), columns=3), insecure_seed=7)
 
 
 def test_correlations_of_adult_are_those_of_the_notes(adult: dc.Microdata) -> None:
@@ -266,9 +274,9 @@ def test_people_of_occ_7_are_not_all_unique() -> None:
 def test_sex_beside_occupation_allows_l_up_to_3(adult: dc.Microdata) -> None:
     others = [name for name in adult.quasi_identifiers if name != "sex"]
     columns = [others, ["sex", "occupation"]]
-    dc.publish(adult, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), seed=1)
+    dc.publish(adult, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), insecure_seed=1)
     with pytest.raises(dc.errors.PromiseError, match="frequency-diversity"):
-        dc.publish(adult, dc.Slicing(dc.FrequencyDiversity(4), columns=columns), seed=1)
+        dc.publish(adult, dc.Slicing(dc.FrequencyDiversity(4), columns=columns), insecure_seed=1)
 
 
 def test_attributes_with_one_value_correlate_with_nothing() -> None:
@@ -353,7 +361,7 @@ def test_random_buckets_for_tables_without_a_sensitive_attribute(tmp_path: Path)
     )
     data = microdata(frame, frame.columns, [])
     method = dc.Slicing(dc.KAnonymity(50), columns=2, buckets=50)
-    loaded = dc.load(dc.publish(data, method, seed=1).write(tmp_path / "r"))
+    loaded = dc.load(dc.publish(data, method, insecure_seed=1).write(tmp_path / "r"))
     report = dc.audit(loaded, data)
     assert report.problems == [] and report.candidates.min() >= 50
     assert loaded.promise.guarantee == "Every bucket holds at least 50 people."
@@ -456,7 +464,7 @@ def test_the_papers_check_gives_the_buckets_of_a_full_recheck(seed: int, n: int)
             queue += [left, right]
         else:
             final.append(bucket)
-    release = dc.publish(data, method, seed=3)
+    release = dc.publish(data, method, insecure_seed=3)
     made = release.tables["sliced"].partition_by("bucket")
     expected = sorted(sorted(rows[r][0] for r in bucket) for bucket in final)
     assert sorted(sorted(part["A"].to_list()) for part in made) == expected

@@ -207,7 +207,7 @@ def test_the_same_promise_twice_is_one_promise() -> None:
     data = dc.datasets.adult(sensitive="occupation").head(300)
     twice = dc.KAnonymity(5) & dc.FrequencyDiversity(2) & dc.KAnonymity(5)
     assert twice == dc.KAnonymity(5) & dc.FrequencyDiversity(2)
-    release = dc.publish(data, dc.Angelization(twice, k=5), seed=1)
+    release = dc.publish(data, dc.Angelization(twice, k=5), insecure_seed=1)
     told = [str(part) for part in release.promise.principle.parts]
     assert told == list(dict.fromkeys(told))
     report = dc.audit(release, data, principle=dc.KAnonymity(400) & dc.KAnonymity(400))

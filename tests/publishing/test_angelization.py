@@ -129,7 +129,7 @@ def test_proximity_is_kept_for_everyone(pays: list[int], relative: bool) -> None
     frame = pl.DataFrame({"age": range(len(pays)), "pay": pays})
     data = microdata(frame, ["age"], ["pay"])
     try:
-        release = dc.publish(data, dc.Angelization(principle, k=2), seed=3)
+        release = dc.publish(data, dc.Angelization(principle, k=2), insecure_seed=3)
     except dc.errors.PromiseError:
         return
     report = dc.audit(release, data)
@@ -177,7 +177,7 @@ ABOUT_WORK = [
 def test_the_truth_lies_within_the_bounds_on_every_engine(
     adult: dc.Microdata, postgres: str, form: str, predicate: str, group: str
 ) -> None:
-    release = dc.publish(adult, RELEASES[form], seed=1)
+    release = dc.publish(adult, RELEASES[form], insecure_seed=1)
     names = group.split(", ") if group else []
     head = f"{group}, " if group else ""
     tail = f" GROUP BY {group}" if group else ""
@@ -207,7 +207,7 @@ def test_sums_and_averages_of_batched_numbers(
 ) -> None:
     principle = dc.FrequencyDiversity(5)
     method = dc.Anatomy(principle) if exact else dc.Angelization(principle, k=5)
-    release = dc.publish(incomes, method, seed=2)
+    release = dc.publish(incomes, method, insecure_seed=2)
     question = f"SELECT SUM(income) AS s, AVG(income) AS a FROM release WHERE {predicate}"
     with duckdb.connect() as plain:
         plain.register("release", incomes.to_polars().to_arrow())
@@ -253,7 +253,7 @@ def test_bounds_means_and_errors_by_enumerating_all_worlds(
     data = microdata(pl.DataFrame(rows, schema=["age", "pay"], orient="row"), ["age"], ["pay"])
     try:
         method = dc.Angelization(dc.DistinctDiversity(2), k=2, batches="mondrian")
-        release = dc.publish(data, method, seed=1)
+        release = dc.publish(data, method, insecure_seed=1)
     except dc.errors.PromiseError:
         return
     meant = {
@@ -282,7 +282,7 @@ def test_bounds_means_and_errors_by_enumerating_all_worlds(
 
 
 def test_the_answer_says_which_table_was_asked(adult: dc.Microdata) -> None:
-    release = dc.publish(adult, RELEASES["marginals"], seed=1)
+    release = dc.publish(adult, RELEASES["marginals"], insecure_seed=1)
     for predicate, table in (
         ("age > 30", "generalized_2"),
         ("sex = 'Male'", "generalized_3"),
@@ -298,7 +298,9 @@ def test_the_answer_says_which_table_was_asked(adult: dc.Microdata) -> None:
     ):
         with pytest.raises(dc.errors.QueryError, match=message):
             release.query(question)
-    apart = dc.publish(adult, replace(RELEASES["marginals"], marginals=[["age"], ["sex"]]), seed=1)
+    apart = dc.publish(
+        adult, replace(RELEASES["marginals"], marginals=[["age"], ["sex"]]), insecure_seed=1
+    )
     with pytest.raises(dc.errors.QueryError, match="shows age, sex together"):
         apart.query("SELECT COUNT(*) FROM release WHERE age > 30 AND sex = 'Male'")
 
@@ -307,7 +309,7 @@ def test_every_table_has_the_same_batches_and_the_whole_domain_counts_everybody(
     adult: dc.Microdata,
 ) -> None:
     for method in RELEASES.values():
-        release = dc.publish(adult, method, seed=1)
+        release = dc.publish(adult, method, insecure_seed=1)
         sizes = release.tables["batches"].group_by("batch").agg(pl.col("count").sum()).sort("batch")
         for title, table in release.tables.items():
             if title != "batches":
@@ -319,7 +321,9 @@ def test_every_table_has_the_same_batches_and_the_whole_domain_counts_everybody(
 
 
 def test_batch_numbers_are_drawn_and_carry_no_order(adult: dc.Microdata) -> None:
-    one, two = (dc.publish(adult, RELEASES["direct"], seed=s).tables["batches"] for s in (1, 2))
+    one, two = (
+        dc.publish(adult, RELEASES["direct"], insecure_seed=s).tables["batches"] for s in (1, 2)
+    )
     assert not one.equals(two)
     sizes = one.group_by("batch", maintain_order=True).agg("occupation")
     first = [values[0] for values in sizes["occupation"].to_list()]
@@ -328,7 +332,7 @@ def test_batch_numbers_are_drawn_and_carry_no_order(adult: dc.Microdata) -> None
 
 @pytest.mark.parametrize("change", ["count", "batch", "value", "column", "table"])
 def test_tampering_is_noticed(adult: dc.Microdata, tmp_path: Path, change: str) -> None:
-    release = dc.publish(adult.head(400), RELEASES["direct"], seed=1)
+    release = dc.publish(adult.head(400), RELEASES["direct"], insecure_seed=1)
     batches, boxes = release.tables["batches"], release.tables["generalized"]
     first = pl.int_range(pl.len()) == 0
     elsewhere = pl.when(first).then(pl.lit(99_999)).otherwise("batch")
@@ -383,14 +387,16 @@ def test_near_values_are_kept_apart_even_where_equal_ones_are_most() -> None:
     pays = [1000] * 9 + list(range(1, 10)) + [2000 * i for i in range(2, 20)]
     data = microdata(pl.DataFrame({"age": range(36), "pay": pays}), ["age"], ["pay"])
     for method in (dc.Anatomy(dc.Proximity(9, m=2)), dc.Angelization(dc.Proximity(9, m=2), k=2)):
-        assert dc.audit(dc.publish(data, method, seed=1), data).kept
+        assert dc.audit(dc.publish(data, method, insecure_seed=1), data).kept
 
 
 @pytest.mark.parametrize("principle", [dc.AlphaK(0.5, 50), dc.KAnonymity(50)])
 def test_look_alikes_that_a_principle_promises_are_in_every_box(
     adult: dc.Microdata, principle: dc.Principle
 ) -> None:
-    release = dc.publish(adult, dc.Angelization(principle, k=2, batches="mondrian"), seed=1)
+    release = dc.publish(
+        adult, dc.Angelization(principle, k=2, batches="mondrian"), insecure_seed=1
+    )
     report = dc.audit(release, adult)
     assert report.kept
     assert report.identity.smallest >= 50
@@ -403,7 +409,7 @@ def test_look_alikes_that_a_principle_promises_are_in_every_box(
 def test_records_moved_to_batches_that_cannot_be_theirs_are_noticed() -> None:
     frame = pl.DataFrame({"x": [1, 1, 1, 9, 9, 9], "s": list("aaabbb")})
     data = microdata(frame, ["x"], ["s"])
-    release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=3), seed=1)
+    release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=3), insecure_seed=1)
     assert dc.audit(release, data).kept
     moved = release.tables["generalized"].with_columns(
         pl.Series("batch", [0, 0, 1, 1, 2, 2], dtype=pl.Int32)
@@ -440,7 +446,7 @@ def test_rows_in_another_order_than_they_show_are_refused(
 ) -> None:
     """The order of people, the same in two tables, would link them row by row."""
     for form in ("marginals", "anatomy"):
-        release = dc.publish(adult.head(300), RELEASES[form], seed=1)
+        release = dc.publish(adult.head(300), RELEASES[form], insecure_seed=1)
         mixed = release.tables[title].sample(fraction=1, shuffle=True, seed=1)
         with pytest.raises(dc.DiscreetError, match="order"):
             replace(release, tables={**release.tables, title: mixed}).write(tmp_path / form)
@@ -448,7 +454,7 @@ def test_rows_in_another_order_than_they_show_are_refused(
 
 def test_a_declared_attribute_that_no_table_shows_is_refused(adult: dc.Microdata) -> None:
     method = dc.Angelization(dc.FrequencyDiversity(2), k=4, marginals=[["age"], ["sex"]])
-    release = dc.publish(adult, method, seed=1)
+    release = dc.publish(adult, method, insecure_seed=1)
     tables = {name: t for name, t in release.tables.items() if name != "generalized_2"}
     with pytest.raises(dc.DiscreetError, match="No table shows 'sex'"):
         dc.audit(replace(release, tables=tables), adult)
@@ -470,7 +476,9 @@ def test_several_tables_together_are_believed_no_more_than_the_audit_says(
     data = microdata(pl.DataFrame(rows, schema=["x", "y", "s"], orient="row"), ["x", "y"], ["s"])
     try:
         release = dc.publish(
-            data, dc.Angelization(dc.FrequencyDiversity(2), k=2, marginals=[["x"], ["y"]]), seed=1
+            data,
+            dc.Angelization(dc.FrequencyDiversity(2), k=2, marginals=[["x"], ["y"]]),
+            insecure_seed=1,
         )
     except dc.errors.PromiseError:
         return

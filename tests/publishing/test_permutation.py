@@ -72,7 +72,7 @@ def test_the_help_table_follows_from_the_permuted_one_byte_for_byte(tmp_path: Pa
 
 def test_quasi_identifiers_are_exact_and_values_stay_within_their_group() -> None:
     data = figure_1()
-    release = dc.publish(data, dc.Permutation(dc.KE(3, 2)), seed=5)
+    release = dc.publish(data, dc.Permutation(dc.KE(3, 2)), insecure_seed=5)
     table = release.tables["permuted"]
     people = ["age", "gender"]
     assert table.select(people).sort(people).equals(FRAME.select(people).sort(people))
@@ -88,7 +88,7 @@ def test_every_assignment_within_a_group_is_equally_likely() -> None:
     orders: Counter[tuple[int, ...]] = Counter()
     fixed, groups = 0, 0
     for seed in range(400):
-        table = dc.publish(data, dc.Permutation(dc.KE(3, 2)), seed=seed).tables["permuted"]
+        table = dc.publish(data, dc.Permutation(dc.KE(3, 2)), insecure_seed=seed).tables["permuted"]
         groups += table["group"].n_unique()
         fixed += sum(truth[a] == s for a, s in table.select("age", "salary").rows())
         young = table.filter(pl.col("age") <= 40).sort("age")
@@ -108,7 +108,7 @@ def test_every_assignment_within_a_group_is_equally_likely() -> None:
 def test_group_numbers_carry_no_order_of_the_values() -> None:
     data = figure_1()
     lowest = Counter(
-        dc.publish(data, dc.Permutation(dc.KE(3, 2)), seed=seed)
+        dc.publish(data, dc.Permutation(dc.KE(3, 2)), insecure_seed=seed)
         .tables["permuted"]
         .filter(pl.col("age") == 35)["group"]
         .item()
@@ -142,7 +142,7 @@ def test_the_auditor_warns_of_probability_which_ke_does_not_bound() -> None:
 def test_people_who_share_their_quasi_identifiers_are_judged_by_the_worst_group() -> None:
     frame = pl.DataFrame({"a": [1, 1, 1, 1, 2, 3], "pay": [1, 2, 50, 50, 50, 60]})
     data = microdata(frame, ["a"], ["pay"])
-    release = dc.publish(data, dc.Permutation(dc.KE(2, 1)), seed=1)
+    release = dc.publish(data, dc.Permutation(dc.KE(2, 1)), insecure_seed=1)
     report = dc.audit(release, data)
     assert report.kept
     assert report.candidates.tolist() == [4, 4, 4, 4, 1, 1]
@@ -201,7 +201,7 @@ class TestTampering:
         schema = dc.Schema.infer(self.frame, quasi_identifiers=["age"], sensitive=["pay"])
         schema = schema.changed(replace(schema["o"], role=dc.Role.OTHER, keep=True))
         data = dc.read(self.frame, schema)
-        return data, dc.publish(data, dc.Permutation(dc.KE(5, 3)), seed=1)
+        return data, dc.publish(data, dc.Permutation(dc.KE(5, 3)), insecure_seed=1)
 
     def with_table(self, release: dc.Release, table: pl.DataFrame) -> dc.Release:
         from dataclasses import replace
@@ -246,7 +246,7 @@ class TestTampering:
 def test_proximity_and_truth_look_at_every_group_that_may_be_somebodys() -> None:
     frame = pl.DataFrame({"a": [1] * 8, "pay": [1, 1, 500, 1000, 2, 3, 4, 999]})
     data = microdata(frame, ["a"], ["pay"])
-    release = dc.publish(data, dc.Permutation(dc.KE(2, 1)), seed=2)
+    release = dc.publish(data, dc.Permutation(dc.KE(2, 1)), insecure_seed=2)
     from dataclasses import replace
 
     table = pl.DataFrame(

@@ -102,7 +102,7 @@ def test_the_auditor_believes_what_bayes_says(
     data, promise = microdata(frame, ["age"], ["pay"]), dc.Proximity(epsilon, 2)
     method = dc.Perturbation(promise, check=check, within=(1, 9))  # type: ignore[arg-type]
     try:
-        release = dc.publish(data, method, seed=seed)
+        release = dc.publish(data, method, insecure_seed=seed)
     except dc.errors.PromiseError:
         return
     drawn = RandomizedResponse.read(release)
@@ -130,8 +130,8 @@ def people() -> dc.Microdata:
 
 def test_reading_the_very_number_tells_more_than_equation_3_says(people: dc.Microdata) -> None:
     promise = dc.Proximity(800, 4)
-    safe = dc.publish(people, dc.Perturbation(promise), seed=1)
-    paper = dc.publish(people, dc.Perturbation(promise, check="paper"), seed=1)
+    safe = dc.publish(people, dc.Perturbation(promise), insecure_seed=1)
+    paper = dc.publish(people, dc.Perturbation(promise, check="paper"), insecure_seed=1)
     assert dc.audit(safe, people).kept
     report = dc.audit(paper, people)
     assert report.breaches > 100
@@ -154,7 +154,7 @@ def test_estimates_are_right_on_average_and_their_error_is_known(people: dc.Micr
         kept = table.filter(where)["income"]
         truth = {"n": len(kept), "s": int(kept.sum()), "a": float(kept.mean())}  # type: ignore[arg-type]
         rows = [
-            dc.publish(people, method, seed=seed).query(question).frame.row(0, named=True)
+            dc.publish(people, method, insecure_seed=seed).query(question).frame.row(0, named=True)
             for seed in range(24)
         ]
         for name, value in truth.items():
@@ -168,7 +168,7 @@ def test_estimates_are_right_on_average_and_their_error_is_known(people: dc.Micr
 
 
 def test_postgresql_and_duckdb_answer_alike(people: dc.Microdata, postgres: str) -> None:
-    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), seed=3)
+    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), insecure_seed=3)
     for question in (
         "SELECT COUNT(*), SUM(income), AVG(income) FROM release WHERE age > 40",
         "SELECT birthplace, COUNT(*), SUM(income), AVG(income) FROM release "
@@ -186,7 +186,7 @@ def test_postgresql_and_duckdb_answer_alike(people: dc.Microdata, postgres: str)
 
 
 def test_exact_columns_are_answered_exactly(people: dc.Microdata) -> None:
-    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), seed=3)
+    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), insecure_seed=3)
     with duckdb.connect() as plain:
         plain.register("release", people.to_polars().to_arrow())
         asked = "SELECT COUNT(*), AVG(age), MAX(age) FROM release WHERE birthplace = 'B00'"
@@ -208,7 +208,7 @@ def test_exact_columns_are_answered_exactly(people: dc.Microdata) -> None:
 def test_what_cannot_be_answered_is_refused(
     people: dc.Microdata, question: str, reason: str
 ) -> None:
-    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), seed=3)
+    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), insecure_seed=3)
     with pytest.raises(dc.errors.QueryError, match=reason):
         release.query(question)
 
@@ -217,7 +217,7 @@ def test_numbers_are_drawn_in_the_tables_own_steps_and_the_outermost_is_not_told
     rng = np.random.default_rng(1)
     pays = (rng.integers(200, 900, 500) * 25).tolist()
     data = microdata(pl.DataFrame({"age": [*range(500)], "pay": pays}), ["age"], ["pay"])
-    release = dc.publish(data, dc.Perturbation(dc.Proximity(50, 4)), seed=5)
+    release = dc.publish(data, dc.Perturbation(dc.Proximity(50, 4)), insecure_seed=5)
     assert release.parameters["step"] == 25
     low, high = map(int, release.recodings["pay"].domain)
     assert low <= min(pays) and high >= max(pays) and (low, high) == (0, 30_000)
@@ -226,7 +226,7 @@ def test_numbers_are_drawn_in_the_tables_own_steps_and_the_outermost_is_not_told
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_it_comes_back_from_disk(people: dc.Microdata, tmp_path: Path, format: str) -> None:
-    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), seed=3)
+    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), insecure_seed=3)
     loaded = dc.load(release.write(tmp_path / "r", format=format))  # type: ignore[arg-type]
     asked = "SELECT COUNT(*) FROM release WHERE income > 30000"
     assert loaded.query(asked).estimate == release.query(asked).estimate
@@ -234,7 +234,7 @@ def test_it_comes_back_from_disk(people: dc.Microdata, tmp_path: Path, format: s
 
 
 def test_the_auditor_sees_numbers_that_were_hardly_perturbed(people: dc.Microdata) -> None:
-    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), seed=3)
+    release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), insecure_seed=3)
     columns = release.tables["perturbed"].columns
     raw = replace(release, tables={"perturbed": people.to_polars().select(columns)})
     assert "of somebody who looks the same" in dc.audit(raw, people).findings[0]
@@ -274,7 +274,7 @@ def test_people_who_look_the_same_are_examined_too() -> None:
         {"sex": rng.choice(["m", "f"], 5000), "pay": rng.integers(1, 400, 5000) * 10}
     )
     data = microdata(frame, ["sex"], ["pay"])
-    release = dc.publish(data, dc.Perturbation(dc.Proximity(20, 3)), seed=1)
+    release = dc.publish(data, dc.Perturbation(dc.Proximity(20, 3)), insecure_seed=1)
     assert dc.audit(release, data).findings == []
     raw = replace(release, tables={"perturbed": frame.select("sex", "pay")})
     assert "of somebody who looks the same" in dc.audit(raw, data).findings[0]
@@ -286,10 +286,10 @@ def test_large_weights_do_not_wrap() -> None:
     data = microdata(pl.DataFrame({"age": range(people), "pay": pays}), ["age"], ["pay"])
     method = dc.Perturbation(dc.Proximity(int(step * 0.45), m), check="paper")
     for seed in range(4):
-        report = dc.audit(dc.publish(data, method, seed=seed), data)
+        report = dc.audit(dc.publish(data, method, insecure_seed=seed), data)
         assert report.breaches == int((report.proximity["pay"].risks > 1 / m).sum())
     small = evenly(40)
-    release = dc.publish(small, dc.Perturbation(dc.Proximity(0, 2)), seed=1)
+    release = dc.publish(small, dc.Perturbation(dc.Proximity(0, 2)), insecure_seed=1)
     assert dc.audit(release, small, principle=dc.Proximity(0, 10**14)).breaches == 40
 
 
@@ -306,7 +306,7 @@ def test_numbers_at_the_end_of_their_range_can_be_read_back() -> None:
     pays[1] += 1
     data = microdata(pl.DataFrame({"age": range(40), "pay": pays}), ["age"], ["pay"])
     method = dc.Perturbation(dc.Proximity(2**62 // 60, 4), check="paper")
-    assert dc.audit(dc.publish(data, method, seed=1), data).findings == []
+    assert dc.audit(dc.publish(data, method, insecure_seed=1), data).findings == []
 
 
 def test_too_many_numbers_to_draw_from_are_named_as_the_reason() -> None:

@@ -58,11 +58,11 @@ def test_comparing_buckets_tells_more_where_values_follow_from_others(buckets: s
     method = dc.Slicing(
         dc.FrequencyDiversity("1.3"), columns=[["age", "zip"], ["disease"]], buckets=buckets
     )
-    report = dc.audit(dc.publish(data, method, seed=2), data, attacks=True)
+    report = dc.audit(dc.publish(data, method, insecure_seed=2), data, attacks=True)
     tried = {found.name: found for found in report.attacks}
     assert tried["deFinetti"].success > tried["deFinetti"].chance + 0.1
     printed = dc.Slicing(method.principle, columns=method.columns, check="paper")
-    report = dc.audit(dc.publish(data, printed, seed=2), data, attacks=True)
+    report = dc.audit(dc.publish(data, printed, insecure_seed=2), data, attacks=True)
     assert {found.name for found in report.attacks} == set(tried)
 
 
@@ -84,7 +84,7 @@ def test_no_world_of_blurred_columns_gives_a_belief_above_the_promise(
     data = microdata(frame, ["A", "B"], ["S"])
     method = dc.Slicing(dc.FrequencyDiversity(2), columns=columns, frequency=2)
     try:
-        release = dc.publish(data, method, seed=2)
+        release = dc.publish(data, method, insecure_seed=2)
     except dc.errors.PromiseError:
         return
     assert max(sliced_posteriors(release, frame.rows(named=True), "S")) <= Fraction(1, 2)
@@ -103,7 +103,7 @@ def test_answers_over_regions_by_enumerating_values_and_shuffles(
     )
     data = microdata(frame, ["A", "B"], ["S"])
     method = dc.Slicing(dc.KAnonymity(4), columns=columns, buckets=4, frequency=2)
-    release = dc.publish(data, method, seed=2)
+    release = dc.publish(data, method, insecure_seed=2)
     worlds = shuffles(release)
     for where, takes in {
         "A > 0": lambda r: r["A"] > 0,
@@ -138,7 +138,7 @@ def test_answers_over_regions_by_enumerating_values_and_shuffles(
 def blurred() -> tuple[dc.Microdata, dc.Release]:
     data = dc.datasets.adult(sensitive="occupation").head(4000)
     method = dc.Slicing(dc.FrequencyDiversity(2), columns=2, alpha=2, frequency=20)
-    return data, dc.publish(data, method, seed=1)
+    return data, dc.publish(data, method, insecure_seed=1)
 
 
 def test_blurred_columns_are_stored_verified_audited_and_asked(
@@ -186,7 +186,7 @@ def test_regions_that_overlap_are_refused_by_the_auditor() -> None:
     frame = pl.DataFrame({"A": [1, 2, 3, 4] * 3, "B": [0, 1] * 6, "S": list("abc") * 4})
     data = microdata(frame, ["A", "B"], ["S"])
     method = dc.Slicing(dc.KAnonymity(2), columns=[["A"], ["B", "S"]], frequency=3)
-    release = dc.publish(data, method, seed=1)
+    release = dc.publish(data, method, insecure_seed=1)
     table = release.tables["sliced"]
     labels = table["A"].cast(pl.String).to_list()
     assert len(set(labels)) > 1
@@ -212,7 +212,7 @@ def test_the_auditor_sees_columns_that_were_not_shuffled(
     known = people.quasi_identifiers
     given = [known, ["occupation"]] if columns == 2 else [known[:3], known[3:], ["occupation"]]
     method = dc.Slicing(dc.FrequencyDiversity(3), columns=given)
-    release = dc.publish(people, method, seed=1)
+    release = dc.publish(people, method, insecure_seed=1)
     assert dc.audit(release, people).findings == []
     bucket = slice_people(people, method.principle, ["occupation"]).labels
     table = people.to_polars().with_columns(bucket=pl.Series(bucket).cast(pl.Int32))
@@ -227,7 +227,7 @@ def test_the_auditor_sees_columns_that_were_not_shuffled(
 def test_the_auditor_sees_values_in_other_peoples_buckets(people: dc.Microdata) -> None:
     known = people.quasi_identifiers
     method = dc.Slicing(dc.FrequencyDiversity(2), columns=[known, ["occupation"]])
-    release = dc.publish(people, method, seed=1)
+    release = dc.publish(people, method, insecure_seed=1)
     table = release.tables["sliced"].sort("bucket", maintain_order=True)
     sizes = table.group_by("bucket", maintain_order=True).len()["len"].to_list()
     starts = np.cumsum([0, *sizes])
@@ -252,7 +252,7 @@ def test_a_label_may_not_hide_what_its_ends_tell(tmp_path: Path) -> None:
     method = dc.Slicing(
         dc.FrequencyDiversity(2), columns=[["zip"], ["age", "S"]], frequency=400, buckets=40
     )
-    release = dc.publish(data, method, seed=1)
+    release = dc.publish(data, method, insecure_seed=1)
     table = release.tables["sliced"]
     ages = pl.Series([20, *rng.integers(20, 70, 399)])
     for told in (
@@ -265,7 +265,9 @@ def test_a_label_may_not_hide_what_its_ends_tell(tmp_path: Path) -> None:
 
 def test_many_columns_are_audited_in_little_memory(people: dc.Microdata) -> None:
     single = [[name] for name in [*people.quasi_identifiers, *people.sensitive]]
-    release = dc.publish(people, dc.Slicing(dc.KAnonymity(5), columns=single, buckets=5), seed=1)
+    release = dc.publish(
+        people, dc.Slicing(dc.KAnonymity(5), columns=single, buckets=5), insecure_seed=1
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matching, "AT_ONCE", 20_000)
         parts = dc.audit(release, people)
@@ -281,7 +283,9 @@ def test_more_combinations_than_numbers_reach(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(membership, "MOST_COUNTED", 10**20)
     data = dc.read_ratings(dc.datasets.ratings_frame(60, 300, seed=1))
     columns = [[name] for name in data.quasi_identifiers]
-    release = dc.publish(data, dc.Slicing(dc.KAnonymity(10), columns=columns, buckets=20), seed=1)
+    release = dc.publish(
+        data, dc.Slicing(dc.KAnonymity(10), columns=columns, buckets=20), insecure_seed=1
+    )
     found = dc.audit(release, data).membership
     assert found is not None and found.fakes == 1e20 and 0 <= found.advantage <= 1
 
@@ -295,7 +299,7 @@ def test_values_that_others_have_are_not_counted() -> None:
         dc.Slicing(dc.FrequencyDiversity(2), columns=[["A"], ["S"]], buckets=24),
         dc.Anatomy(dc.FrequencyDiversity(2)),
     ):
-        release = dc.publish(data, method, seed=1)
+        release = dc.publish(data, method, insecure_seed=1)
         assert estimate_counts(release, fewer, asked).tolist() == [4]
 
 
@@ -384,7 +388,9 @@ def test_an_attribute_in_every_column_stays_linked_to_all(tmp_path: Path) -> Non
     data = dc.datasets.census(2000, seed=3)
     shared = ["sex", "region", "education", "marital", "household", "birthplace", "workclass"]
     columns = [["sex", "age", *shared[1:]], ["sex", "occupation"]]
-    release = dc.publish(data, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), seed=1)
+    release = dc.publish(
+        data, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), insecure_seed=1
+    )
     table = release.tables["sliced"]
     assert table.group_by("bucket").agg(pl.col("sex").n_unique())["sex"].max() == 1
     folder = release.write(tmp_path / "r")
@@ -400,7 +406,7 @@ def test_an_attribute_in_every_column_stays_linked_to_all(tmp_path: Path) -> Non
         assert answer.low == answer.high == truth
     with pytest.raises(dc.errors.PromiseError, match="Of people with age = 20"):
         columns = [["age", *shared], ["age", "occupation"]]
-        dc.publish(data, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), seed=1)
+        dc.publish(data, dc.Slicing(dc.FrequencyDiversity(3), columns=columns), insecure_seed=1)
 
 
 def agreement(one: list[int | None], other: list[int | None]) -> float:
@@ -437,7 +443,7 @@ def test_ratings_are_sliced_audited_and_learned_from(tmp_path: Path) -> None:
     data = dc.read_ratings(dc.datasets.ratings_frame(900, 80, seed=4))
     people, asked = data.taken(np.arange(800)), data.taken(np.arange(800, data.n)).to_polars()
     method = dc.Slicing(dc.KAnonymity(4), columns=8, buckets=4, similarity="agreement")
-    folder = dc.publish(people, method, seed=1).write(tmp_path / "r")
+    folder = dc.publish(people, method, insecure_seed=1).write(tmp_path / "r")
     report = dc.audit(folder, people)
     assert not report.findings and report.membership is not None
     assert report.membership.ratio > 10

@@ -38,7 +38,7 @@ FIGURE_3 = pl.DataFrame(
 def figure_3() -> dc.Release:
     """The paper's own permuted table, whatever our optimizer would do."""
     data = microdata(FIGURE_3.drop("group"), ["age", "gender"], ["salary"])
-    release = dc.publish(data, dc.Permutation(dc.KE(3, 2000)), seed=1)
+    release = dc.publish(data, dc.Permutation(dc.KE(3, 2000)), insecure_seed=1)
     helped = build_help(FIGURE_3["group"], FIGURE_3["salary"], data.schema["salary"])
     return replace(release, tables={"permuted": FIGURE_3, "help": helped})
 
@@ -90,7 +90,7 @@ def losses() -> dc.Microdata:
 
 @pytest.fixture(scope="module")
 def release(losses: dc.Microdata) -> dc.Release:
-    return dc.publish(losses, dc.Permutation(dc.KE(4, 100)), seed=3)
+    return dc.publish(losses, dc.Permutation(dc.KE(4, 100)), insecure_seed=3)
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)
@@ -138,7 +138,7 @@ def test_columns_may_have_any_name(method: dc.Generalization, postgres: str) -> 
     frame = pl.DataFrame({name: rng.integers(1, 4, 60) for name in names})
     frame = frame.with_columns(pay=pl.Series(rng.integers(1, 40, 60)))
     data = microdata(frame, names, ["pay"])
-    made = dc.publish(data, method, seed=1)
+    made = dc.publish(data, method, insecure_seed=1)
     for name in names:
         question = f'SELECT "{name}", COUNT(*) AS k, SUM(pay) AS s FROM release GROUP BY "{name}"'
         truth = frame.group_by(name).agg(pl.len(), pl.col("pay").sum()).sort(name)
@@ -183,7 +183,7 @@ def test_bounds_mean_and_error_by_enumerating_all_worlds(
 ) -> None:
     data = microdata(pl.DataFrame(rows, schema=["a", "pay"], orient="row"), ["a"], ["pay"])
     try:
-        made = dc.publish(data, dc.Permutation(dc.KE(1, 2), objective="groups"), seed=1)
+        made = dc.publish(data, dc.Permutation(dc.KE(1, 2), objective="groups"), insecure_seed=1)
     except dc.errors.PromiseError:
         return
     table = made.tables["permuted"]
@@ -223,7 +223,7 @@ def test_people_are_selected_by_permuted_values_as_all_worlds_say(
 ) -> None:
     data = microdata(pl.DataFrame(rows, schema=["a", "pay"], orient="row"), ["a"], ["pay"])
     try:
-        made = dc.publish(data, dc.Permutation(dc.KE(1, 2), objective="groups"), seed=1)
+        made = dc.publish(data, dc.Permutation(dc.KE(1, 2), objective="groups"), insecure_seed=1)
     except dc.errors.PromiseError:
         return
     by_group = [part for _, part in made.tables["permuted"].group_by("group", maintain_order=True)]
@@ -634,7 +634,7 @@ def test_wide_intervals_are_counted_by_prefix_and_not_cell_by_cell() -> None:
         dc.Generalization(dc.KAnonymity(30)),
         dc.Angelization(dc.FrequencyDiversity(2), k=30),
     ):
-        made = dc.publish(data, method, seed=1)
+        made = dc.publish(data, method, insecure_seed=1)
         ends = made.tables["generalized"].select("income_low", "income_high").to_numpy()
         assert (np.unique(ends, axis=0) @ [-1, 1]).sum() > 5_000_000
         for first in (0, 123_456, 4_000_000):
@@ -679,7 +679,7 @@ def test_ordinals_are_compared_by_their_order(
             dc.Attribute("ill", dc.Role.SENSITIVE, dc.Type.CATEGORY),
         )
     )
-    release = dc.publish(dc.read(frame, schema), method, seed=1)
+    release = dc.publish(dc.read(frame, schema), method, insecure_seed=1)
     answer = release.query(f"SELECT COUNT(*) FROM release WHERE {predicate}")
     truth = sum(i % 4 in places for i in range(40))
     assert answer.low <= truth <= answer.high  # type: ignore[operator]
@@ -727,7 +727,7 @@ def test_whatever_columns_of_a_permuted_release_are_called(name: str, role: str)
     }).rename({role: name})  # fmt: skip
     age, kind, pay = frame.columns
     schema = dc.Schema.infer(frame, quasi_identifiers=[age, kind], sensitive=[pay])
-    release = dc.publish(dc.read(frame, schema), dc.Permutation(dc.KE(2, 1)), seed=1)
+    release = dc.publish(dc.read(frame, schema), dc.Permutation(dc.KE(2, 1)), insecure_seed=1)
     answer = release.query(f'SELECT COUNT(*) FROM release WHERE "{pay}" > 15')
     assert answer.low <= 5 <= answer.high  # type: ignore[operator]
     grouped = release.query(f'SELECT "{kind}", SUM("{pay}") FROM release WHERE "{pay}" > 15 '
@@ -747,7 +747,7 @@ def test_every_form_shows_its_statement(sensitive: str, method: Method, dialect:
 
     frame = dc.datasets.adult_frame().filter(pl.col("capital-loss") > 0).head(200).drop_nulls()
     data = microdata(frame.select("age", "sex", sensitive), ["age", "sex"], [sensitive])
-    release = dc.publish(data, method, seed=1)
+    release = dc.publish(data, method, insecure_seed=1)
     sql = show_sql(release, "SELECT COUNT(*) FROM release WHERE age > 30", dialect)
     assert len(sqlglot.parse(sql, read=dialect)) == 1
 
@@ -800,7 +800,7 @@ def test_a_wide_range_of_cents_is_answered() -> None:
     data = microdata(frame, ["rent", "age"], ["ill"])
     for method in (dc.Generalization(dc.KAnonymity(5)),
                    dc.Angelization(dc.FrequencyDiversity(2), k=5)):  # fmt: skip
-        release = dc.publish(data, method, seed=1)
+        release = dc.publish(data, method, insecure_seed=1)
         for limit in (1000, 9999.995, 20_000):
             answer = release.query(f"SELECT COUNT(*) FROM release WHERE rent < {limit}")
             truth = int((rent < limit).sum())

@@ -48,7 +48,7 @@ def people() -> dc.Microdata:
 
 @each
 def test_answers_in_memory_are_those_in_sql(method: Method, people: dc.Microdata) -> None:
-    release = dc.publish(people, method, seed=1)
+    release = dc.publish(people, method, insecure_seed=1)
     estimator = Estimator(release, people)
     asked = 0
     for batch in draw_questions(people, 24, volume=0.3, dimensions=2, seed=5).batches:

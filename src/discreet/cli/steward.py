@@ -274,7 +274,7 @@ def publish(
     with working(f"Reading {wanted.source.name}"):
         data = read(wanted.source, wanted.schema)
     with working("Publishing"):
-        release = make(data, wanted.method, seed=wanted.seed)
+        release = make(data, wanted.method, insecure_seed=wanted.seed)
     found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
     if json:
         intake = {"read": data.intake.read, "dropped": data.intake.dropped,

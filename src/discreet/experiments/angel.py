@@ -89,7 +89,7 @@ def _sweep(data: Microdata, letter: str, measure: Callable[[Release], float]) ->
     for at, principle in _cases(data, letter):
         row = {letter: at}
         for line, method in _methods(principle).items():
-            row[line] = measure(publish(data, method, seed=SEED))
+            row[line] = measure(publish(data, method, insecure_seed=SEED))
         rows.append(row)
     return pl.DataFrame(rows)
 
@@ -153,7 +153,7 @@ def count_volume(settings: Settings) -> Outcome:
     count = 200 if settings.quick else 1000
     tightest = _diversities(data)[-1]
     lines = {
-        f"{line}, {name}": publish(data, method, seed=SEED)
+        f"{line}, {name}": publish(data, method, insecure_seed=SEED)
         for name, principle in (
             (f"l = {tightest}", FrequencyDiversity(tightest)), ("t = 0.2", TCloseness(0.2)),
         )
@@ -195,13 +195,13 @@ def marginals(settings: Settings) -> Outcome:
     claims = []
     for letter, principle in (("l", FrequencyDiversity(_diversities(data)[-1])),
                               ("t", TCloseness(0.2))):  # fmt: skip
-        whole = publish(data, Angelization(principle, k=K, batches="mondrian"), seed=SEED)
+        whole = publish(data, Angelization(principle, k=K, batches="mondrian"), insecure_seed=SEED)
         each = publish(
             data,
             Angelization(principle, k=K, batches="mondrian", marginals=[names, *listed]),
-            seed=SEED,
+            insecure_seed=SEED,
         )
-        floor = publish(data, Anatomy(principle, batches="mondrian"), seed=SEED)
+        floor = publish(data, Anatomy(principle, batches="mondrian"), insecure_seed=SEED)
         shares = []
         for row, marginal in zip(rows, listed, strict=True):
             asked = [*marginal, "occupation"]

@@ -87,7 +87,7 @@ def _promise(relative: bool, m: int = M, epsilon: float | str | None = None) -> 
 
 def _publish(data: Microdata, method: Method) -> Release | None:
     try:
-        return publish(data, method, seed=SEED)
+        return publish(data, method, insecure_seed=SEED)
     except PromiseError:
         return None
 
@@ -169,7 +169,7 @@ def _by_m(settings: Settings, relative: bool) -> Outcome:
 def _by_volume(settings: Settings, relative: bool) -> Outcome:
     """Figure 6: error by the volume of the questions."""
     data, source = load_salaries(settings)
-    made = publish(data, Generalization(_promise(relative)), seed=SEED)
+    made = publish(data, Generalization(_promise(relative)), insecure_seed=SEED)
     rows = [
         {
             "volume": volume,

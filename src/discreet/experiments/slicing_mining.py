@@ -86,7 +86,7 @@ class MiningTrial:
         if method is None:
             yield people.to_polars()
             return
-        release = publish(people, method, seed=SEED)
+        release = publish(people, method, insecure_seed=SEED)
         for relinking in range(self.relinkings):
             yield release.sample(people.n, seed=SEED + relinking)
 
@@ -203,7 +203,7 @@ def _scale(figure: str, by: str, tables: list[tuple[int, Microdata]]) -> Outcome
             ("bucketization", bucketize(promise, data.quasi_identifiers)),
             ("generalization", Generalization(promise)),
         ):
-            row[line] = clock(2, publish, data, method, seed=SEED)[-1]
+            row[line] = clock(2, publish, data, method, insecure_seed=SEED)[-1]
         rows.append(row)
     table = pl.DataFrame(rows)
     grown = table[by][-1] / table[by][0]
@@ -247,7 +247,7 @@ def ratings(settings: Settings) -> Outcome:
         row = {"columns": float(c), "original": original, "average of the item": baseline}
         for line, buckets in (("slicing", size), ("slicing, buckets of 100", 100)):
             method = Slicing(KAnonymity(2), columns=c, buckets=buckets, similarity="agreement")
-            release = publish(people, method, seed=SEED)
+            release = publish(people, method, insecure_seed=SEED)
             row[line] = float(np.mean([
                 predict_ratings(release.sample(people.n, seed=SEED + i).select(asked.columns),
                                 asked)[0] for i in range(trial.relinkings)

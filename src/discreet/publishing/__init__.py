@@ -10,15 +10,15 @@ from discreet.release import Release
 from discreet.table.microdata import Microdata
 
 
-def publish(data: Microdata, method: Method, *, seed: int | None = None) -> Release:
+def publish(data: Microdata, method: Method, *, insecure_seed: int | None = None) -> Release:
     """Make a release from microdata.
 
-    Randomness, where a method needs it, comes from the operating system; with a ``seed`` the
-    release can be made again. The seed stays with the steward: who knows it can undo shuffles.
+    Randomness, where a method needs it, comes from the operating system; with an ``insecure_seed``
+    the release can be made again. Who guesses it can undo shuffles.
     """
-    if seed is not None and seed < 0:
-        raise SchemaError(f"seed = {seed}: give a whole number of at least 0.")
-    return method.publish(data, np.random.default_rng(seed))
+    if insecure_seed is not None and insecure_seed < 0:
+        raise SchemaError(f"insecure_seed = {insecure_seed}: give a whole number of at least 0.")
+    return method.publish(data, np.random.default_rng(insecure_seed))
 
 
 __all__ = ["Method", "publish"]

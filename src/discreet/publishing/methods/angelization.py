@@ -64,7 +64,7 @@ class Angelization(Method):
     ...                       "disease": (["pneumonia"] * 2 + ["bronchitis"] * 2) * 2})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age", "sex"],
     ...                                       sensitive=["disease"]))
-    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=2), seed=1)
+    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=2), insecure_seed=1)
     >>> sorted(release.tables["generalized"].select("age", "sex").unique().rows())
     [('[21, 23]', 'M'), ('[38, 40]', 'F'), ('[41, 43]', 'M'), ('[58, 60]', 'F')]
     >>> release.tables["batches"].group_by("batch").agg("disease").height
@@ -210,7 +210,7 @@ class Anatomy(Method):
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40], "disease": ["flu", "flu", "gout", "gout"]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"],
     ...                                       sensitive=["disease"]))
-    >>> release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(2)), seed=1)
+    >>> release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(2)), insecure_seed=1)
     >>> release.tables["generalized"]["age"].to_list()
     [21, 23, 38, 40]
 

@@ -58,7 +58,7 @@ class Perturbation(Method):
     >>> frame = pl.DataFrame({"age": [*range(20, 30)], "pay": [*range(1, 11)]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
     >>> method = dc.Perturbation(dc.Proximity((0, 1), m=4), within=(1, 10))
-    >>> dc.publish(data, method, seed=1).parameters["retention"]
+    >>> dc.publish(data, method, insecure_seed=1).parameters["retention"]
     0.0625
 
     **Guarantee**: who knows all quasi-identifiers of a person, and how the numbers of the whole

@@ -48,7 +48,7 @@ class RankSwapping(Method):
     >>> import discreet as dc, polars as pl
     >>> frame = pl.DataFrame({"age": [40, 38, 35, 41, 43, 47], "pay": [56, 54, 55, 65, 75, 70]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
-    >>> release = dc.publish(data, dc.RankSwapping(dc.KE(k=3, e=2)), seed=1)
+    >>> release = dc.publish(data, dc.RankSwapping(dc.KE(k=3, e=2)), insecure_seed=1)
     >>> sorted(release.tables["swapped"]["pay"])
     [54, 55, 56, 65, 70, 75]
 

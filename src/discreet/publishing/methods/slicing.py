@@ -71,7 +71,7 @@ class Slicing(Method):
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age", "sex", "zip"],
     ...                                       sensitive=["disease"]))
     >>> method = dc.Slicing(dc.FrequencyDiversity(2), columns=[["age", "sex"], ["zip", "disease"]])
-    >>> release = dc.publish(data, method, seed=1)
+    >>> release = dc.publish(data, method, insecure_seed=1)
     >>> release.tables["sliced"].group_by("bucket").len()["len"].to_list()
     [2, 2, 2, 2]
 

@@ -168,7 +168,7 @@ def try_method(method: Method | Refused, course: Course) -> Trial:
     named = Trial(method.title, str(method.principle), name_setting(method))
     started = perf_counter()
     try:
-        release = publish(course.data, method, seed=course.seed)
+        release = publish(course.data, method, insecure_seed=course.seed)
         seconds = perf_counter() - started
         with tempfile.TemporaryDirectory() as folder:
             place = release.write(Path(folder) / "release")
@@ -212,7 +212,7 @@ def _use(release: Release, method: Method, course: Course) -> dict[str, Any]:
     accuracy = None
     if course.train is not None:
         try:
-            learned = publish(course.train, method, seed=course.seed)
+            learned = publish(course.train, method, insecure_seed=course.seed)
             accuracy = course.learn(learned.sample(course.train.n, seed=course.seed))
         except DiscreetError as error:
             unanswered = {**unanswered, "model": error.message}

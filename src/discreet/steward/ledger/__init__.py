@@ -183,7 +183,7 @@ class Ledger:
         broken: Sequence[Composed],
         *,
         known: Microdata,
-        seed: int | None = None,
+        insecure_seed: int | None = None,
     ) -> str:
         """Say what to generalize so that a release passes: try each quasi-identifier in turn.
 
@@ -200,7 +200,7 @@ class Ledger:
             tried: dict[str, int] = {}
             for name in data.quasi_identifiers:
                 with suppress(DiscreetError):  # a method may not do without it
-                    release = publish(data.without(name), method, seed=seed)
+                    release = publish(data.without(name), method, insecure_seed=insecure_seed)
                     found, _ = _check(release, known, earlier, remembered)
                     tried[name] = max((b.people for b in found), default=0)
             best = min(tried, key=tried.__getitem__, default=None)
