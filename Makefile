@@ -29,6 +29,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/sequential.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/storing.py
+	$(BIN)/python benchmarks/auditing.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

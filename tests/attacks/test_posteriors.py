@@ -36,9 +36,8 @@ def slice_up(frame: pl.DataFrame) -> tuple[dc.Microdata, dc.Release]:
 
 def by_audit(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
     found = release.views[0].match(data)
-    bags, place = found.believed["s"], found.set_of[person]
-    part = slice(bags.offsets[place], bags.offsets[place + 1])
-    return _normalize([bags.domain.texts[c] for c in bags.codes[part]], bags.weights[part])
+    bags = found.pool("s", found.set_of[[person]])
+    return _normalize([bags.domain.texts[c] for c in bags.codes], bags.weights)
 
 
 def by_ledger(data: dc.Microdata, release: dc.Release, person: int) -> Belief:

@@ -7,7 +7,7 @@ matches it with the microdata, and asks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +21,12 @@ from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.composition import Composed, compose
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.links import list_x_groups
+from discreet.auditing.members import Membership, measure_membership
 from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
 from discreet.files import write_text
 from discreet.forms.consistency import check
-from discreet.forms.exposure import JoinedCells, Membership
+from discreet.forms.exposure import JoinedCells
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
 from discreet.principles.base import Principle, demands, part_joins
@@ -49,6 +50,8 @@ class Check:
     principle: Principle
     attribute: str | None
     breaches: int
+    said: str
+    """What was examined, as people read it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,8 @@ class AuditReport:
     truths: dict[str, Floats]
     """Per sensitive attribute and person the belief in the person's own value."""
     candidates: Ints
-    """Per person the number of candidate records; 0 if no group covers the person."""
+    """Per person how many people could be behind a record or piece of one that may be theirs, all
+    tables put together; 0 if no group covers the person."""
     breached: Bools
     worst: Fraction | None
     """The largest belief in any value of anyone, exactly; of mixtures of batches whose common
@@ -112,7 +116,7 @@ class AuditReport:
     def problems(self) -> list[str]:
         """Everything that keeps a reviewer from signing."""
         found = [
-            f"{check.principle} fails for {check.breaches} people"
+            f"{check.said} fails for {check.breaches} people"
             + (f" on {check.attribute}" if check.attribute else "")
             for check in self.checks
             if check.breaches
@@ -208,7 +212,7 @@ def audit(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
         )
-    candidates = np.min([_spread(found, found.records) for found in views], axis=0)
+    candidates = np.min([_spread(found, found.crowds) for found in views], axis=0)
     judged = principle or release.promise.principle
     told = {
         name: [found.view.posterior(found, data, name) for found in views]
@@ -222,12 +226,13 @@ def audit(
         checks, breached = [*checks, *linked], breached | broken
         findings += lost
     composed, notes = compose(release, data, before, OWN) if before else ([], [])
-    identity = measure_identity(candidates[candidates > 0], population)
+    joined = _join(views, told, data)
+    if joined is not None:
+        candidates = np.minimum(candidates, joined.people)
+        breached |= _find_alone(checks, joined, release.promise.principle)
     beliefs, truths, worst = _believe(told)
-    joined = views[0].view.join(views)
-    if joined is not None:  # all tables together may tell more than the most telling one
-        beliefs = {name: np.maximum(b, joined.beliefs[name]) for name, b in beliefs.items()}
-        worst = max(worst or Fraction(0), joined.worst)
+    identity = measure_identity(candidates[candidates > 0], population)
+    counts = views[0].view.smallest_count
     return AuditReport(
         people=data.n,
         records=views[0].view.table.height,
@@ -237,7 +242,7 @@ def audit(
         checks=checks,
         identity=identity,
         crowd=views[0].view.describe_crowd(identity.smallest),
-        presets={preset.name: preset.admits(identity.smallest) for preset in wanted},
+        presets={preset.name: preset.admits(identity.smallest, counts) for preset in wanted},
         beliefs=beliefs,
         truths=truths,
         candidates=candidates,
@@ -246,7 +251,7 @@ def audit(
         loss=weigh_loss(data, *(found.view for found in views)),
         proximity=measure_nearness(told, data, judged),
         joined=joined,
-        membership=views[0].view.measure_membership(data),
+        membership=measure_membership(views, data),
         composed=composed,
         notes=notes,
         attacks=attack(_widest(views), data, beliefs) if attacks else [],
@@ -264,6 +269,37 @@ def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
     return str(earlier), load(earlier)
 
 
+def _join(
+    views: list[Matches], told: dict[str, list[Posterior]], data: Microdata
+) -> JoinedCells | None:
+    """Put the tables together, and add what follows from that to what each of them tells."""
+    together = views[0].view.join(views)
+    if together is None:
+        return None
+    sizes = np.append(np.bincount(together.set_of[together.set_of >= 0]), 1)
+    worst, how = Fraction(0), "exactly"
+    for name in told:
+        found = together.view.posterior(together, data, name)
+        told[name] = [*told[name], found]
+        worst, how = max(worst, found.worst()), found.how
+    return JoinedCells(sizes[together.set_of], worst, how)
+
+
+def _find_alone(checks: list[Check], joined: JoinedCells, promised: Principle) -> Bools:
+    """Count those too few of whom look the same in all tables, where more was asked than promised.
+
+    What a release promises of people it says table by table.
+    """
+    alone = np.zeros(len(joined.people), dtype=bool)
+    for i, check in enumerate(checks):
+        if check.principle.look_alikes > 1 and check.principle not in promised.parts:
+            few = joined.people < check.principle.look_alikes
+            checks[i] = replace(check, breaches=max(check.breaches, int(few.sum())),
+                                said=str(check.principle))  # fmt: skip
+            alone |= few
+    return alone
+
+
 def _widest(views: list[Matches]) -> Matches:
     """The table that shows most."""
     return max(views, key=lambda found: len(found.release.schema.quasi_identifiers))
@@ -278,10 +314,11 @@ def _check(
         failing = np.zeros(n, dtype=bool)
         for view in told[name] if name is not None else []:
             failing |= view.fails(part)
-        for found in views if name is None else []:
+        for found in views if name is None or part.look_alikes > 1 else []:
             good = found.view.hides(part, found)
             failing |= (found.set_of >= 0) & ~good[found.set_of]
-        checks.append(Check(part, name, int(failing.sum())))
+        said = views[0].view.word_check(part)
+        checks.append(Check(part, name, int(failing.sum()), said))
         breached |= failing
     return checks, breached
 
@@ -314,7 +351,7 @@ def _check_links(
             continue
         bad = np.flatnonzero(~part.admits(groups))
         broken = np.isin(found.group_of, owners[np.isin(owners[:, 0], bad), 1])
-        checks.append(Check(part, None, int(broken.sum())))
+        checks.append(Check(part, None, int(broken.sum()), str(part)))
         breached |= broken
     return checks, breached, list(findings)
 

@@ -19,13 +19,19 @@ class Preset:
     meaning: str
     threshold: Fraction
     """The largest admissible risk of one person."""
+    counts: bool = False
+    """Whether it is about the cells of tables of counts as well."""
 
-    def admits(self, smallest: int) -> bool:
-        """Whether a smallest candidate set of this size keeps the rule.
+    def admits(self, smallest: int, smallest_count: int | None = None) -> bool:
+        """Whether the fewest people who look the same keep it, and the smallest published count.
 
         >>> PRESETS["risk-0.09"].admits(11), PRESETS["risk-0.09"].admits(12)
         (False, True)
+        >>> PRESETS["cell-11"].admits(12), PRESETS["cell-11"].admits(12, smallest_count=1)
+        (True, False)
         """
+        if self.counts and smallest_count is not None:
+            smallest = min(smallest, smallest_count)
         return smallest > 0 and Fraction(1, smallest) <= self.threshold
 
 
@@ -34,8 +40,10 @@ PRESETS = {
     for preset in (
         Preset(
             "cell-11",
-            "No cell of fewer than 11 people (k ≥ 11), the US CMS cell size rule.",
+            "No cell of fewer than 11 people (k ≥ 11), the US CMS cell size rule; in tables of "
+            "counts, no count below 11.",
             Fraction(1, 11),
+            counts=True,
         ),
         Preset(
             "risk-0.09",
@@ -58,7 +66,7 @@ class IdentityRisk:
     """
 
     smallest: int
-    """Fewest candidate records of anyone."""
+    """Fewest people who could be behind any record or piece of one, all tables put together."""
     prosecutor: Fraction
     """Largest risk of one person."""
     marketer: Fraction

@@ -1,39 +1,78 @@
-"""Members: can somebody who is in a table be told from somebody made up, by what matches?"""
+"""Members: can somebody who is in a table be told from somebody made up, by what matches?
+
+The one measure of membership; audit, evidence and comparison all give this.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from discreet.release import Release
+from discreet.forms.exposure import Fakes
+from discreet.forms.matches import Matches
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata, row_ids
 
+TRIED, SEED = 2000, 0
+"""So many people are tried, the same whoever measures."""
 
-def tell_members(release: Release, data: Microdata, seed: int, count: int = 2000) -> float | None:
+
+@dataclass(frozen=True)
+class Membership:
+    """How well a release hides who is in it."""
+
+    told: float | None
+    """How often more records match a member than somebody made up: 0.5 is chance. ``None`` where
+    everybody that can be made up is in the table."""
+    tried: int
+    """How many of either were tried."""
+    fakes: Fakes | None
+    """What else matches, where the form has such."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        more = {} if self.fakes is None else self.fakes.to_dict()
+        return {"told": self.told, "tried": self.tried, **more}
+
+    def __str__(self) -> str:
+        told = "everybody that can be made up of its values is in it"
+        if self.told is not None:
+            told = f"a member is told from somebody made up in {self.told:.1%} of pairs (chance: 50 %)"
+        return f"Membership: {told}{'' if self.fakes is None else f'; {self.fakes}'}."
+
+
+def measure_membership(found: Sequence[Matches], data: Microdata) -> Membership | None:
     """Say how often a member is told from somebody made up, by how many records may be theirs.
 
-    People are made up of other people's values, attribute by attribute. A half is chance; where
-    quasi-identifiers are exact, nobody made up is found, and membership is not hidden at all.
+    People are made up of other people's values, attribute by attribute. Where quasi-identifiers
+    are exact, nobody made up is found, and membership is not hidden at all. ``found`` is the
+    whole microdata, matched with every table of a release.
     """
-    names, rng = data.quasi_identifiers, np.random.default_rng(seed)
+    names, rng = data.quasi_identifiers, np.random.default_rng(SEED)
     if not names:
         return None
-    chosen = rng.integers(0, data.n, min(count, data.n))
+    chosen = rng.integers(0, data.n, min(TRIED, data.n))
     made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}
     both = row_ids(
         [np.concatenate([data.codes[name], made[name]]) for name in names], data.n + len(chosen)
     )
     real = np.isin(both[data.n :], both[: data.n])
+    fakes = found[0].view.count_fakes(data)
     if real.all():
-        return None
+        return Membership(None, 0, fakes)
     others = replace(data, codes={**data.taken(chosen).codes, **made}, rows=None)
-    found = []
-    for people in (data.taken(chosen), others.taken(np.flatnonzero(~real))):
-        views = [view.match(people) for view in release.views]
-        seen = [np.where(v.set_of >= 0, np.append(v.records, 0)[v.set_of], 0) for v in views]
-        found.append(np.min(seen, axis=0))
-    members, strangers = np.sort(found[0]), np.sort(found[1])
+    others = others.taken(np.flatnonzero(~real))
+    members = np.sort(_count_records(found)[chosen])
+    strangers = np.sort(_count_records([matches.view.match(others) for matches in found]))
     below = np.searchsorted(strangers, members, side="left")
     upto = np.searchsorted(strangers, members, side="right")
-    return float((below + upto).mean() / 2 / len(strangers))
+    told = float((below + upto).mean() / 2 / len(strangers))
+    return Membership(told, len(strangers), fakes)
+
+
+def _count_records(found: Sequence[Matches]) -> Ints:
+    """Count the records that may be each person's, in the table that has fewest."""
+    return np.min([np.append(m.records, 0)[m.set_of] for m in found], axis=0)

@@ -32,7 +32,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         "mean_belief_in_truth": {name: float(t.mean()) for name, t in report.truths.items()},
         "checks": [
             {
-                "principle": str(check.principle),
+                "principle": check.said,
                 "attribute": check.attribute,
                 "breaches": check.breaches,
             }

@@ -96,7 +96,7 @@ def print_findings(found: Any) -> None:
     """Print what an audit found, for people."""
     table = make_table("promise", "about", "people for whom it fails")
     for check in found.checks:
-        table.add_row(str(check.principle), check.attribute or "everyone", f"{check.breaches:,}")
+        table.add_row(check.said, check.attribute or "everyone", f"{check.breaches:,}")
     show(table)
     identity = found.identity
     alone = "some people look like nobody else"

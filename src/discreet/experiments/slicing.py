@@ -12,7 +12,7 @@ import polars as pl
 
 from discreet.datasets import adult
 from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings
-from discreet.forms.exposure import Membership
+from discreet.forms.exposure import Fakes
 from discreet.principles import KAnonymity
 from discreet.publishing import publish
 from discreet.publishing.methods.slicing import Slicing
@@ -28,13 +28,13 @@ def load_people(settings: Settings) -> Microdata:
     return data.head(4000) if settings.quick else data
 
 
-def measure(data: Microdata, c: int, size: int, *, random: bool = True) -> Membership:
+def measure(data: Microdata, c: int, size: int, *, random: bool = True) -> Fakes:
     """Slice into buckets of a size, random or Mondrian's, and measure what a match tells."""
     buckets: Literal["mondrian"] | int = size if random else "mondrian"
     release = publish(
         data, Slicing(KAnonymity(size), columns=c, buckets=buckets), insecure_seed=SEED
     )
-    found = release.views[0].measure_membership(data)
+    found = release.views[0].count_fakes(data)
     assert found is not None
     return found
 

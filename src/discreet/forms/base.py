@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from discreet.forms.disclosure import Disclosure, Observed
     from discreet.forms.estimates import Asked
-    from discreet.forms.exposure import JoinedCells, Membership
+    from discreet.forms.exposure import Fakes
     from discreet.forms.matches import Matches
     from discreet.forms.possibilities import Possibilities
     from discreet.forms.posterior import Posterior
@@ -100,11 +100,24 @@ class View(ABC):
 
     def describe_crowd(self, people: int) -> str:
         """Say that nobody is hidden among fewer people than so many."""
+        if people <= 1:
+            return "some people look like nobody else"
         return f"everyone looks like at least {people - 1} others"
+
+    def word_check(self, part: Principle) -> str:
+        """Say what was examined when a principle was."""
+        return str(part)
+
+    @property
+    def smallest_count(self) -> int | None:
+        """The smallest number in any table of counts that is published; ``None`` without such."""
+        return None
 
     def hides(self, part: Principle, matches: Matches) -> Bools:
         """Say of each candidate set whether it hides people among enough others."""
-        return part.admits(Groups.of_people(matches.records))
+        if part.reads_values:
+            return matches.crowds >= part.look_alikes
+        return part.admits(Groups.of_people(matches.crowds))
 
     def posterior(self, matches: Matches, data: Microdata, name: str) -> Posterior:
         """Give what the table makes an adversary think about a sensitive attribute of everyone."""
@@ -150,12 +163,15 @@ class View(ABC):
         """Give the probability of everyone's own values; ``None`` where cells must be listed."""
         return None
 
-    def join(self, found: Sequence[Matches]) -> JoinedCells | None:  # noqa: ARG002
-        """Say what several tables of a release, this being the first, give away together."""
+    def join(self, found: Sequence[Matches]) -> Matches | None:  # noqa: ARG002
+        """Match everybody with what several tables of a release leave, this being the first.
+
+        Those who look the same in all of them are a candidate set.
+        """
         return None
 
-    def measure_membership(self, data: Microdata) -> Membership | None:  # noqa: ARG002
-        """Measure how well it hides who is in it, where that can be told."""
+    def count_fakes(self, data: Microdata) -> Fakes | None:  # noqa: ARG002
+        """Count the combinations that match although nobody has them, where a form makes such."""
         return None
 
 

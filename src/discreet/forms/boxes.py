@@ -51,7 +51,10 @@ class BoxView(View):
 
     def hides(self, part: Principle, matches: Matches) -> Bools:
         """Say of each candidate set whether it and every box of it hides enough people."""
-        return super().hides(part, matches) & matches.admits_each(self.admits(part, None))
+        enough = super().hides(part, matches)
+        if part.reads_values:
+            return enough
+        return enough & matches.admits_each(self.admits(part, None))
 
     def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
         """Hold the records and values of each box against the people it covers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.forms.base import View
-from discreet.forms.matches import Matches, look_up
+from discreet.forms.matches import Cases, Matches, look_up, weigh_holders
 from discreet.forms.matching import number_jointly
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Ints
@@ -83,13 +83,10 @@ def _lack_room(matches: Matches, bags: Groups, own: Ints) -> bool:
     A group gives no more of a value than it has, nor than it has records of people who look so.
     """
     size, seen = bags.domain.size, matches.set_of >= 0
-    cases, theirs = np.unique(matches.set_of[seen] * size + own[seen], return_counts=True)
-    case, groups = matches.list_options(cases // size)
-    entries = look_up(bags, groups, (cases % size)[case])
-    here = np.zeros(len(cases), dtype=np.int64)
-    there = np.where(entries >= 0, bags.weights[entries], 0)
-    np.add.at(here, case, np.minimum(there, matches.list_likelihoods(cases // size)))
-    if (here < theirs).any():
+    cases = Cases.sort(matches.set_of, own, size)
+    sizes = bags.sizes[bags.owners]
+    _, _, here = weigh_holders(matches, bags, cases, bags.weights, sizes)
+    if ((here < cases.people) & (cases.sets >= 0)).any():
         return True
     # whoever can be in one group only uses up what it has
     alone = seen & ~matches.several

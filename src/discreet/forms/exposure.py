@@ -6,25 +6,33 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.table.arrays import Floats
+from discreet.table.arrays import Ints
 
 
 @dataclass(frozen=True, eq=False)
 class JoinedCells:
     """The people who look the same in all tables of a release at once."""
 
-    smallest: int
-    """The fewest people in one cell."""
-    alone: int
-    """People who are alone in theirs."""
-    beliefs: dict[str, Floats]
-    """Per person a bound on the belief in any value, from all tables together."""
+    people: Ints
+    """Per person how many are in the same cell."""
     worst: Fraction
-    """The largest of these bounds, exactly."""
+    """The largest belief in any value of anyone, from all tables together."""
+    how: str
+    """How beliefs were found, in words."""
+
+    @property
+    def smallest(self) -> int:
+        """The fewest people in one cell."""
+        return int(self.people.min())
+
+    @property
+    def alone(self) -> int:
+        """People who are alone in theirs."""
+        return int((self.people == 1).sum())
 
     @property
     def max_belief(self) -> float:
-        """The largest of these bounds."""
+        """The largest belief in any value of anyone."""
         return float(self.worst)
 
     def __str__(self) -> str:
@@ -35,7 +43,7 @@ class JoinedCells:
 
 
 @dataclass(frozen=True)
-class Membership:
+class Fakes:
     """Different combinations that people have, and others that match as well."""
 
     originals: int
@@ -45,7 +53,8 @@ class Membership:
     matches: dict[str, dict[int, float]]
     """For originals and for fakes, the share that so many groups match."""
     advantage: float
-    """How often a member has more matching groups than somebody who is not one: 0.5 is chance."""
+    """How often an original has more matching groups than a fake: 0.5 is chance. Fakes are made of
+    values that are published, so this is no measure of how well members are hidden."""
 
     @property
     def ratio(self) -> float:
@@ -58,7 +67,6 @@ class Membership:
 
     def __str__(self) -> str:
         return (
-            f"Membership: {self.fakes:,.0f} combinations that nobody has match as well, "
-            f"{self.ratio:.1f} per original{'' if self.exact else ' (estimated)'}; a member "
-            f"matches more groups than another in {self.advantage:.1%} of pairs (chance: 50 %)."
+            f"{self.fakes:,.0f} combinations that nobody has match as well, "
+            f"{self.ratio:.1f} per original{'' if self.exact else ' (estimated)'}"
         )

@@ -6,11 +6,13 @@ The adversary knows all quasi-identifiers of the person and that the person is i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.forms.assignments import Chances, Places, count_chances
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Ints
 
@@ -40,6 +42,14 @@ class Matches:
     else it counts records that show a person's values, whichever entry of the bag is whose."""
     first: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Where records are exact, per set the first row of the table that shows it."""
+    alike: Ints | None = None
+    """Per option how many pieces of the group look the same, of which one would be the person's;
+    ``None`` where all of a group do."""
+    cells: Ints | None = None
+    """Per option the cells of the group that a person would be in, numbered; ``None`` where that is
+    the group."""
+    room: Ints | None = None
+    """Per cell how many people are in it."""
 
     @property
     def release(self) -> Release:
@@ -55,6 +65,45 @@ class Matches:
     def sizes(self) -> Ints:
         """How many groups each set has."""
         return np.diff(self.offsets)
+
+    @cached_property
+    def chances(self) -> Chances:
+        """How likely groups are to somebody who knows the quasi-identifiers of everybody.
+
+        It is counted where several groups may be somebody's, and all entries of them.
+        """
+        if not self.pools_groups:
+            return Chances(self.sizes == 1, {})
+        cells = self.groups[:, None] if self.cells is None else self.cells
+        room = self.view.sizes if self.room is None else self.room
+        return count_chances(Places(self.people, self.offsets, cells, room))
+
+    @cached_property
+    def people(self) -> Ints:
+        """Per set how many people it has."""
+        return np.bincount(self.set_of[self.set_of >= 0], minlength=self.count)
+
+    @cached_property
+    def crowds(self) -> Ints:
+        """Per set among how many people somebody is hidden, at least.
+
+        No record is a person's with a chance above one in so many, to whoever knows everybody's
+        quasi-identifiers; and of pieces, what all of them together show is shared by so many. Where
+        it was not counted which group it is, it may be the smallest.
+        """
+        if not self.pools_groups or not self.count:
+            return self.records
+        alike = self.view.sizes[self.groups] if self.alike is None else self.alike
+        crowds = np.minimum.reduceat(alike, self.offsets[:-1])
+        risks: dict[int, Fraction] = {}
+        for option, share in self.chances.shares.items():
+            c = int(np.searchsorted(self.offsets, option, side="right")) - 1
+            risks[c] = max(risks.get(c, Fraction(0)), share / int(alike[option]))
+        for c, risk in risks.items():
+            crowds[c] = 1 / risk
+        if self.alike is not None:  # pieces put together show who has all of them
+            crowds = np.minimum(crowds, self.people)
+        return np.asarray(crowds)
 
     @property
     def several(self) -> Bools:
@@ -106,31 +155,75 @@ class Matches:
         among = np.ones_like(group) if self.pools_groups else bags.sizes[group]
         return place, group, self.likelihood[option], among
 
-    @cached_property
-    def believed(self) -> dict[str, Groups]:
-        """Per sensitive attribute, what is believed about the people of each candidate set.
+    def pool(self, name: str, sets: Ints) -> Groups:
+        """Mix the bags of the groups that may be a person's, of some sets.
 
-        Boxes that fit are mixed. Where records show exact values and a person's are in
-        several groups, the belief is a mixture; the worst of the groups bounds it.
+        That is what is believed by somebody who knows nobody else's quasi-identifiers.
         """
-        return {name: self._believe(name) for name in self.release.schema.sensitive}
+        bags = self.view.bags(name)
+        owner, group, times, _ = self.weigh_options(bags, sets)
+        return bags.mix(group, owner, times, len(sets))
 
-    def _believe(self, name: str) -> Groups:
-        bags, every = self.view.bags(name), np.arange(self.count)
-        if self.pools_groups:
-            owner, group, times, _ = self.weigh_options(bags, every)
-            return bags.mix(group, owner, times, self.count)
-        shares = (bags.largest / bags.sizes)[self.groups]
-        # the first of the worst of every set: sets are runs, and a stable order keeps them so
-        order = np.lexsort((-shares, np.repeat(every, self.sizes)))
-        worst = self.groups[order[self.offsets[:-1]]]
-        return bags.mix(worst, every, np.ones_like(worst), self.count)
+    def match_all(self, name: str, sets: Ints) -> Groups:
+        """Mix them by how often each is a person's, of some counted sets, if everybody is placed.
+
+        That is what is believed by somebody who knows everybody's quasi-identifiers.
+        """
+        bags = self.view.bags(name)
+        owner, option, times = self.chances.weigh(self.offsets, bags.sizes[self.groups], sets)
+        return bags.mix(self.groups[option], owner, times, len(sets))
 
     def admits_each(self, good: Bools) -> Bools:
         """Per candidate set whether every one of its groups is good."""
         if not self.count:
             return np.zeros(0, dtype=bool)
         return np.logical_and.reduceat(good[self.groups], self.offsets[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """People who face the same groups and have the same value are one case."""
+
+    of: Ints
+    """Per person the case."""
+    sets: Ints
+    codes: Ints
+    """Per case the candidate set and the value; -1 is none."""
+
+    @staticmethod
+    def sort(set_of: Ints, own: Ints, size: int) -> Cases:
+        """Sort people by candidate set and by their own code, of so many."""
+        pairs, of = np.unique((set_of + 1) * (size + 1) + own + 1, return_inverse=True)
+        return Cases(of, pairs // (size + 1) - 1, pairs % (size + 1) - 1)
+
+    def taken(self, some: Ints) -> Cases:
+        """Give some of the cases, and nobody's."""
+        return Cases(self.of[:0], self.sets[some], self.codes[some])
+
+    @property
+    def people(self) -> Ints:
+        """Per case how many people it has."""
+        return np.bincount(self.of, minlength=len(self.sets))
+
+
+def weigh_holders(
+    matches: Matches, bags: Groups, cases: Cases, parts: Ints, wholes: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Look, for every case, through the groups that may be theirs and hold their value.
+
+    Gives the largest share of ``parts`` in ``wholes``, both per entry of the bags; and how many
+    people of the case the groups can take: of each no more than hold the value, nor than it has
+    records that may be theirs. Nothing is listed case by case.
+    """
+    from discreet.kernels.options import weigh_holders as weigh
+
+    order = np.argsort(bags.codes, kind="stable")
+    starts = np.searchsorted(bags.codes[order], np.arange(bags.domain.size + 1))
+    found: tuple[Ints, Ints, Ints] = weigh(
+        cases.sets, cases.codes, matches.offsets, matches.groups, matches.likelihood, starts,
+        bags.owners[order], order, bags.weights, parts, wholes,
+    )  # fmt: skip
+    return found
 
 
 def look_up(bags: Groups, place: Ints, own: Ints) -> Ints:

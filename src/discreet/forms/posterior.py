@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.forms.matches import Matches, look_up
+from discreet.forms.matches import Cases, Matches, look_up, weigh_holders
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
@@ -16,26 +16,68 @@ from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
 
 
+MOST_LOOKED = 50_000_000
+"""So many groups are looked through, case by case."""
+
+
 class Breach(NamedTuple):
     """The risk that somebody's number is told to within ε."""
 
     risks: Floats
-    """Per person, to somebody who knows which group the person is in."""
+    """Per person, to whoever is told most: who knows which group the person is in, or does not."""
     worst: Fraction
+    """The largest to somebody who knows the group."""
     mixed: Fraction
-    """The largest to somebody who does not know the group."""
+    """The largest to somebody who does not."""
+
+
+class Mixture(NamedTuple):
+    """Bags that are mixtures of those of several groups, of some candidate sets."""
+
+    place: Ints
+    """Per candidate set its bag, or -1."""
+    bags: Groups
 
 
 class Posterior:
-    """What follows from the bags of the groups that may be a person's."""
+    """What follows from the bags of the groups that may be a person's.
+
+    Where several may be, two adversaries are thought of: one knows the quasi-identifiers of nobody
+    else, so that groups are as likely as they are large; one knows everybody's, and counts in how
+    many ways all can be placed. Where that was not counted, and where records are exact, the most
+    telling group bounds what either believes.
+    """
 
     def __init__(self, found: Matches, data: Microdata, name: str) -> None:
         self.found, self.n, self.name = found, data.n, name
         self.data = data
 
     @property
-    def _pooled(self) -> Groups:
-        return self.found.believed[self.name]
+    def how(self) -> str:
+        """Say how beliefs were found."""
+        bounded = int(np.append(self._bounded, False)[self.found.set_of].sum())
+        if not bounded:
+            return "exactly"
+        return f"exactly, but for {bounded:,} people as an upper bound: by their most telling group"
+
+    @cached_property
+    def _bounded(self) -> Bools:
+        """Which candidate sets have several groups that were not counted out."""
+        several = self.found.sizes > 1
+        return several & ~(self.found.chances.counted & self.found.pools_groups)
+
+    @cached_property
+    def _mixtures(self) -> list[Mixture]:
+        """What both adversaries believe of the sets with several groups that were counted."""
+        sets = np.flatnonzero((self.found.sizes > 1) & ~self._bounded)
+        if not len(sets):
+            return []
+        place = np.full(self.found.count + 1, -1, dtype=np.int64)  # the last is of nobody
+        place[sets] = np.arange(len(sets))
+        return [
+            Mixture(place, bags)
+            for bags in (self.found.pool(self.name, sets), self.found.match_all(self.name, sets))
+        ]
 
     def fails(self, part: Principle) -> Bools:
         """Say for whom a principle fails in a group that may be theirs.
@@ -46,64 +88,90 @@ class Posterior:
         alone = self.found.admits_each(self.found.view.admits(part, self.name))
         return (self.found.set_of >= 0) & ~alone[self.found.set_of]
 
+    @cached_property
+    def _likeliest(self) -> list[tuple[Ints, Ints, Ints]]:
+        """List sets, and what part of what whole the likeliest value of one of their bags is."""
+        bags, sets = self.found.view.bags(self.name), np.arange(self.found.count)
+        place, group = self.found.list_options(sets[(self.found.sizes == 1) | self._bounded])
+        owner = sets[(self.found.sizes == 1) | self._bounded][place]
+        told = [(owner, bags.largest[group], bags.sizes[group])]
+        for place, bags in self._mixtures:
+            owner = np.flatnonzero(place >= 0)
+            told.append((owner, bags.largest, bags.sizes))
+        return told
+
     def largest(self) -> Floats:
         """Give everyone's largest belief in any value; 0 to those in no group."""
-        bags = self._pooled
-        return np.where(self.found.set_of >= 0, (bags.largest / bags.sizes)[self.found.set_of], 0)
+        belief = np.zeros(self.found.count + 1)
+        for owner, parts, wholes in self._likeliest:
+            np.maximum.at(belief, owner, parts / wholes)
+        return belief[self.found.set_of]
 
     def worst(self) -> Fraction:
         """Give the largest of these exactly."""
-        bags = self._pooled
-        return find_largest(bags.largest, bags.sizes)
+        return max(find_largest(parts, wholes) for _, parts, wholes in self._likeliest)
 
     def truths(self) -> Floats:
-        """Give everyone's belief in the person's own value.
-
-        Where records are exact and several groups may be a person's, the most telling counts.
-        """
-        truth = np.zeros(self.n)
-        if self.found.pools_groups:
-            bags = self._pooled
-            entries = look_up(bags, self.found.set_of, self.data.codes_in(self.name, bags.domain))
-            people, entries = np.flatnonzero(entries >= 0), entries[entries >= 0]
-        else:
-            bags = self.found.view.bags(self.name)
-            case_of, cases, entries = self._own
-            per_case = np.zeros(int(case_of.max()) + 1)
-            np.maximum.at(per_case, cases, bags.weights[entries] / bags.sizes[bags.owners[entries]])
-            return np.asarray(per_case[case_of])
-        truth[people] = bags.weights[entries] / bags.sizes[bags.owners[entries]]
-        return truth
+        """Give everyone's belief in the person's own value."""
+        bags, cases = self.found.view.bags(self.name), self._cases
+        plain = np.append((self.found.sizes == 1) | self._bounded, False)[cases.sets]
+        sizes = bags.sizes[bags.owners]
+        parts, wholes, _ = weigh_holders(self.found, bags, cases, bags.weights, sizes)
+        belief = np.where(plain, parts / wholes, 0.0)
+        for place, mixed in self._mixtures:
+            entries = look_up(mixed, place[cases.sets], cases.codes)
+            share = mixed.weights[entries] / mixed.sizes[mixed.owners[entries]]
+            belief = np.maximum(belief, np.where(entries >= 0, share, 0.0))
+        return np.asarray(belief[cases.of])
 
     @cached_property
-    def _own(self) -> tuple[Ints, Ints, Ints]:
-        """Where a person's own value is in the groups that may be theirs.
-
-        People who face the same groups and have the same value are one case: give everyone's case,
-        and the cases with their entries.
-        """
+    def _cases(self) -> Cases:
         bags = self.found.view.bags(self.name)
         own = self.data.codes_in(self.name, bags.domain)
-        pairs = (self.found.set_of + 1) * (bags.domain.size + 1) + own + 1
-        _, first, case_of = np.unique(pairs, return_index=True, return_inverse=True)
-        cases, groups = self.found.list_options(self.found.set_of[first])
-        entries = look_up(bags, groups, own[first][cases])
-        return case_of, cases[entries >= 0], entries[entries >= 0]
+        return Cases.sort(self.found.set_of, own, bags.domain.size)
 
     def breach(self, principle: Proximity) -> Breach:
-        """Give everyone's risk of proximity breach (Definition 5), exact where it is largest."""
-        bags = self.found.view.bags(self.name)
-        case_of, cases, entries = self._own
-        near, sizes = principle.neighbours(bags)[entries], bags.sizes[bags.owners[entries]]
-        risks = np.zeros(int(case_of.max()) + 1)
-        np.maximum.at(risks, cases, near / sizes)
-        worst = mixed = find_largest(near, sizes)
-        if self.found.pools_groups and self.found.several.any():
-            bags = self._pooled
-            entries = look_up(bags, self.found.set_of, self.data.codes_in(self.name, bags.domain))
-            near = principle.neighbours(bags)[entries[entries >= 0]]
-            mixed = max(mixed, find_largest(near, bags.sizes[bags.owners[entries[entries >= 0]]]))
-        return Breach(risks[case_of], worst, mixed)
+        """Give everyone's risk of proximity breach (Definition 5), exact where it is largest.
+
+        A person's own group holds the person's number; a group that does not may still make its
+        neighbourhood likely to somebody who cannot tell the group.
+        """
+        bags, cases = self.found.view.bags(self.name), self._cases
+        near, sizes = principle.neighbours(bags), bags.sizes[bags.owners]
+        parts, wholes, _ = weigh_holders(self.found, bags, cases, near, sizes)
+        worst = mixed = find_largest(parts, wholes)
+        risks = parts / wholes
+        bounded = np.flatnonzero(np.append(self._bounded, False)[cases.sets] & (cases.codes >= 0))
+        more = [(bounded, *self._bound(principle, cases.taken(bounded)))] if len(bounded) else []
+        for place, bags in self._mixtures:
+            entries = look_up(bags, place[cases.sets], cases.codes)
+            there = np.flatnonzero(entries >= 0)
+            near, sizes = principle.neighbours(bags), bags.sizes[bags.owners]
+            more.append((there, near[entries[there]], sizes[entries[there]]))
+        for there, parts, wholes in more:
+            risks[there] = np.maximum(risks[there], parts / wholes)
+            mixed = max(mixed, find_largest(parts, wholes))
+        return Breach(risks[cases.of], worst, mixed)
+
+    def _bound(self, principle: Proximity, cases: Cases) -> tuple[Ints, Ints]:
+        """Bound the risk of some cases by that of the most telling group; of very many, by more."""
+        from discreet.kernels.options import weigh_fullest
+
+        found, bags = self.found, self.found.view.bags(self.name)
+        if int(found.sizes[cases.sets].sum()) > MOST_LOOKED:
+            fullest = principle.fullest(bags)
+            order = np.lexsort((fullest[found.groups] / bags.sizes[found.groups],
+                                np.repeat(np.arange(found.count), found.sizes)))  # fmt: skip
+            group = found.groups[order[found.offsets[cases.sets + 1] - 1]]
+            return fullest[group], bags.sizes[group]
+        first, beyond = principle.reach(bags.domain)
+        upto = np.concatenate([[0], np.cumsum(bags.weights)])
+        own = cases.codes
+        parts, wholes = weigh_fullest(
+            cases.sets, first[own], beyond[own], found.offsets, found.groups, bags.offsets,
+            bags.codes, upto,
+        )  # fmt: skip
+        return parts, wholes
 
 
 def find_largest(parts: np.ndarray, wholes: np.ndarray) -> Fraction:

@@ -45,6 +45,41 @@ def fits(people, need, room):
 
 
 @compiled
+def fit_boxes(cases, values, people, refers, batches, need, bags, codes, weights, large):
+    """Whether the people of every box fit into the batches that it refers to.
+
+    Box ``b`` has the cases ``cases[b]`` to ``cases[b + 1]``: so many ``people`` of a value; and
+    refers, from ``refers[b]`` on, to batches that take ``need`` of it. Batches are bags of codes
+    with weights. In a box of more than ``large`` people only each value and each batch is tried by
+    itself.
+    """
+    for b in range(cases.shape[0] - 1):
+        some = people[cases[b] : cases[b + 1]]
+        here = need[refers[b] : refers[b + 1]]
+        room = np.zeros((some.shape[0], here.shape[0]), np.int64)
+        for j in range(here.shape[0]):
+            batch = batches[refers[b] + j]
+            e = bags[batch]
+            for v in range(some.shape[0]):
+                value = values[cases[b] + v]
+                while e < bags[batch + 1] and codes[e] < value:
+                    e += 1
+                if e < bags[batch + 1] and codes[e] == value:
+                    room[v, j] = weights[e]
+        if here.sum() <= large:
+            if not fits(some, here, room):
+                return False
+            continue
+        for v in range(some.shape[0]):
+            if np.minimum(room[v], here).sum() < some[v]:
+                return False
+        for j in range(here.shape[0]):
+            if np.minimum(room[:, j], some).sum() < here[j]:
+                return False
+    return True
+
+
+@compiled
 def place(starts, options, room):
     """Count the people for whom there is no room however all are placed.
 

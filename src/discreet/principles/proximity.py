@@ -130,6 +130,20 @@ class Proximity(CountedPrinciple):
         fullest = np.maximum.reduceat(self.neighbours(groups), groups.offsets[:-1])
         return at_most(fullest, self.m, groups.sizes, 1)
 
+    def fullest(self, bags: Groups) -> Ints:
+        """Bound, per bag, the weight inside the neighbourhood of any number of the domain.
+
+        Whose neighbourhood begins with a value reaches no farther than that of the largest number
+        whose neighbourhood still holds the value.
+        """
+        from discreet.kernels.near import weigh_near
+
+        first, beyond = self.reach(bags.domain)
+        own = np.arange(len(first))
+        farthest = beyond[np.searchsorted(first, own, side="right") - 1]
+        covered = weigh_near(bags.offsets, bags.codes, bags.weights, own, farthest)
+        return np.maximum.reduceat(covered, bags.offsets[:-1])
+
     def max_conflict(self, bags: Groups) -> Ints:
         """Find maxsize of each bag (Definition 11): the fullest one-sided neighbourhood."""
         from discreet.kernels.near import weigh_near

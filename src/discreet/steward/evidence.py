@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from discreet.auditing import AuditReport
-from discreet.auditing.members import tell_members
 from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
@@ -62,7 +61,7 @@ def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> 
             "guarantee": release.promise.guarantee,
             "papers": list(dict.fromkeys(p.paper for p in release.promise.principle.parts)),
         },
-        "risk": _list_risks(data, report, tell_members(release, data, seed=0)),
+        "risk": _list_risks(data, report),
         "utility": _measure_use(release, data, report),
         "attacks": [vars(attack) for attack in report.attacks],
         "with_earlier": [made.to_dict() for made in report.composed],
@@ -95,9 +94,7 @@ def _list_columns(release: Release, source: Path) -> list[dict[str, str]]:
     return told
 
 
-def _list_risks(
-    data: Microdata, report: AuditReport, membership: float | None
-) -> list[dict[str, Any]]:
+def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
     """Each risk before and after, beside what was promised."""
     classes = data.number(data.quasi_identifiers) if data.quasi_identifiers else (
         np.zeros(data.n, dtype=np.int64))  # fmt: skip
@@ -114,7 +111,7 @@ def _list_risks(
         {"risk": "records expected to be named rightly", "before": len(sizes) / data.n,
          "threshold": None, "after": float(identity.marketer)},
         {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
-         "after": membership},
+         "after": report.membership and report.membership.told},
     ]  # fmt: skip
     for name, belief in report.beliefs.items():
         bags = Groups.from_labels(classes, data.codes[name], data.domains[name], count=len(sizes))

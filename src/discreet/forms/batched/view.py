@@ -24,7 +24,6 @@ from discreet.forms.batched.joins import join_tables
 from discreet.forms.boxes import BoxView, box_columns, number_boxes
 from discreet.forms.consistency import has_counts
 from discreet.forms.disclosure import Disclosure, Observed
-from discreet.forms.exposure import JoinedCells
 from discreet.forms.matches import Matches
 from discreet.forms.records import RecordView
 from discreet.principles.base import Principle
@@ -66,6 +65,11 @@ class BatchedView(View):
         spoilt = np.zeros(self.count, dtype=bool)
         np.logical_or.at(spoilt, self.labels, bad[self.batch])
         return looks & ~spoilt
+
+    @property
+    def smallest_count(self) -> int | None:
+        """Batches are published as counts."""
+        return int(self.held.weights.min())
 
     def source_bags(self, name: str) -> tuple[Ints, Groups]:  # noqa: ARG002
         """A record's value is drawn from its batch."""
@@ -137,9 +141,18 @@ class BatchedBoxes(BatchedView, BoxView):
                 findings.append(f"the published values of {name} are not those of the people")
         return findings
 
-    def join(self, found: Sequence[Matches]) -> JoinedCells | None:
+    def join(self, found: Sequence[Matches]) -> Matches | None:
         """Put the tables together by the batches they refer to; one by itself adds nothing."""
-        return join_tables(self, found) if len(found) > 1 else None
+        if len(found) < 2:
+            return None
+        return join_tables(
+            BatchedRecords(self.release, self.table, self.batch, self.batch, self.held), found
+        )
+
+    def word_check(self, part: Principle) -> str:
+        """What a release of several tables promises of people is said of each table."""
+        several = len(self.release.shown) > 1 and part.look_alikes > 1
+        return f"{part}, table by table" if several else super().word_check(part)
 
 
 def _common_units(box: Ints, sizes: Ints, count: int) -> Ints:

@@ -8,6 +8,7 @@ bucket counts by its size, as each of its people is as likely the one sought.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,10 +27,28 @@ AT_ONCE = 5_000_000
 """Buckets that combinations are tried with at a time."""
 
 
-def match_buckets(view: SlicedView, data: Microdata) -> tuple[Ints, pl.DataFrame]:
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The parts of buckets that match people who look the same, one line each."""
+
+    person_of: Ints
+    """Per person of the microdata, the number of those who look the same."""
+    person: Ints
+    group: Ints
+    times: Ints
+    """How likely it is, in whole numbers."""
+    alike: Ints
+    """In how many pieces, of the column that has fewest, the bucket shows the person's values."""
+    cells: Ints
+    """Per column the cell of the bucket that has the person's values."""
+    room: Ints
+    """Per cell how many of its pieces these are."""
+
+
+def match_buckets(view: SlicedView, data: Microdata) -> Found:
     """Number the people who look the same, and list the parts of buckets that match each of them.
 
-    The list has ``person``, ``group`` and ``times``: how likely it is, in whole numbers.
+    The lines are in the order of people and groups.
     """
     sensitive = view.release.schema.sensitive
     rests = [[n for n in column if n not in sensitive] for column in view.columns]
@@ -39,24 +58,38 @@ def match_buckets(view: SlicedView, data: Microdata) -> tuple[Ints, pl.DataFrame
     )
     people = pl.DataFrame({f"v{i}": own[first] for i, (own, _) in enumerate(values)})
     last = len(values) - 1
-    postings = [
-        pl.DataFrame({f"v{i}": shown, "bucket": view.bucket, "group": view.labels})
-        .group_by([f"v{i}", "bucket", *(["group"] if i == last else [])])
-        .agg(pl.len().alias(f"n{i}"))
-        for i, (_, shown) in enumerate(values)
-    ]
+    postings, start = [], 0
+    for i, (_, shown) in enumerate(values):
+        posted = (
+            pl.DataFrame({f"v{i}": shown, "bucket": view.bucket, "group": view.labels})
+            .group_by([f"v{i}", "bucket", *(["group"] if i == last else [])])
+            .agg(pl.len().alias(f"n{i}"))
+        )
+        number = pl.Series(f"c{i}", np.arange(start, start + posted.height))
+        postings.append(posted.with_columns(number))
+        start += posted.height
     numbered = people.with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
-    found = pl.concat(
-        part.select("person", "bucket", "group", *(f"n{i}" for i in range(last + 1)))
+    counts, cells = [f"n{i}" for i in range(last + 1)], [f"c{i}" for i in range(last + 1)]
+    lines = pl.concat(
+        part.select("person", "bucket", "group", *counts, *cells)
         for part in join_postings(numbered, postings, people.columns)
-    )
-    sizes = view.bucket_sizes[found["bucket"].to_numpy()].astype(float)
-    likely = np.ones(found.height)
+    ).sort("person", "group")
+    sizes = view.bucket_sizes[lines["bucket"].to_numpy()].astype(float)
+    likely = np.ones(lines.height)
     for i in range(last):
-        likely *= found[f"n{i}"].to_numpy() / sizes
+        likely *= lines[f"n{i}"].to_numpy() / sizes
     times = np.maximum(np.round(likely / max(likely.max(initial=0), 1e-300) * FINE), 1)
-    found = found.select("person", "group", pl.Series("times", times.astype(np.int64)))
-    return person.astype(np.int64), found.sort("person", "group")
+    fewest = lines.select(pl.min_horizontal(counts)).to_series().to_numpy().astype(np.int64)
+    rooms = [p[name].to_numpy() for p, name in zip(postings, counts, strict=True)]
+    return Found(
+        person.astype(np.int64),
+        lines["person"].to_numpy(),
+        lines["group"].to_numpy(),
+        times.astype(np.int64),
+        fewest,
+        lines.select(cells).to_numpy().astype(np.int64),
+        np.concatenate(rooms).astype(np.int64),
+    )
 
 
 def join_postings(

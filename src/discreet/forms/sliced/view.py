@@ -15,13 +15,13 @@ from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
 from discreet.forms.disclosure import Disclosure, Observed, list_values, merge_sets, mix_options
 from discreet.forms.estimates import Asked
-from discreet.forms.exposure import Membership
+from discreet.forms.exposure import Fakes
 from discreet.forms.matches import Matches
 from discreet.forms.matching import number_shown
 from discreet.forms.possibilities import Possibilities, list_people
 from discreet.forms.sliced.consistency import compare_slices
 from discreet.forms.sliced.matching import match_buckets
-from discreet.forms.sliced.membership import measure_membership
+from discreet.forms.sliced.fakes import count_fakes
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release
@@ -66,20 +66,47 @@ class SlicedView(View):
 
     def match(self, data: Microdata) -> Matches:
         """Find the parts of buckets that may hold each person; each looks for themselves."""
-        person, found = match_buckets(self, data)
-        pairs = found.select("person", "group").to_numpy()
-        numbers, starts = np.unique(pairs[:, 0], return_index=True)
-        place = np.full(int(person.max()) + 1, -1, dtype=np.int64)
+        found = match_buckets(self, data)
+        numbers, starts = np.unique(found.person, return_index=True)
+        place = np.full(int(found.person_of.max()) + 1, -1, dtype=np.int64)
         place[numbers] = np.arange(len(numbers))
-        sizes = self.bucket_sizes[self.bucket_of[pairs[:, 1]]]
-        records = np.add.reduceat(sizes, starts) if len(pairs) else np.zeros(0, dtype=np.int64)
-        offsets = np.append(starts, len(pairs)).astype(np.int64)
-        likelihood = found["times"].to_numpy()
-        return Matches(self, place[person], offsets, pairs[:, 1], likelihood, records)
+        sizes = self.bucket_sizes[self.bucket_of[found.group]]
+        records = np.add.reduceat(sizes, starts) if len(sizes) else np.zeros(0, dtype=np.int64)
+        return Matches(
+            self,
+            place[found.person_of],
+            np.append(starts, len(sizes)).astype(np.int64),
+            found.group,
+            found.times,
+            records,
+            alike=found.alike,
+            cells=found.cells,
+            room=found.room,
+        )
+
+    def hides(self, part: Principle, matches: Matches) -> Bools:
+        """What a sliced release promises of people is said of buckets; all else of what it shows."""
+        if not self._says_of_buckets(part):
+            return super().hides(part, matches)
+        return matches.admits_each(self.bucket_sizes[self.bucket_of] >= part.look_alikes)
+
+    def _says_of_buckets(self, part: Principle) -> bool:
+        return part in self.release.promise.principle.parts
+
+    def word_check(self, part: Principle) -> str:
+        """Columns show what they show however many people share a bucket."""
+        if not self._says_of_buckets(part) or part.look_alikes <= 1:
+            return super().word_check(part)
+        if part.reads_values:
+            return f"{part}, people counted in every bucket"
+        return f"at least {part.look_alikes} people in every bucket"
 
     def describe_crowd(self, people: int) -> str:
-        """Rows are nobody's, so that nobody looks like somebody."""
-        return f"everyone is one of at least {people} people of a bucket"
+        """Rows are nobody's; but values of a column that nobody else has are somebody's."""
+        told = f"every bucket has at least {int(self.bucket_sizes.min())} people"
+        if people <= 1:
+            return f"{told}, but some are alone there with their values of a column"
+        return f"{told}, of whom at least {people} share their values of a column"
 
     def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
         """Every column by itself must hold what people have, in their buckets, unlinked."""
@@ -111,9 +138,9 @@ class SlicedView(View):
         """List what each person may have: rows are nobody's."""
         return list_people(matches, data, name)
 
-    def measure_membership(self, data: Microdata) -> Membership | None:
-        """Count the combinations that match although nobody has them."""
-        return measure_membership(self, data)
+    def count_fakes(self, data: Microdata) -> Fakes | None:
+        """Columns can be put together in ways that are nobody's."""
+        return count_fakes(self, data)
 
 
 @dataclass(frozen=True, eq=False)

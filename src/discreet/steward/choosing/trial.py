@@ -182,7 +182,6 @@ def try_method(method: Method | Refused, course: Course) -> Trial:
 def _examine(release: Release, course: Course) -> dict[str, Any]:
     """Measure what the release gives away, as an audit does."""
     from discreet.auditing import audit
-    from discreet.auditing.members import tell_members
 
     found = audit(release, course.data)
     beliefs = list(found.beliefs.values())
@@ -194,7 +193,7 @@ def _examine(release: Release, course: Course) -> dict[str, Any]:
             name: [(reach.said, float(reach.worst), float(reach.mean)) for reach in near.curve]
             for name, near in found.proximity.items()
         },
-        "membership": tell_members(release, course.data, course.seed),
+        "membership": found.membership and found.membership.told,
         "loss": found.loss.ncp,
         "exact": all(
             release.recodings[name].transformation is Transformation.EXACT

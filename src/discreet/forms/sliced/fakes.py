@@ -1,4 +1,4 @@
-"""Membership: can it be told who is in a table, by what matches?
+"""Fakes: combinations of column values that match buckets although nobody has them.
 
 Li, Li, Zhang, Molloy, TKDE 2012, section 5: a bucket matches every combination of its columns'
 values. Those that nobody has are fake; the more of them there are, and the more alike the numbers
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from discreet.forms.exposure import Membership
+from discreet.forms.exposure import Fakes
 from discreet.forms.matching import number_jointly
 from discreet.forms.sliced.matching import join_postings
 from discreet.table.arrays import Floats, Ints
@@ -29,8 +29,8 @@ MOST_COUNTED = 10**300
 """More combinations are not told apart from these."""
 
 
-def measure_membership(view: SlicedView, data: Microdata) -> Membership:
-    """Measure how well a sliced release hides who is in it."""
+def count_fakes(view: SlicedView, data: Microdata) -> Fakes:
+    """Count what matches without being anybody's, and hold it against what is somebody's."""
     values = [number_jointly(view, data, column) for column in view.columns]
     names = [f"v{i}" for i in range(len(values))]
     people = pl.DataFrame(dict(zip(names, (own for own, _ in values), strict=True))).unique()
@@ -49,7 +49,7 @@ def measure_membership(view: SlicedView, data: Microdata) -> Membership:
     weights = (fake["len"] / fake["matches"]).to_numpy()
     scale = float(min(Fraction(total, tuples.height), Fraction(MOST_COUNTED)))
     found, given = original["matches"].to_numpy(), fake["matches"].to_numpy()
-    return Membership(
+    return Fakes(
         people.height,
         min(float(round(weights.sum() * scale)), float(MOST_COUNTED)),
         exact,

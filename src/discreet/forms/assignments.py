@@ -1,0 +1,203 @@
+"""Assignments: how likely is each group a person's, if everybody must have a place?
+
+Whoever knows the quasi-identifiers of everybody knows more than which groups fit one person: every
+group has as many people as it shows, and all of them must be somebody. All ways to place everybody
+that agree with the release are equally likely. People and groups that have nothing to do with each
+other are counted apart; where a component is small, exactly, else not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb, lcm
+
+import numpy as np
+
+from discreet.table.arrays import Bools, Ints
+
+MOST_CLASSES, MOST_STEPS, MOST_STEPS_IN_ALL = 40, 20_000, 1_000_000
+"""So many kinds of people in a component are tried, and so many steps taken before giving up."""
+ROOM = 2**40
+"""Chances are rounded to so many parts where exact ones do not fit 64 bits."""
+
+State = tuple[int, ...]
+Step = tuple[State, State, int, State]
+"""From one state to another, in so many ways, with so many people in each option."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What everybody chooses from: people who look the same have the same options."""
+
+    people: Ints
+    """Per class of people who look the same how many they are."""
+    offsets: Ints
+    """Class ``c`` has the options ``offsets[c]`` to ``offsets[c + 1]``."""
+    cells: Ints
+    """Per option, a row of cells: whoever takes it fills one place of each."""
+    room: Ints
+    """Per cell how many people it has, no more and no fewer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """How likely each option is, where that could be counted."""
+
+    counted: Bools
+    """Per class whether its options were counted."""
+    shares: dict[int, Fraction]
+    """Per option of a class that has several and was counted."""
+
+    def weigh(self, offsets: Ints, sizes: Ints, classes: Ints) -> tuple[Ints, Ints, Ints]:
+        """List the options of some counted classes: by how much an entry of each one's bag counts.
+
+        ``sizes`` are those of the options' bags. Gives the place in the list of classes, the
+        option, and whole numbers that are to each other as the chances.
+        """
+        place, options, times = [], [], []
+        for at, c in enumerate(classes.tolist()):
+            run = range(int(offsets[c]), int(offsets[c + 1]))
+            parts = [self.shares[option] / int(sizes[option]) for option in run]
+            unit = lcm(*(part.denominator for part in parts))
+            whole = [int(part * unit) for part in parts]
+            if unit >= ROOM:
+                whole = [round(part * ROOM) for part in parts]
+            kept = [(option, many) for option, many in zip(run, whole, strict=True) if many]
+            place += [at] * len(kept)
+            options += [option for option, _ in kept]
+            times += [many for _, many in kept]
+        return tuple(np.array(x, dtype=np.int64) for x in (place, options, times))  # type: ignore[return-value]
+
+
+def count_chances(places: Places) -> Chances:
+    """Count, component by component, in how many ways everybody can be placed.
+
+    The smallest components come first, until there were too many steps.
+    """
+    several = np.diff(places.offsets) > 1
+    counted, shares = ~several, dict[int, Fraction]()
+    left = MOST_STEPS_IN_ALL
+    for classes in _list_components(places, several):
+        found = _Component(places, classes).count(min(MOST_STEPS, left))
+        left -= found.steps
+        if found.shares is not None:
+            counted[classes] = True
+            shares |= found.shares
+        if left <= 0:
+            break
+    return Chances(counted, shares)
+
+
+def _list_components(places: Places, several: Bools) -> list[Ints]:
+    """List the classes of every component that is small and leaves anybody a choice."""
+    from discreet.kernels.options import connect
+
+    if not several.any():
+        return []
+    component = connect(places.offsets, places.cells, len(places.room))
+    order = np.argsort(component, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(component[order]) > 0, True)) + 1
+    starts = np.append(0, ends[:-1])
+    choice = np.zeros(int(component.max()) + 1, dtype=bool)
+    choice[component[several]] = True
+    small = (ends - starts <= MOST_CLASSES) & choice[component[order[starts]]]
+    runs = sorted(np.flatnonzero(small).tolist(), key=lambda run: int(ends[run] - starts[run]))
+    return [order[starts[run] : ends[run]] for run in runs]
+
+
+@dataclass(frozen=True)
+class _Found:
+    shares: dict[int, Fraction] | None
+    steps: int
+
+
+class _Component:
+    """Classes and cells that have to do with each other, and all ways to fill them."""
+
+    def __init__(self, places: Places, classes: Ints) -> None:
+        # those with least choice first, so that fewer ways are begun that cannot be ended
+        self.classes = sorted(
+            classes.tolist(), key=lambda c: int(places.offsets[c + 1] - places.offsets[c])
+        )
+        self.people = [int(places.people[c]) for c in self.classes]
+        self.options = [range(places.offsets[c], places.offsets[c + 1]) for c in self.classes]
+        used = sorted({int(x) for run in self.options for o in run for x in places.cells[o]})
+        number = {cell: i for i, cell in enumerate(used)}
+        self.cells = [
+            [[number[int(x)] for x in places.cells[o]] for o in run] for run in self.options
+        ]
+        self.room: State = tuple(int(places.room[cell]) for cell in used)
+        last = {x: at for at, run in enumerate(self.cells) for row in run for x in row}
+        self.closing = [[x for x, end in last.items() if end == at] for at in range(len(self.cells))]
+
+    def count(self, most: int) -> _Found:
+        """Count all ways forwards, then backwards, and how many people each option has in them."""
+        ways: dict[State, int] = {self.room: 1}
+        steps: list[list[Step]] = []
+        taken = 0
+        for at, many in enumerate(self.people):
+            here: list[Step] = []
+            after: dict[State, int] = {}
+            for state, count in ways.items():
+                for step in self._step(at, state, many):
+                    taken += 1
+                    if taken > most:
+                        return _Found(None, taken)
+                    here.append(step)
+                    after[step[1]] = after.get(step[1], 0) + count * step[2]
+            steps.append(here)
+            ways = after
+        total = sum(ways.values())
+        if not total:  # nobody made this release of these people; the worst is assumed
+            return _Found(None, taken)
+        shares: dict[int, Fraction] = {}
+        forwards = self._forwards(steps)
+        backwards = dict.fromkeys(ways, 1)
+        for at in reversed(range(len(steps))):
+            sums = [0] * len(self.options[at])
+            before: dict[State, int] = {}
+            for state, then, many, chosen in steps[at]:
+                rest = many * backwards.get(then, 0)
+                before[state] = before.get(state, 0) + rest
+                for i, part in enumerate(chosen):
+                    sums[i] += forwards[at][state] * rest * part
+            backwards = before
+            for option, part in zip(self.options[at], sums, strict=True):
+                shares[option] = Fraction(part, total * max(self.people[at], 1))
+        return _Found(shares, taken)
+
+    def _forwards(self, steps: Sequence[Sequence[Step]]) -> list[dict[State, int]]:
+        found = [{self.room: 1}]
+        for here in steps:
+            after: dict[State, int] = {}
+            for state, then, many, _ in here:
+                after[then] = after.get(then, 0) + found[-1][state] * many
+            found.append(after)
+        return found
+
+    def _step(self, at: int, state: State, many: int) -> Iterator[Step]:
+        """List the ways in which a class can be placed where so much room is left."""
+        for chosen, left, ways in self._spread(at, 0, state, many):
+            # whoever comes later cannot fill these
+            if not any(left[x] for x in self.closing[at]):
+                yield state, left, ways, chosen
+
+    def _spread(
+        self, at: int, option: int, state: State, many: int
+    ) -> Iterator[tuple[State, State, int]]:
+        cells = self.cells[at][option]
+        most = min(many, *(state[x] for x in cells))
+        last = option + 1 == len(self.cells[at])
+        for here in range(many if last else 0, most + 1):
+            left = list(state)
+            for x in cells:
+                left[x] -= here
+            if last:
+                yield (here,), tuple(left), 1
+                continue
+            for chosen, then, ways in self._spread(at, option + 1, tuple(left), many - here):
+                yield (here, *chosen), then, ways * comb(many, here)
+
+
