@@ -7,7 +7,7 @@ matches it with the microdata, and asks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.composition import Composed, compose
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
+from discreet.auditing.joined import Check, find_alone, join_tables
 from discreet.auditing.links import list_x_groups
 from discreet.auditing.members import Membership, measure_membership
 from discreet.auditing.nearness import Nearness, measure_nearness
@@ -43,17 +44,6 @@ if TYPE_CHECKING:
 OWN = "this release"
 
 
-@dataclass(frozen=True)
-class Check:
-    """One principle on one attribute, and how many people it fails for."""
-
-    principle: Principle
-    attribute: str | None
-    breaches: int
-    said: str
-    """What was examined, as people read it."""
-
-
 @dataclass(frozen=True, eq=False)
 class AuditReport:
     """The auditor's findings. The steward's and the reviewer's, never part of a release."""
@@ -73,6 +63,8 @@ class AuditReport:
     """Per sensitive attribute and person the largest belief in any value."""
     truths: dict[str, Floats]
     """Per sensitive attribute and person the belief in the person's own value."""
+    how: dict[str, str]
+    """Per sensitive attribute how beliefs were found: exactly, or for some as a bound."""
     candidates: Ints
     """Per person how many people could be behind a record or piece of one that may be theirs, all
     tables put together; 0 if no group covers the person."""
@@ -226,10 +218,10 @@ def audit(
         checks, breached = [*checks, *linked], breached | broken
         findings += lost
     composed, notes = compose(release, data, before, OWN) if before else ([], [])
-    joined = _join(views, told, data)
+    joined = join_tables(views, told, data)
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
-        breached |= _find_alone(checks, joined, release.promise.principle)
+        breached |= find_alone(checks, joined, release.promise.principle)
     beliefs, truths, worst = _believe(told)
     identity = measure_identity(candidates[candidates > 0], population)
     counts = views[0].view.smallest_count
@@ -245,6 +237,7 @@ def audit(
         presets={preset.name: preset.admits(identity.smallest, counts) for preset in wanted},
         beliefs=beliefs,
         truths=truths,
+        how={name: max((view.how for view in views), key=len) for name, views in told.items()},
         candidates=candidates,
         breached=breached,
         worst=worst,
@@ -267,37 +260,6 @@ def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
     if isinstance(earlier, Release):
         return f"earlier release {number + 1}", earlier
     return str(earlier), load(earlier)
-
-
-def _join(
-    views: list[Matches], told: dict[str, list[Posterior]], data: Microdata
-) -> JoinedCells | None:
-    """Put the tables together, and add what follows from that to what each of them tells."""
-    together = views[0].view.join(views)
-    if together is None:
-        return None
-    sizes = np.append(np.bincount(together.set_of[together.set_of >= 0]), 1)
-    worst, how = Fraction(0), "exactly"
-    for name in told:
-        found = together.view.posterior(together, data, name)
-        told[name] = [*told[name], found]
-        worst, how = max(worst, found.worst()), found.how
-    return JoinedCells(sizes[together.set_of], worst, how)
-
-
-def _find_alone(checks: list[Check], joined: JoinedCells, promised: Principle) -> Bools:
-    """Count those too few of whom look the same in all tables, where more was asked than promised.
-
-    What a release promises of people it says table by table.
-    """
-    alone = np.zeros(len(joined.people), dtype=bool)
-    for i, check in enumerate(checks):
-        if check.principle.look_alikes > 1 and check.principle not in promised.parts:
-            few = joined.people < check.principle.look_alikes
-            checks[i] = replace(check, breaches=max(check.breaches, int(few.sum())),
-                                said=str(check.principle))  # fmt: skip
-            alone |= few
-    return alone
 
 
 def _widest(views: list[Matches]) -> Matches:

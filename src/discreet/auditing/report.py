@@ -28,6 +28,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         "groups": report.groups,
         "breaches": report.breaches,
         "max_belief": report.max_belief,
+        "beliefs_found": report.how,
         "mean_belief": {name: float(b.mean()) for name, b in report.beliefs.items()},
         "mean_belief_in_truth": {name: float(t.mean()) for name, t in report.truths.items()},
         "checks": [
@@ -52,6 +53,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "smallest_cell": report.joined.smallest,
             "people_alone": report.joined.alone,
             "max_belief": report.joined.max_belief,
+            "found": report.joined.how,
         },
         "membership": None if report.membership is None else report.membership.to_dict(),
         "with_earlier": [made.to_dict() for made in report.composed],

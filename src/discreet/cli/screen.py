@@ -99,16 +99,14 @@ def print_findings(found: Any) -> None:
         table.add_row(check.said, check.attribute or "everyone", f"{check.breaches:,}")
     show(table)
     identity = found.identity
-    alone = "some people look like nobody else"
-    lines = [
-        f"{found.people:,} people in {found.groups:,} groups; "
-        f"{found.crowd if identity.smallest > 1 else alone}."
-    ]
+    lines = [f"{found.people:,} people in {found.groups:,} groups; {found.crowd}."]
     if found.max_belief is not None:
         lines.append(
             f"Largest belief in a sensitive value of anyone: {found.worst} "
             f"= {found.max_belief:.1%}."
         )
+        bounds = [f"{name}: {how}" for name, how in found.how.items() if how != "exactly"]
+        lines += [f"Beliefs were found {bound}." for bound in bounds]
     lines.append(
         f"Identity: at most {float(identity.prosecutor):.2%} for one person, "
         f"{float(identity.marketer):.2%} of people expected to be named rightly."

@@ -17,8 +17,9 @@ import numpy as np
 
 from discreet.table.arrays import Bools, Ints
 
-MOST_CLASSES, MOST_STEPS, MOST_STEPS_IN_ALL = 40, 20_000, 1_000_000
-"""So many kinds of people in a component are tried, and so many steps taken before giving up."""
+MOST_CLASSES, MOST_STEPS, MOST_STEPS_IN_ALL = 40, 20_000, 50_000
+"""So many kinds of people in a component are tried, and so many steps taken before giving up; in
+all so many that counting takes no longer however large a table is."""
 ROOM = 2**40
 """Chances are rounded to so many parts where exact ones do not fit 64 bits."""
 
@@ -81,7 +82,7 @@ def count_chances(places: Places) -> Chances:
     left = MOST_STEPS_IN_ALL
     for classes in _list_components(places, several):
         found = _Component(places, classes).count(min(MOST_STEPS, left))
-        left -= found.steps
+        left -= found.steps + len(classes)
         if found.shares is not None:
             counted[classes] = True
             shares |= found.shares
