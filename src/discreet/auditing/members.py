@@ -40,7 +40,9 @@ class Membership:
     def __str__(self) -> str:
         told = "everybody that can be made up of its values is in it"
         if self.told is not None:
-            told = f"a member is told from somebody made up in {self.told:.1%} of pairs (chance: 50 %)"
+            told = (
+                f"a member is told from somebody made up in {self.told:.1%} of pairs (chance: 50 %)"
+            )
         return f"Membership: {told}{'' if self.fakes is None else f'; {self.fakes}'}."
 
 

@@ -8,7 +8,7 @@ other are counted apart; where a component is small, exactly, else not at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, lcm
@@ -81,11 +81,13 @@ def count_chances(places: Places) -> Chances:
     counted, shares = ~several, dict[int, Fraction]()
     left = MOST_STEPS_IN_ALL
     for classes in _list_components(places, several):
-        found = _Component(places, classes).count(min(MOST_STEPS, left))
-        left -= found.steps + len(classes)
-        if found.shares is not None:
+        component = _Component(places, classes, min(MOST_STEPS, left))
+        try:
+            shares |= component.count()
             counted[classes] = True
-            shares |= found.shares
+        except _TooManyError:
+            pass
+        left -= component.taken + len(classes)
         if left <= 0:
             break
     return Chances(counted, shares)
@@ -108,16 +110,15 @@ def _list_components(places: Places, several: Bools) -> list[Ints]:
     return [order[starts[run] : ends[run]] for run in runs]
 
 
-@dataclass(frozen=True)
-class _Found:
-    shares: dict[int, Fraction] | None
-    steps: int
+class _TooManyError(Exception):
+    """There are too many ways, or none."""
 
 
 class _Component:
     """Classes and cells that have to do with each other, and all ways to fill them."""
 
-    def __init__(self, places: Places, classes: Ints) -> None:
+    def __init__(self, places: Places, classes: Ints, most: int) -> None:
+        self.most, self.taken = most, 0
         # those with least choice first, so that fewer ways are begun that cannot be ended
         self.classes = sorted(
             classes.tolist(), key=lambda c: int(places.offsets[c + 1] - places.offsets[c])
@@ -131,31 +132,28 @@ class _Component:
         ]
         self.room: State = tuple(int(places.room[cell]) for cell in used)
         last = {x: at for at, run in enumerate(self.cells) for row in run for x in row}
-        self.closing = [[x for x, end in last.items() if end == at] for at in range(len(self.cells))]
+        self.closing = [
+            [x for x, end in last.items() if end == at] for at in range(len(self.cells))
+        ]
 
-    def count(self, most: int) -> _Found:
+    def count(self) -> dict[int, Fraction]:
         """Count all ways forwards, then backwards, and how many people each option has in them."""
-        ways: dict[State, int] = {self.room: 1}
+        forwards: list[dict[State, int]] = [{self.room: 1}]
         steps: list[list[Step]] = []
-        taken = 0
         for at, many in enumerate(self.people):
             here: list[Step] = []
             after: dict[State, int] = {}
-            for state, count in ways.items():
+            for state, count in forwards[-1].items():
                 for step in self._step(at, state, many):
-                    taken += 1
-                    if taken > most:
-                        return _Found(None, taken)
                     here.append(step)
                     after[step[1]] = after.get(step[1], 0) + count * step[2]
             steps.append(here)
-            ways = after
-        total = sum(ways.values())
+            forwards.append(after)
+        total = sum(forwards[-1].values())
         if not total:  # nobody made this release of these people; the worst is assumed
-            return _Found(None, taken)
+            raise _TooManyError
         shares: dict[int, Fraction] = {}
-        forwards = self._forwards(steps)
-        backwards = dict.fromkeys(ways, 1)
+        backwards = dict.fromkeys(forwards[-1], 1)
         for at in reversed(range(len(steps))):
             sums = [0] * len(self.options[at])
             before: dict[State, int] = {}
@@ -167,16 +165,7 @@ class _Component:
             backwards = before
             for option, part in zip(self.options[at], sums, strict=True):
                 shares[option] = Fraction(part, total * max(self.people[at], 1))
-        return _Found(shares, taken)
-
-    def _forwards(self, steps: Sequence[Sequence[Step]]) -> list[dict[State, int]]:
-        found = [{self.room: 1}]
-        for here in steps:
-            after: dict[State, int] = {}
-            for state, then, many, _ in here:
-                after[then] = after.get(then, 0) + found[-1][state] * many
-            found.append(after)
-        return found
+        return shares
 
     def _step(self, at: int, state: State, many: int) -> Iterator[Step]:
         """List the ways in which a class can be placed where so much room is left."""
@@ -192,6 +181,9 @@ class _Component:
         most = min(many, *(state[x] for x in cells))
         last = option + 1 == len(self.cells[at])
         for here in range(many if last else 0, most + 1):
+            self.taken += 1
+            if self.taken > self.most:
+                raise _TooManyError
             left = list(state)
             for x in cells:
                 left[x] -= here
@@ -200,5 +192,3 @@ class _Component:
                 continue
             for chosen, then, ways in self._spread(at, option + 1, tuple(left), many - here):
                 yield (here, *chosen), then, ways * comb(many, here)
-
-

@@ -64,7 +64,9 @@ def weigh_fullest(sets, low, beyond, offsets, groups, bags, codes, upto):
     for c in range(cases):
         for o in range(offsets[sets[c]], offsets[sets[c] + 1]):
             first, end = bags[groups[o]], bags[groups[o] + 1]
-            part = upto[_find(codes, first, end, beyond[c])] - upto[_find(codes, first, end, low[c])]
+            part = (
+                upto[_find(codes, first, end, beyond[c])] - upto[_find(codes, first, end, low[c])]
+            )
             whole = upto[end] - upto[first]
             if part / whole > parts[c] / wholes[c]:
                 parts[c], wholes[c] = part, whole
@@ -72,7 +74,9 @@ def weigh_fullest(sets, low, beyond, offsets, groups, bags, codes, upto):
 
 
 @compiled
-def weigh_holders(sets, own, offsets, groups, most, starts, holders, entries, weights, parts, wholes):
+def weigh_holders(
+    sets, own, offsets, groups, most, starts, holders, entries, weights, parts, wholes
+):
     """Of each case, look through the entries of its own code in bags of options of its set.
 
     Entries that have a code are ``entries[starts[code]:starts[code + 1]]``, of the bags ``holders``,
