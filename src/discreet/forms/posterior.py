@@ -15,7 +15,6 @@ from discreet.principles.proximity import Proximity
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
 
-
 MOST_LOOKED = 50_000_000
 """So many groups are looked through, case by case."""
 
@@ -89,7 +88,7 @@ class Posterior:
         return (self.found.set_of >= 0) & ~alone[self.found.set_of]
 
     @cached_property
-    def _likeliest(self) -> list[tuple[Ints, Ints, Ints]]:
+    def _most_told(self) -> list[tuple[Ints, Ints, Ints]]:
         """List sets, and what part of what whole the likeliest value of one of their bags is."""
         bags, sets = self.found.view.bags(self.name), np.arange(self.found.count)
         place, group = self.found.list_options(sets[(self.found.sizes == 1) | self._bounded])
@@ -103,13 +102,13 @@ class Posterior:
     def largest(self) -> Floats:
         """Give everyone's largest belief in any value; 0 to those in no group."""
         belief = np.zeros(self.found.count + 1)
-        for owner, parts, wholes in self._likeliest:
+        for owner, parts, wholes in self._most_told:
             np.maximum.at(belief, owner, parts / wholes)
         return belief[self.found.set_of]
 
     def worst(self) -> Fraction:
         """Give the largest of these exactly."""
-        return max(find_largest(parts, wholes) for _, parts, wholes in self._likeliest)
+        return max(find_largest(parts, wholes) for _, parts, wholes in self._most_told)
 
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""

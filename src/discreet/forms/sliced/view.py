@@ -20,8 +20,8 @@ from discreet.forms.matches import Matches
 from discreet.forms.matching import number_shown
 from discreet.forms.possibilities import Possibilities, list_people
 from discreet.forms.sliced.consistency import compare_slices
-from discreet.forms.sliced.matching import match_buckets
 from discreet.forms.sliced.fakes import count_fakes
+from discreet.forms.sliced.matching import match_buckets
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release
