@@ -35,9 +35,9 @@ def join_tables(
         return None
     sizes = np.append(np.bincount(together.set_of[together.set_of >= 0]), 1)
     worst, how = Fraction(0), "exactly"
-    for name in told:
+    for name, alone in told.items():
         found = together.view.posterior(together, data, name)
-        told[name] = [*told[name], found]
+        told[name] = [*alone, found]
         worst, how = max(worst, found.worst()), found.how
     return JoinedCells(sizes[together.set_of], worst, how)
 

@@ -77,4 +77,4 @@ def measure_membership(found: Sequence[Matches], data: Microdata) -> Membership 
 
 def _count_records(found: Sequence[Matches]) -> Ints:
     """Count the records that may be each person's, in the table that has fewest."""
-    return np.min([np.append(m.records, 0)[m.set_of] for m in found], axis=0)
+    return np.asarray(np.min([np.append(m.records, 0)[m.set_of] for m in found], axis=0))

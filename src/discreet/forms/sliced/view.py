@@ -85,7 +85,7 @@ class SlicedView(View):
         )
 
     def hides(self, part: Principle, matches: Matches) -> Bools:
-        """What a sliced release promises of people is said of buckets; all else of what it shows."""
+        """What such a release promises of people is said of buckets; all else of what it shows."""
         if not self._says_of_buckets(part):
             return super().hides(part, matches)
         return matches.admits_each(self.bucket_sizes[self.bucket_of] >= part.look_alikes)
