@@ -73,11 +73,10 @@ def test_table_1f_as_the_paper_works_it_out() -> None:
     verify(release)
     (classes,) = release.views
     assert isinstance(classes, SlicedView)
-    person, found = match_buckets(classes, data)
-    first = found.filter(pl.col("person") == person[0])
-    assert classes.bucket_of[first["group"].to_numpy()].tolist() == [0]
+    found = match_buckets(classes, data)
+    (group,) = found.group[found.person == found.person_of[0]].tolist()
+    assert classes.bucket_of[group] == 0
     bag = classes.bags("disease")
-    group = int(first["group"][0])
     assert bag.sizes[group] / classes.bucket_sizes[0] == 1 / 2  # f2
     ages = classes.table.filter(pl.col("bucket") == 0)
     assert ages.filter((pl.col("age") == 22) & (pl.col("sex") == "M")).height / 4 == 1 / 4  # f1

@@ -80,9 +80,9 @@ def weigh_holders(
     """Of each case, look through the entries of its own code in bags of options of its set.
 
     Entries that have a code are ``entries[starts[code]:starts[code + 1]]``, of the bags
-    ``holders``, ascending. Whichever are fewer are looked through: these, or the options. Gives the largest
-    share of ``parts`` in ``wholes``, both per entry, and the sum of the weights, each at most what
-    its option has as ``most``.
+    ``holders``, ascending. Whichever are fewer are looked through: these, or the options. Gives
+    the largest share of ``parts`` in ``wholes``, both per entry, and the sum of the weights, each
+    at most what its option has as ``most``.
     """
     cases = sets.shape[0]
     part, whole = np.zeros(cases, np.int64), np.ones(cases, np.int64)
