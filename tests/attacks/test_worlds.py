@@ -172,14 +172,14 @@ class TestMetadata:
                     '[columns.disease]\nrole = "sensitive"',
                     '[method]\nname = "generalization"',
                     '[[method.principles]]\nname = "k-anonymity"\nk = 5',
-                    "[release]\nseed = 424242",
+                    "[release]\ninsecure_seed = 424242",
                 ]
             )
         )
         wanted = dc.Plan.read(plan)
         data = dc.read(wanted.source, wanted.schema)
-        release = dc.publish(data, wanted.method, insecure_seed=wanted.seed)
-        return release.write(tmp_path / "out"), "\n".join(frame["passport"])
+        release = dc.publish(data, wanted.method, insecure_seed=wanted.insecure_seed)
+        return release.write(tmp_path / "out", insecure=True), "\n".join(frame["passport"])
 
     def test_no_identifier_path_seed_or_dropped_column_is_in_the_bytes(
         self, written: tuple[Path, str]

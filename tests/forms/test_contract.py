@@ -19,6 +19,7 @@ from discreet.forms.estimates import Estimator
 from discreet.forms.prepared import Prepared
 from discreet.forms.verify import verify
 from discreet.forms.workload import Workload
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY
 from discreet.release.manifest import OLDER_FORMS
@@ -32,8 +33,8 @@ class Doubling(dc.Generalization):
     title: ClassVar[str] = "doubling"
     paper: ClassVar[str] = "nobody's"
 
-    def publish(self, data: dc.Microdata, rng: np.random.Generator) -> dc.Release:
-        made = dc.Generalization(dc.KAnonymity(2 * self.principle.min_size)).publish(data, rng)
+    def publish(self, data: dc.Microdata, draws: Draws) -> dc.Release:
+        made = dc.Generalization(dc.KAnonymity(2 * self.principle.min_size)).publish(data, draws)
         promise = replace(made.promise, principle=self.principle)
         return replace(made, method=self.title, promise=promise)
 

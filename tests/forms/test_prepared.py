@@ -111,7 +111,7 @@ def test_sums_beyond_64_bits_are_left_to_the_database() -> None:
 
 
 def test_questions_are_read_line_by_line(tmp_path: Path) -> None:
-    release_of(False).write(tmp_path / "r")
+    release_of(False).write(tmp_path / "r", insecure=True)
     command = [sys.executable, "-c", "from discreet.cli import main; main()", "query", "r"]
 
     def run(lines: str, *more: str) -> subprocess.CompletedProcess[str]:

@@ -43,7 +43,6 @@ def angelize(
         marginals,
         [Partition.from_labels(np.array(labels)) for labels in buckets.values()],
         Partition.from_labels(np.array(batches)),
-        np.random.default_rng(1),
     )
     return data, release
 

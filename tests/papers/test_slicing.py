@@ -360,7 +360,7 @@ def test_random_buckets_for_tables_without_a_sensitive_attribute(tmp_path: Path)
     )
     data = microdata(frame, frame.columns, [])
     method = dc.Slicing(dc.KAnonymity(50), columns=2, buckets=50)
-    loaded = dc.load(dc.publish(data, method, insecure_seed=1).write(tmp_path / "r"))
+    loaded = dc.load(dc.publish(data, method, insecure_seed=1).write(tmp_path / "r", insecure=True))
     report = dc.audit(loaded, data)
     assert report.problems == [] and loaded.views[0].bucket_sizes.min() >= 50
     assert report.candidates.min() == 1  # a column's values may be one person's of a bucket
@@ -479,7 +479,7 @@ def test_the_auditor_flags_who_is_not_safe_under_the_papers_check(tmp_path: Path
     table = frame.with_columns(bucket=pl.Series([0, 0, 0, 1, 1, 1])).select("bucket", "A", "B", "S")
     release = sliced(data, table, [["A"], ["B", "S"]], 2)
     printed = replace(release, parameters={**release.parameters, "check": "paper"})
-    folder = printed.write(tmp_path / "r")  # nothing in it tells that it is not safe
+    folder = printed.write(tmp_path / "r", insecure=True)  # nothing in it tells that it is not safe
     report = dc.audit(folder, data)
     assert report.max_belief == 0.5 and report.breaches > 0
     assert diverse([[0, 1, 2], [3, 4, 5]], rows, 2)

@@ -98,7 +98,7 @@ def test_large_domains_of_categories_are_published_and_audited(tmp_path: Path) -
     assert any("…" in label for label in release.recodings["zip"].labels)
 
 
-def test_a_seed_changes_nothing_where_nothing_is_random() -> None:
+def test_a_seed_changes_nothing_where_nothing_is_drawn() -> None:
     data = microdata(pl.DataFrame({"a": [1, 2, 3, 4], "s": [*"xyxy"]}), ["a"], ["s"])
     method = dc.Generalization(dc.KAnonymity(2))
     one, two = (

@@ -105,19 +105,15 @@ def test_every_assignment_within_a_group_is_equally_likely() -> None:
     assert fixed / groups == pytest.approx(1, abs=0.15)
 
 
-def test_group_numbers_carry_no_order_of_the_values() -> None:
-    data = figure_1()
-    lowest = Counter(
-        dc.publish(data, dc.Permutation(dc.KE(3, 2)), insecure_seed=seed)
-        .tables["permuted"]
-        .filter(pl.col("age") == 35)["group"]
-        .item()
-        for seed in range(150)
-    )
-    assert len(lowest) == 3 and min(lowest.values()) > 25
+def test_groups_are_numbered_by_who_is_in_them_not_by_values() -> None:
+    """Ages are told, and the group of the youngest comes first, whatever was drawn."""
+    for _ in range(5):
+        table = dc.publish(figure_1(), dc.Permutation(dc.KE(3, 2))).tables["permuted"]
+        youngest = table.group_by("group").agg(pl.col("age").min()).sort("group")["age"]
+        assert youngest.to_list() == sorted(youngest)
 
 
-def test_without_a_seed_two_releases_differ() -> None:
+def test_two_releases_differ() -> None:
     data = dc.datasets.census(2000, sensitive="income")
     one, two = (dc.publish(data, dc.Permutation(dc.KE(5, 100))).tables["permuted"] for _ in "ab")
     assert not one.equals(two)

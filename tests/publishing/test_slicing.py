@@ -145,7 +145,7 @@ def test_blurred_columns_are_stored_verified_audited_and_asked(
     blurred: tuple[dc.Microdata, dc.Release], tmp_path: Path, postgres: str
 ) -> None:
     data, release = blurred
-    release = dc.load(release.write(tmp_path / "r", format="csv"))
+    release = dc.load(release.write(tmp_path / "r", format="csv", insecure=True))
     report = dc.audit(release, data, attacks=True)
     assert report.problems == [] and report.findings == [] and 0 < report.loss.ncp < 0.3
     frame = data.to_polars()
@@ -260,7 +260,7 @@ def test_a_label_may_not_hide_what_its_ends_tell(tmp_path: Path) -> None:
         table.with_columns(age_low=pl.lit(30), age_high=pl.lit(30)),
     ):
         with pytest.raises(dc.DiscreetError, match="label"):
-            replace(release, tables={"sliced": told}).write(tmp_path / "r")
+            replace(release, tables={"sliced": told}).write(tmp_path / "r", insecure=True)
 
 
 def test_many_columns_are_audited_in_little_memory(people: dc.Microdata) -> None:
@@ -394,7 +394,7 @@ def test_an_attribute_in_every_column_stays_linked_to_all(tmp_path: Path) -> Non
     )
     table = release.tables["sliced"]
     assert table.group_by("bucket").agg(pl.col("sex").n_unique())["sex"].max() == 1
-    folder = release.write(tmp_path / "r")
+    folder = release.write(tmp_path / "r", insecure=True)
     report = dc.audit(folder, data)
     assert not report.findings and report.max_belief <= 1 / 3
     sql = "SELECT COUNT(*) FROM release WHERE sex = 'female' AND {}"
@@ -444,7 +444,7 @@ def test_ratings_are_sliced_audited_and_learned_from(tmp_path: Path) -> None:
     data = dc.read_ratings(dc.datasets.ratings_frame(900, 80, seed=4))
     people, asked = data.taken(np.arange(800)), data.taken(np.arange(800, data.n)).to_polars()
     method = dc.Slicing(dc.KAnonymity(4), columns=8, buckets=4, similarity="agreement")
-    folder = dc.publish(people, method, insecure_seed=1).write(tmp_path / "r")
+    folder = dc.publish(people, method, insecure_seed=1).write(tmp_path / "r", insecure=True)
     report = dc.audit(folder, people)
     assert not report.findings and report.membership is not None
     assert report.membership.fakes is not None and report.membership.fakes.ratio > 10

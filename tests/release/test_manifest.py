@@ -66,7 +66,7 @@ def make(method: Method) -> Release:
             Attribute("pay", Role.SENSITIVE, Type.INTEGER),
         )
     )
-    return dc.publish(dc.read(frame, schema), method, insecure_seed=1)
+    return dc.publish(dc.read(frame, schema), method)
 
 
 @cache

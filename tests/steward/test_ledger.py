@@ -41,7 +41,6 @@ name = "{principle}"
 {letter} = {value}
 [release]
 folder = "{folder}"
-seed = 1
 """
 STEPS = {"copying": "write", "recording": "_record", "placing": "_place", "settling": "_settle"}
 
@@ -256,7 +255,7 @@ def test_a_folder_that_was_taken_in_between_is_left_alone(office: Path) -> None:
     plan = dc.Plan.read(office / "first.toml")
     data = dc.read(plan.source, plan.schema)
     ledger = Ledger(office / "book")
-    release = dc.publish(data, plan.method, insecure_seed=1)
+    release = dc.publish(data, plan.method)
     ledger._record(release, office / "taken", "parquet", False, lambda _: None)
     (office / "taken").mkdir()
     (office / "taken" / "mine.txt").write_text("mine", encoding="utf-8")
@@ -271,7 +270,7 @@ def test_a_release_that_cannot_be_put_in_place_does_not_count(
     plan = dc.Plan.read(office / "first.toml")
     data = dc.read(plan.source, plan.schema)
     ledger = Ledger(office / "book")
-    release = dc.publish(data, plan.method, insecure_seed=1)
+    release = dc.publish(data, plan.method)
 
     def fail(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -305,7 +304,7 @@ def test_a_release_that_is_out_counts_even_if_nobody_could_note_it(
 
     monkeypatch.setattr(Ledger, "_settle", settle)
     with pytest.raises(struck):
-        ledger.publish(dc.publish(data, plan.method, insecure_seed=1), data, office / "out")
+        ledger.publish(dc.publish(data, plan.method), data, office / "out")
     assert (office / "out" / store.MANIFEST).exists()
     assert [entry.state for entry in ledger.entries] == ["published"]
 
@@ -529,7 +528,6 @@ epsilon = 800
 m = 4
 [release]
 folder = "out/there"
-seed = 1
 """
 
 
@@ -566,7 +564,7 @@ def test_the_ledger_audits_what_python_gives_it(breaching: Path) -> None:
     data = dc.read(plan.source, plan.schema)
     ledger = Ledger(breaching / "book")
     with pytest.raises(dc.errors.PromiseError, match="The audit found a breach"):
-        ledger.publish(dc.publish(data, plan.method, insecure_seed=1), data, plan.folder)
+        ledger.publish(dc.publish(data, plan.method), data, plan.folder)
     assert ledger.entries == [] and not (breaching / "out").exists()
 
 
@@ -596,7 +594,7 @@ def test_a_report_goes_where_a_link_points(office: Path) -> None:
 def made(office: Path) -> tuple[Ledger, dc.Release, dc.Microdata]:
     plan = dc.Plan.read(office / "first.toml")
     data = dc.read(plan.source, plan.schema)
-    return Ledger(office / "book"), dc.publish(data, plan.method, insecure_seed=1), data
+    return Ledger(office / "book"), dc.publish(data, plan.method), data
 
 
 Made = tuple[Ledger, dc.Release, dc.Microdata]
@@ -642,7 +640,7 @@ def test_an_interrupted_replacement_replaces_nothing_newer(
     ledger.publish(release, data, office / "r")
     ledger._record(release, office / "r", "csv", True, lambda _: None)  # and is struck here
     older = (office / "book" / "ledger.sqlite").read_bytes()
-    other = dc.publish(data, dc.Generalization(dc.FrequencyDiversity(3)), insecure_seed=1)
+    other = dc.publish(data, dc.Generalization(dc.FrequencyDiversity(3)))
     if newer == "another ledger's":
         Ledger.init(office / "second", "x").publish(other, data, office / "r", overwrite=True)
     else:

@@ -52,6 +52,7 @@ def record(
                 wanted.folder,
                 format=wanted.format,
                 overwrite=overwrite,
+                insecure=release.insecure,  # the command was asked first
                 examine=examine,
             )
     except PromiseError as error:
@@ -59,7 +60,7 @@ def record(
         if isinstance(broken, list):
             with working("Refused; looking for what could be left out"):
                 error.hint = book.propose(
-                    data, wanted.method, broken, known=know(), insecure_seed=wanted.seed
+                    data, wanted.method, broken, known=know(), insecure_seed=wanted.insecure_seed
                 )
         raise
 
@@ -153,14 +154,16 @@ def check(
     wanted, book = Plan.read(plan), Ledger(ledger)
     with working("Making the release"):
         data = read(wanted.source, wanted.schema)
-        release = make(data, wanted.method, insecure_seed=wanted.seed)
+        release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
     with working(f"Checking against {_count(book)}"):
         known = book.read(wanted.source, wanted.schema)
         broken, notes = book.check(release, known)
     hint = None
     if broken:
         with working("Refused; looking for what could be left out"):
-            hint = book.propose(data, wanted.method, broken, known=known, insecure_seed=wanted.seed)
+            hint = book.propose(
+                data, wanted.method, broken, known=known, insecure_seed=wanted.insecure_seed
+            )
     if json:
         found = [made.to_dict() for made in broken]
         print_json({"passes": not broken, "breaches": found, "notes": notes, "proposal": hint})

@@ -245,7 +245,13 @@ def publish(
     plan: Annotated[Path, typer.Argument(help="A plan as written by `discreet inspect`.")],
     out: Annotated[Path | None, typer.Option(help="Folder of the release.")] = None,
     format: Annotated[str | None, typer.Option(help="parquet or csv.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Make it repeatable; keep it secret.")] = None,
+    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
+    insecure_seed: Annotated[
+        int | None, typer.Option(help="Make a test release that can be made again.", min=0)
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option(help="Write it although a seed decides what protects people.")
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Also write an audit page here.")] = None,
     ledger: Annotated[
         Path | None,
@@ -261,12 +267,16 @@ def publish(
     from discreet.publishing import publish as make
     from discreet.release.store import refuse_to_replace
     from discreet.steward.ledger import Ledger
-    from discreet.steward.plan import Plan, with_overrides
+    from discreet.steward.plan import NO_SEED, Plan, with_overrides
     from discreet.table.microdata import read
 
     if format not in (None, "parquet", "csv"):
         raise StoreError(f"--format {format}: give parquet or csv.")
-    wanted = with_overrides(Plan.read(plan), out, format, seed)  # type: ignore[arg-type]
+    if seed is not None:
+        raise SchemaError(f"--seed: {NO_SEED}.")
+    wanted = with_overrides(Plan.read(plan), out, format, insecure_seed)  # type: ignore[arg-type]
+    if not insecure:
+        wanted.refuse_seed()
     refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
     book = None if ledger is None else Ledger(ledger)
     if book is None:  # a ledger first finishes what was interrupted
@@ -274,7 +284,7 @@ def publish(
     with working(f"Reading {wanted.source.name}"):
         data = read(wanted.source, wanted.schema)
     with working("Publishing"):
-        release = make(data, wanted.method, insecure_seed=wanted.seed)
+        release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
     found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
     if json:
         intake = {"read": data.intake.read, "dropped": data.intake.dropped,
@@ -286,7 +296,7 @@ def publish(
         if data.intake.dropped:
             show(f"{data.intake.dropped:,} of {data.intake.read:,} rows were left out: missing.")
         print_findings(found)
-        for note in [*_remark(wanted.schema), *notes]:
+        for note in [*_remark(wanted), *notes]:
             show(f"Note: {note}.")
         if found.kept:
             show(f"Release: {wanted.folder}, verified from disk.")
@@ -330,7 +340,8 @@ def _put_out(
             else:
                 with working("Auditing"):
                     write(release, wanted.folder, format=wanted.format, overwrite=overwrite,
-                          approve=lambda _, written: examine(written))  # fmt: skip
+                          approve=lambda _, written: examine(written),
+                          insecure=release.insecure)  # fmt: skip
         except PromiseError as error:  # of a breach the page is what is left
             if not audits or error.subject is not audits[0]:
                 raise
@@ -366,11 +377,13 @@ def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
         raise
 
 
-def _remark(schema: Schema) -> list[str]:
+def _remark(wanted: Plan) -> list[str]:
     """Say what a steward may have overlooked in a plan."""
-    unseen = [attribute.name for attribute in schema if not attribute.published]
+    unseen = [attribute.name for attribute in wanted.schema if not attribute.published]
     remarks = [f"not published: {', '.join(unseen)}"] if unseen else []
-    if not schema.sensitive:
+    if wanted.insecure_seed is not None:
+        remarks.append("a seed decided what protects people: this is a test, give it to nobody")
+    if not wanted.schema.sensitive:
         remarks.append("no column is sensitive: what is promised is about finding people")
     return remarks
 

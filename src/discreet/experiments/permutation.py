@@ -27,6 +27,7 @@ from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings, c
 from discreet.forms.swapped.rank_windows import RankWindows
 from discreet.principles import KE, DistinctDiversity
 from discreet.publishing import publish
+from discreet.publishing.draws import SeededDraws
 from discreet.publishing.methods.generalization import Generalization
 from discreet.publishing.methods.permutation import Permutation
 from discreet.publishing.partitioners.histograms import histogram
@@ -85,8 +86,8 @@ def group_all(
     values = data.domains[LOSS].numbers[data.codes[LOSS]]
     made: dict[str, Grouped | SwappedColumn] = {}
     for line, objective in LINES.items():
-        rng = np.random.default_rng(SEED)
-        made[line] = Grouped.by(partition_runs(data, LOSS, ke, objective, rng).labels, values)
+        runs = partition_runs(data, LOSS, ke, objective, SeededDraws(SEED))
+        made[line] = Grouped.by(runs.labels, values)
     numbers = data.domains[LOSS].numbers
     windows = RankWindows.around(histogram(data, LOSS), ke)
     # who shows whose number does not change how wide the windows are on average

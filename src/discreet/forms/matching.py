@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import StoreError
 from discreet.release import Release
-from discreet.release.labels import read_extents
+from discreet.release.labels import rank_cells, read_extents
 from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata, representatives, row_ids
@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 def number_shown(
     release: Release, table: pl.DataFrame, names: Sequence[str], start: Ints | None = None
 ) -> Ints:
-    """Number what rows show of some attributes, and of what they are numbered by already."""
+    """Number what rows show of some attributes, and of what they are numbered by already.
+
+    Numbers are in the order of the attributes' domains, the first attribute's first.
+    """
     columns = [] if start is None else [start]
     for name in names:
         if release.recodings[name].is_blurred:
-            shown = pl.struct(release.recodings[name].columns(name)).rank("dense")
-            codes = table.select(shown).to_series().to_numpy().astype(np.int32) - 1
+            columns.append(rank_cells(table, name, release.recodings[name]))
         else:
             codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
-        columns.append(codes.astype(np.int64))
+            columns.append(codes.astype(np.int64))
     return row_ids(columns, table.height)
 
 

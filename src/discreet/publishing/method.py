@@ -8,8 +8,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-
 from discreet.principles.base import Principle
 from discreet.release import Promise, Recoding, Release
 from discreet.release.explanation import Explanation
@@ -17,6 +15,7 @@ from discreet.release.explanation import Explanation
 if TYPE_CHECKING:
     import polars as pl
 
+    from discreet.publishing.draws import Draws
     from discreet.table.microdata import Microdata
 
 Strictness = Literal["safe", "paper"]
@@ -42,7 +41,7 @@ class Method(ABC):
         return ()
 
     @abstractmethod
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+    def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make a release that keeps the promise, or raise and say what could be kept."""
 
     def release(

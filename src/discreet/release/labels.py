@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import StoreError
-from discreet.release.release import Release, Transformation
+from discreet.release.release import Recoding, Release, Transformation
 from discreet.release.selection import Selection, find_positions
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import MISSING, Domain, reduce_column
@@ -25,6 +25,17 @@ from discreet.table.schema import Attribute
 
 AT_ONCE = 1000
 """Values of sets that are held against all intervals at a time."""
+
+
+def rank_cells(table: pl.DataFrame, name: str, recoding: Recoding) -> Ints:
+    """Rank what the rows of a table show of a blurred attribute, from 0 on without gaps.
+
+    Intervals by their ends and sets by their labels as texts, in every format of file alike.
+    """
+    columns = recoding.columns(name)
+    # of an interval the label says what its ends say
+    key = pl.struct(columns[1:]) if len(columns) > 1 else pl.col(name).cast(pl.String)
+    return table.select(key.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,6 +87,8 @@ class Release:
     tables: dict[str, pl.DataFrame]
     about: dict[str, str]
     """What one row of each table is, in a sentence."""
+    insecure: bool = False
+    """Whether a seed decided what protects. It is not written down, nor is such a release."""
 
     @cached_property
     def views(self) -> list[View]:
@@ -159,12 +161,18 @@ class Release:
         return Prepared(self, engine)
 
     def write(
-        self, folder: str | Path, *, format: Format = "parquet", overwrite: bool = False
+        self,
+        folder: str | Path,
+        *,
+        format: Format = "parquet",
+        overwrite: bool = False,
+        insecure: bool = False,
     ) -> Path:
         """Write to a folder, whole or not at all, and verify what was written.
 
-        An earlier release is replaced only with ``overwrite``.
+        An earlier release is replaced only with ``overwrite``, and one that a seed decided is
+        written only with ``insecure``.
         """
         from discreet.release.store import write
 
-        return write(self, Path(folder), format=format, overwrite=overwrite)
+        return write(self, Path(folder), format=format, overwrite=overwrite, insecure=insecure)

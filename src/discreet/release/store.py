@@ -51,6 +51,7 @@ def write(
     format: Format,
     overwrite: bool,
     approve: Approve | None = None,
+    insecure: bool = False,
 ) -> Path:
     """Write to a temporary folder beside the target, verify it from disk, then rename it.
 
@@ -60,6 +61,7 @@ def write(
 
     if format not in ("parquet", "csv"):
         raise StoreError(f"format = {format!r}: give 'parquet' or 'csv'.")
+    refuse_insecure(release, insecure=insecure)
 
     def fill(draft: Path) -> None:
         _write_files(release, draft, format)
@@ -69,6 +71,15 @@ def write(
             approve(draft, written)
 
     return _fill_folder(folder, overwrite, fill)
+
+
+def refuse_insecure(release: Release, *, insecure: bool) -> None:
+    """Refuse a release that a seed decided, unless it is asked for as what it is."""
+    if release.insecure and not insecure:
+        raise StoreError(
+            "This release was made with a seed: whoever guesses it can undo what protects people.",
+            hint="Publish without insecure_seed. For a test, write it with insecure=True.",
+        )
 
 
 def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:

@@ -30,6 +30,10 @@ from discreet.table.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Tax
 SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
 """A range of whole numbers to try."""
 MOST_TRIED, MOST_BITS = 100, 256
+NO_SEED = (
+    "what protects people is drawn by the operating system, by no seed. Leave it out; a test "
+    "release that can be made again takes insecure_seed, and --insecure"
+)
 RULES = "give lists of four: attribute here, its values, attribute there, its values"
 
 
@@ -99,7 +103,7 @@ class ReleasePlan(_Section):
 
     folder: str = "release"
     format: Format = "parquet"
-    seed: int | None = Field(default=None, ge=0, strict=True)
+    insecure_seed: int | None = Field(default=None, ge=0, strict=True)
 
 
 def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseModel]:
@@ -199,11 +203,19 @@ class Plan:
     method: Method
     folder: Path
     format: Format
-    seed: int | None
+    insecure_seed: int | None
     inputs: tuple[Path, ...]
     """The files the plan is made of: itself, the table, the taxonomies."""
     contenders: tuple[Method, ...] = ()
     """The methods to compare, one per value of what is swept over."""
+
+    def refuse_seed(self) -> None:
+        """Refuse a plan whose release would be decided by a seed."""
+        if self.insecure_seed is not None:
+            raise PlanError(
+                "insecure_seed: whoever guesses it can undo what protects people.",
+                hint="Leave it out. For a test release, add --insecure.",
+            )
 
     @staticmethod
     def read(path: str | Path) -> Plan:
@@ -261,7 +273,7 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         method,
         folder / plan.release.folder,
         plan.release.format,
-        plan.release.seed,
+        plan.release.insecure_seed,
         (path, folder / plan.source.file, *taxonomies, *_list_earlier(plan, folder)),
         contenders,
     )
@@ -347,6 +359,8 @@ def _explain(error: Any) -> str:
     steps = [f"entry {step + 1}" if isinstance(step, int) else step for step in chosen]
     place, last, given = ".".join(steps[:-1]), steps[-1] if steps else "", error.get("input")
     match error["type"]:
+        case "extra_forbidden" if (place, last) == ("release", "seed"):
+            return f"release.seed: {NO_SEED}"
         case "extra_forbidden":
             return f"{place}: there is no setting {last!r}"
         case "missing":
@@ -359,12 +373,12 @@ def _explain(error: Any) -> str:
 
 
 def with_overrides(
-    plan: Plan, folder: Path | None, format: Format | None, seed: int | None
+    plan: Plan, folder: Path | None, format: Format | None, insecure_seed: int | None
 ) -> Plan:
     """Give the plan with what the command line says instead."""
     return replace(
         plan,
         folder=folder or plan.folder,
         format=format or plan.format,
-        seed=plan.seed if seed is None else seed,
+        insecure_seed=plan.insecure_seed if insecure_seed is None else insecure_seed,
     )

@@ -1,4 +1,4 @@
-"""Sliced: buckets in which every column of attributes was shuffled by itself."""
+"""Sliced: buckets in which every column of attributes was sorted by itself."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Sliced(Form):
-    """Buckets in which every column of attributes was shuffled by itself."""
+    """Buckets in which every column of attributes was sorted by itself."""
 
     name: ClassVar[str] = "sliced"
     transformations: ClassVar[dict[str, str]] = {
-        "sliced": "exactly, but shuffled with its column within each bucket"
+        "sliced": "exactly, but sorted with its column within each bucket"
     }
 
     def views(self, release: Release) -> list[View]:

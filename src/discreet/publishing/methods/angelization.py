@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 from discreet.errors import PromiseError, SchemaError, name_closest
 from discreet.principles import KAnonymity
 from discreet.principles.base import require_choice, require_whole
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import blur
 from discreet.publishing.methods.exact import refuse_names, take_exactly
-from discreet.publishing.partition import Partition
+from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.release import Promise, Recoding, Release
-from discreet.table.microdata import Microdata
+from discreet.release.labels import rank_cells
+from discreet.table.arrays import Ints
+from discreet.table.microdata import Microdata, row_ids
 from discreet.table.schema import Role
 
 BATCHES, GENERALIZED, BATCH, COUNT = "batches", "generalized", "batch", "count"
@@ -64,7 +67,7 @@ class Angelization(Method):
     ...                       "disease": (["pneumonia"] * 2 + ["bronchitis"] * 2) * 2})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age", "sex"],
     ...                                       sensitive=["disease"]))
-    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=2), insecure_seed=1)
+    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=2))
     >>> sorted(release.tables["generalized"].select("age", "sex").unique().rows())
     [('[21, 23]', 'M'), ('[38, 40]', 'F'), ('[41, 43]', 'M'), ('[58, 60]', 'F')]
     >>> release.tables["batches"].group_by("batch").agg("disease").height
@@ -117,11 +120,11 @@ class Angelization(Method):
         marginals = None if self.marginals is None else [list(m) for m in self.marginals]
         return {**super().parameters(), "marginals": marginals}
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
-        """Make buckets per marginal, then batches, number these at random, and write both down."""
+    def publish(self, data: Microdata, draws: Draws) -> Release:
+        """Make buckets per marginal, then batches, and write both down."""
         name = _find_sensitive(data)
         marginals = self._read_marginals(data, name)
-        data = data.sorted()  # a seed then gives one release, whatever the order of the input
+        data = data.sorted()  # what is drawn then does not depend on the order of the input
         wanted = self.principle.require_mixed()
         # what the principle says of look-alikes is about buckets
         if self.exact and self.principle.look_alikes > 1:
@@ -134,8 +137,8 @@ class Angelization(Method):
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
         how = self.batches or choose_batching(wanted)
-        batches = make_batches(data, name, wanted, how, widest, rng)
-        return self.angelize(data, marginals, buckets, batches, rng)
+        batches = make_batches(data, name, wanted, how, widest, draws)
+        return self.angelize(data, marginals, buckets, batches)
 
     def angelize(
         self,
@@ -143,26 +146,31 @@ class Angelization(Method):
         marginals: list[list[str]],
         buckets: list[Partition],
         batches: Partition,
-        rng: np.random.Generator,
     ) -> Release:
         """Write down one batch partitioning, and a bucket partitioning per marginal (section 3.2).
 
         Any of them determine an angelization; that they keep the promise is the caller's.
         """
         (name,) = data.sensitive
-        number = rng.permutation(batches.count)[batches.labels].astype(np.int32)
         refuse_names([*data.quasi_identifiers, name], BATCH, COUNT)
-        tables = {BATCHES: _tabulate(data, name, number)}
         recodings: dict[str, Recoding] = {}
-        about = {BATCHES: ABOUT_BATCHES}
-        for place, (names, partition) in enumerate(zip(marginals, buckets, strict=True)):
-            title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
+        cells, ranks = [], []
+        for names, partition in zip(marginals, buckets, strict=True):
             if self.exact:
-                tables[title], made = _state(data, names, number)
+                columns, made = take_exactly(data, names)
+                cells.append(pl.DataFrame(columns))
+                ranks.append(data.number(names))
             else:
                 boxes, made = blur(data, partition, names, self.categories, recodings)
-                tables[title] = _refer(boxes, partition, number)
+                rank = row_ids([rank_cells(boxes, n, made[n]) for n in names], partition.count)
+                cells.append(boxes.select(pl.all().gather(partition.labels)))
+                ranks.append(rank[partition.labels])
             recodings.update(made)
+        number = number_groups(batches, [*ranks, data.codes[name]])
+        tables, about = {BATCHES: _tabulate(data, name, number)}, {BATCHES: ABOUT_BATCHES}
+        for place, names in enumerate(marginals):
+            title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
+            tables[title] = _refer(cells[place], ranks[place], number)
             about[title] = ABOUT_GENERALIZED.format(names=", ".join(names))
         recodings[name] = Recoding("batched", missing=data.domains[name].missing)
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
@@ -210,7 +218,7 @@ class Anatomy(Method):
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40], "disease": ["flu", "flu", "gout", "gout"]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"],
     ...                                       sensitive=["disease"]))
-    >>> release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(2)), insecure_seed=1)
+    >>> release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(2)))
     >>> release.tables["generalized"]["age"].to_list()
     [21, 23, 38, 40]
 
@@ -231,9 +239,9 @@ class Anatomy(Method):
     def _angelization(self) -> Angelization:
         return Angelization(self.principle, k=1, batches=self.batches, exact=True)
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+    def publish(self, data: Microdata, draws: Draws) -> Release:
         """Angelize with k = 1."""
-        release = self._angelization().publish(data, rng)
+        release = self._angelization().publish(data, draws)
         return replace(release, method=self.title, parameters=self.parameters())
 
 
@@ -267,18 +275,7 @@ def _tabulate(data: Microdata, name: str, number: NDArray[np.int32]) -> pl.DataF
     )
 
 
-def _refer(boxes: pl.DataFrame, partition: Partition, number: NDArray[np.int32]) -> pl.DataFrame:
-    """One row per person, in the order of what the rows show: the bucket's box and the batch."""
-    keys = partition.sorted_labels.astype(np.int64) << 32 | number[partition.order]
-    keys.sort()
-    table = boxes.select(pl.all().gather(partition.sorted_labels))
-    return table.with_columns(pl.Series(BATCH, (keys & 0xFFFFFFFF).astype(np.int32)))
-
-
-def _state(
-    data: Microdata, names: list[str], number: NDArray[np.int32]
-) -> tuple[pl.DataFrame, dict[str, Recoding]]:
-    """One row per person: exact quasi-identifiers and the batch."""
-    order = np.lexsort((number, *(data.codes[name] for name in reversed(names))))
-    columns, recodings = take_exactly(data, names)
-    return pl.DataFrame({**columns, BATCH: number})[order], recodings
+def _refer(cells: pl.DataFrame, ranks: Ints, number: NDArray[np.int32]) -> pl.DataFrame:
+    """One row per person: a box or exact values, and the batch; rows in the order of these."""
+    order = np.argsort(ranks << 32 | number)
+    return cells.with_columns(pl.Series(BATCH, number))[order]

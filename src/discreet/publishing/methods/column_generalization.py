@@ -18,8 +18,9 @@ from discreet.principles import KAnonymity
 from discreet.publishing.methods.boxes import blur
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.release import Recoding
+from discreet.release.labels import rank_cells
 from discreet.table.domain import Domain
-from discreet.table.microdata import Microdata
+from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute, Role, Type
 
 
@@ -53,13 +54,13 @@ def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: i
                 )
             regions = mondrian(data, KAnonymity(frequency), known)
             boxes, blurred = blur(data, regions, known, "set")
-            boxes = boxes[regions.labels]
-            frame = pl.concat([boxes, frame.drop(known)], how="horizontal")
+            frame = pl.concat([boxes[regions.labels], frame.drop(known)], how="horizontal")
             recodings |= blurred
             for name in known:
                 attribute = Attribute(name, Role.QUASI_IDENTIFIER, Type.CATEGORY)
-                labels = boxes[name].unique().sort()
-                domains[name] = Domain(attribute, labels.cast(pl.String).to_numpy())
-                codes[name] = (boxes[name].rank("dense") - 1).to_numpy().astype(np.int32)
+                rank = rank_cells(boxes, name, blurred[name])
+                labels = boxes[name].cast(pl.String).to_numpy()[representatives(rank)]
+                domains[name] = Domain(attribute, labels)
+                codes[name] = rank[regions.labels].astype(np.int32)
         cells.append(frame)
     return ShownColumns(cells, recodings, replace(data, domains=domains, codes=codes))

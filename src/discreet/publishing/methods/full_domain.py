@@ -14,6 +14,7 @@ import numpy as np
 from discreet.errors import SchemaError
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import ANY, Cut, show_cuts
 from discreet.publishing.methods.generalization import release_boxes
@@ -69,7 +70,7 @@ class FullDomain(Method):
                     subject=part,
                 )
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
+    def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
         """Find the levels that lose least, and show everybody their nodes."""
         require_names(data.quasi_identifiers)
         require_feasible(data, self.principle)

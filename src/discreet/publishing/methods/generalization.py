@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.principles.base import require_choice
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import ShownBoxes, blur
 from discreet.publishing.methods.exact import refuse_names
@@ -92,7 +93,7 @@ class Generalization(Method):
             del given["dealing"]
         return given
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
+    def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
         """Partition, blur each group to its box, and put the people in canonical order."""
         if self.categories == "ancestor" and not any(
             data.schema[name].taxonomy for name in data.quasi_identifiers

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from discreet.forms.permuted.help_table import build_help
 from discreet.principles.base import require_choice
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out, require_ke
-from discreet.publishing.partition import Partition
+from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs
 from discreet.release import Promise, Release
-from discreet.table.microdata import Microdata
+from discreet.table.microdata import Microdata, row_ids
 
 PERMUTED, HELP, GROUP = "permuted", "help", "group"
 ABOUT = {
@@ -48,15 +49,14 @@ class Permutation(Method):
     >>> import discreet as dc, polars as pl
     >>> frame = pl.DataFrame({"age": [40, 38, 35, 41, 43, 47], "pay": [56, 54, 55, 65, 75, 70]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
-    >>> release = dc.publish(data, dc.Permutation(dc.KE(k=3, e=2)), insecure_seed=1)
+    >>> release = dc.publish(data, dc.Permutation(dc.KE(k=3, e=2)))
     >>> sorted(release.tables["permuted"].group_by("group").agg("pay").row(0)[1]) in (
     ...     [54, 55, 56], [65, 70, 75])
     True
 
     **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
     values possible, spread over at least e. It does not bound how likely each is, and does not
-    hide who is in the table. The shuffles come from the operating system's generator unless a
-    seed is given; whoever learns the seed can undo them.
+    hide who is in the table. The shuffles come from the operating system's generator.
     """
 
     title: ClassVar[str] = "permutation"
@@ -69,26 +69,25 @@ class Permutation(Method):
         require_ke("Permutation", self.principle)
         require_choice("objective", self.objective, Objective)
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
-        """Group, number the groups at random, shuffle, and tabulate the bounds."""
+    def publish(self, data: Microdata, draws: Draws) -> Release:
+        """Group, shuffle, number the groups by what they show, and tabulate the bounds."""
         principle = require_ke("Permutation", self.principle)
         name = find_number(data, "Permutation", principle)
-        data = data.sorted()  # a seed then gives one release, whatever the order of the input
-        partition = partition_runs(data, name, principle, self.objective, rng)
-        group = rng.permutation(partition.count)[partition.labels].astype(np.int32)
-        shuffled = _shuffle(data.codes[name], partition, rng)
+        data = data.sorted()  # what is drawn then does not depend on the order of the input
+        partition = partition_runs(data, name, principle, self.objective, draws)
+        shuffled = _shuffle(data.codes[name], partition, draws)
+        others = [data.codes[a.name] for a in data.schema.published if a.name != name]
+        group = number_groups(partition, [row_ids([*others, shuffled], data.n)])
         table, recodings = lay_out(data, name, shuffled, {GROUP: group})
         bounds = build_help(table[GROUP], table[name], data.schema[name])
         promise = Promise(principle, principle.promise, OPEN)
         return self.release(data, {PERMUTED: table, HELP: bounds}, recodings, ABOUT, promise)
 
 
-def _shuffle(
-    codes: NDArray[np.int32], partition: Partition, rng: np.random.Generator
-) -> NDArray[np.int32]:
+def _shuffle(codes: NDArray[np.int32], partition: Partition, draws: Draws) -> NDArray[np.int32]:
     """Give each person the value of somebody of the same group, all assignments equally likely."""
-    random = rng.random(len(codes))
-    mixed = partition.order[np.lexsort((random, partition.sorted_labels))]
+    drawn = draws.permutation(len(codes))
+    mixed = partition.order[drawn[np.argsort(partition.sorted_labels[drawn], kind="stable")]]
     shuffled = np.empty_like(codes)
     shuffled[partition.order] = codes[mixed]
     return shuffled

@@ -15,6 +15,7 @@ from discreet.principles.base import Number, require_choice, require_ratio
 from discreet.principles.base import ratio as exactly
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, Strictness
 from discreet.publishing.methods.exact import find_number, lay_out
 from discreet.publishing.partitioners.histograms import histogram
@@ -58,13 +59,13 @@ class Perturbation(Method):
     >>> frame = pl.DataFrame({"age": [*range(20, 30)], "pay": [*range(1, 11)]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
     >>> method = dc.Perturbation(dc.Proximity((0, 1), m=4), within=(1, 10))
-    >>> dc.publish(data, method, insecure_seed=1).parameters["retention"]
+    >>> dc.publish(data, method).parameters["retention"]
     0.0625
 
     **Guarantee**: who knows all quasi-identifiers of a person, and how the numbers of the whole
     table are distributed, believes the person's number to lie within ε of the truth with
     probability at most 1/m. It does not hide who is in the table. What is drawn comes from the
-    operating system's generator unless a seed is given; whoever learns the seed can undo it.
+    operating system's generator.
     """
 
     title: ClassVar[str] = "perturbation"
@@ -89,7 +90,7 @@ class Perturbation(Method):
             for end in self.within:
                 require_ratio("within", end, -(2**62), 2**62)
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+    def publish(self, data: Microdata, draws: Draws) -> Release:
         """Find the retention probability, and keep or replace every number."""
         principle = self.principle
         assert isinstance(principle, Proximity)
@@ -97,8 +98,8 @@ class Perturbation(Method):
         whole = histogram(data, name)
         drawn = _find_domain(whole.domain, self.within)
         drawn = replace(drawn, retention=find_retention(whole, principle, drawn, self.check))
-        data = data.sorted()  # a seed then gives one release, whatever the order of the input
-        made = _perturb(data, name, drawn, rng)
+        data = data.sorted()  # what is drawn then does not depend on the order of the input
+        made = _perturb(data, name, drawn, draws)
         table, recodings = lay_out(made, name, made.codes[name], {})
         ends = [whole.domain.write(end) for end in (drawn.low, drawn.high)]
         recodings[name] = Recoding("perturbed", domain=ends)
@@ -211,13 +212,11 @@ def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> Random
     return RandomizedResponse(lowest - below * step, highest + above * step, step, Fraction(0))
 
 
-def _perturb(
-    data: Microdata, name: str, drawn: RandomizedResponse, rng: np.random.Generator
-) -> Microdata:
+def _perturb(data: Microdata, name: str, drawn: RandomizedResponse, draws: Draws) -> Microdata:
     """Give everyone their own number with the retention probability, else any."""
     p, domain = drawn.retention, data.domains[name]
-    kept = rng.integers(0, p.denominator, data.n) < p.numerator
-    others = drawn.low + drawn.step * rng.integers(0, drawn.size, data.n)
+    kept = draws.integers(p.denominator, data.n) < p.numerator
+    others = drawn.low + drawn.step * draws.integers(drawn.size, data.n)
     numbers = np.where(kept, domain.numbers[data.codes[name]], others)
     values, codes = np.unique(numbers, return_inverse=True)
     return replace(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.forms.swapped.rank_windows import RankWindows, build_windows
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out, require_ke
 from discreet.publishing.partitioners.histograms import histogram
@@ -17,6 +18,8 @@ from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 SWAPPED, WINDOWS = "swapped", "windows"
+SPARE = 64
+"""Random words beyond one per person: of so many people, hardly one needs a second."""
 ABOUT = {
     SWAPPED: (
         "One row per person, with exact quasi-identifiers. The sensitive number in a row is the "
@@ -48,14 +51,15 @@ class RankSwapping(Method):
     >>> import discreet as dc, polars as pl
     >>> frame = pl.DataFrame({"age": [40, 38, 35, 41, 43, 47], "pay": [56, 54, 55, 65, 75, 70]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
-    >>> release = dc.publish(data, dc.RankSwapping(dc.KE(k=3, e=2)), insecure_seed=1)
+    >>> release = dc.publish(data, dc.RankSwapping(dc.KE(k=3, e=2)))
     >>> sorted(release.tables["swapped"]["pay"])
     [54, 55, 56, 65, 70, 75]
 
     **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
     numbers possible, spread over at least e: everyone may have kept their number, or exchanged
     it with anybody of the window. It does not bound how likely each is (the audit takes all in a
-    window as equally likely, which they are not), and does not hide who is in the table.
+    window as equally likely, which they are not), and does not hide who is in the table. What is
+    drawn comes from the operating system's generator.
     """
 
     title: ClassVar[str] = "rank-swapping"
@@ -65,14 +69,14 @@ class RankSwapping(Method):
     def __post_init__(self) -> None:
         require_ke("Rank swapping", self.principle)
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
+    def publish(self, data: Microdata, draws: Draws) -> Release:
         """Find the windows, exchange numbers within them, and tabulate the bounds."""
         principle = require_ke("Rank swapping", self.principle)
         name = find_number(data, "Rank swapping", principle)
-        data = data.sorted()  # a seed then gives one release, whatever the order of the input
+        data = data.sorted()  # what is drawn then does not depend on the order of the input
         whole = histogram(data, name)
         principle.require(whole)
-        shown = _swap(data.codes[name], whole.whole, RankWindows.around(whole, principle), rng)
+        shown = _swap(data.codes[name], whole.whole, RankWindows.around(whole, principle), draws)
         table, recodings = lay_out(data, name, shown, {})
         recodings[name] = Recoding("swapped")
         bounds = build_windows(table[name], data.schema[name], principle)
@@ -84,17 +88,18 @@ def _swap(
     codes: NDArray[np.int32],
     counts: Ints,
     windows: RankWindows,
-    rng: np.random.Generator,
+    draws: Draws,
 ) -> NDArray[np.int32]:
     """Give each person the number of a partner; equal numbers are ranked at random."""
     from discreet.kernels.swaps import pair_up
 
-    shuffled = rng.permutation(len(codes))
+    shuffled = draws.permutation(len(codes))
     order = shuffled[np.argsort(codes[shuffled], kind="stable")]
     ends = np.cumsum(counts)
     low = (ends - counts)[windows.near_low][codes[order]]
     high = (ends - 1)[windows.near_high][codes[order]]
-    partner = pair_up(rng.permutation(len(codes)), low, high, rng)
+    words = draws.words(len(codes) + SPARE)
+    partner = pair_up(draws.permutation(len(codes)), low, high, words)
     shown = np.empty_like(codes)
     shown[order] = codes[order[partner]]
     return shown

@@ -16,6 +16,7 @@ from discreet.principles.base import All, Principle, require_choice
 from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking, XYLinkability
 from discreet.principles.size import KAnonymity
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import Cut, show_cuts
 from discreet.publishing.methods.generalization import release_boxes
@@ -115,7 +116,7 @@ class Sequential(Method):
     def _gain(self) -> Gain:
         return self.gain or ("entropy" if self.target else "distortion")
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:  # noqa: ARG002
+    def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
         """Specialize as far as the join allows, and publish the cut."""
         found = self.specialize(data)
         names = self.generalized(data)

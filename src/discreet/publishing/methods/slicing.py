@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError, name_closest
 from discreet.principles.base import require_choice, require_whole
+from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, Strictness
 from discreet.publishing.methods.column_generalization import show_columns
 from discreet.publishing.methods.exact import refuse_names
-from discreet.publishing.partition import Partition
+from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.columns import Similarity, choose_columns, correlate, move_out
 from discreet.publishing.partitioners.slices import (
     is_possible,
@@ -25,13 +26,14 @@ from discreet.publishing.partitioners.slices import (
     slice_people,
 )
 from discreet.release import Promise, Release
+from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 TABLE, BUCKET = "sliced", "bucket"
 ABOUT = (
     "As many rows per `bucket` as people. Values of the attributes of one column ({columns}) stand "
     "together as people have them{regions}; which values of different columns belong to one person "
-    "is not told: within a bucket, each column is shuffled by itself. A row is nobody's record."
+    "is not told: within a bucket, each column is sorted by itself. A row is nobody's record."
 )
 REGIONS = ", quasi-identifiers by regions that at least {frequency} people are in"
 EXACTLY = (
@@ -71,14 +73,15 @@ class Slicing(Method):
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age", "sex", "zip"],
     ...                                       sensitive=["disease"]))
     >>> method = dc.Slicing(dc.FrequencyDiversity(2), columns=[["age", "sex"], ["zip", "disease"]])
-    >>> release = dc.publish(data, method, insecure_seed=1)
+    >>> release = dc.publish(data, method)
     >>> release.tables["sliced"].group_by("bucket").len()["len"].to_list()
     [2, 2, 2, 2]
 
     **Guarantee**: the principle holds, in every bucket, for the sensitive values that stand beside
     each value of the rest of their column. So it holds for what an adversary believes who knows
-    all quasi-identifiers of everyone, and even the bucket. The shuffles come from the operating
-    system's generator unless a seed is given; whoever learns the seed can undo them.
+    all quasi-identifiers of everyone, and even the bucket. Each column is sorted in its bucket, so
+    that nothing of people's rows is left; who is in which of random buckets comes from the
+    operating system's generator.
     """
 
     title: ClassVar[str] = "slicing"
@@ -118,25 +121,25 @@ class Slicing(Method):
         """How it was asked for is not published, only the columns that came out."""
         return {"buckets": self.buckets, "check": self.check, "frequency": self.frequency}
 
-    def publish(self, data: Microdata, rng: np.random.Generator) -> Release:
-        """Find columns and buckets, number the buckets at random, and shuffle."""
+    def publish(self, data: Microdata, draws: Draws) -> Release:
+        """Find columns and buckets, and sort every column by itself in each bucket."""
         if len(data.sensitive) > 1:
             raise SchemaError(
                 f"Slicing takes one sensitive attribute: {', '.join(data.sensitive)} given.",
                 hint='Set role = "sensitive" for one column, "quasi-identifier" for the rest.',
             )
         columns, shared = self._find_columns(data)
-        data = data.sorted()  # a seed then gives one release, whatever the order of the input
+        data = data.sorted()  # what is drawn then does not depend on the order of the input
         shown = show_columns(data, columns, self.frequency)
         partition = part_by(
             shown.people,
             shared,
             lambda rows: self._part_people(
-                data.taken(rows), shown.people.taken(rows), columns, rng
+                data.taken(rows), shown.people.taken(rows), columns, draws
             ),
         )
-        number = rng.permutation(partition.count)[partition.labels].astype(np.int32)
-        table = _shuffle(shown.cells, number, rng)
+        ranks = [shown.people.number(column) for column in columns]
+        table = _sort(shown.cells, ranks, number_groups(partition, ranks))
         opened = self.principle.all_left_open
         guarantee = self._word_promise()
         if self.check == "paper":
@@ -160,7 +163,7 @@ class Slicing(Method):
         data: Microdata,
         shown: Microdata,
         columns: list[list[str]],
-        rng: np.random.Generator,
+        draws: Draws,
     ) -> Partition:
         """Part people into buckets in the way asked for."""
         if self.check == "paper":
@@ -169,7 +172,7 @@ class Slicing(Method):
             return partition_as_printed(data, self.principle, columns, shown)
         if self.buckets == "mondrian":
             return slice_people(data, self.principle, columns[-1], shown)
-        return scatter_people(shown, self.principle, columns[-1], self.buckets, rng)
+        return scatter_people(shown, self.principle, columns[-1], self.buckets, draws)
 
     def _word_promise(self) -> str:
         """Say what is promised of values, and of people only that they share a bucket."""
@@ -246,11 +249,15 @@ class Slicing(Method):
             )
 
 
-def _shuffle(
-    columns: list[pl.DataFrame], number: NDArray[np.int32], rng: np.random.Generator
+def _sort(
+    columns: list[pl.DataFrame], ranks: list[Ints], number: NDArray[np.int32]
 ) -> pl.DataFrame:
-    """Write bucket after bucket; in each, every column in an order of its own."""
+    """Write bucket after bucket; in each, every column by itself in the order of its values.
+
+    Nothing is left of who had which values: the order follows from what the column holds.
+    """
     refuse_names([name for column in columns for name in column.columns], BUCKET)
     made = [pl.DataFrame({BUCKET: np.sort(number)})]
-    made += [column[np.lexsort((rng.random(len(number)), number))] for column in columns]
+    for column, rank in zip(columns, ranks, strict=True):
+        made.append(column[np.argsort(number.astype(np.int64) << 32 | rank)])
     return pl.concat(made, how="horizontal")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import PromiseError
 from discreet.principles.base import Principle, demands
+from discreet.publishing.draws import Draws
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.mondrian import mondrian
@@ -40,7 +41,7 @@ def make_batches(
     principle: Principle,
     how: Batching,
     buckets: Partition,
-    rng: np.random.Generator,
+    draws: Draws,
 ) -> Partition:
     """Partition people into batches that satisfy a principle on one sensitive attribute."""
     list(demands(principle, data.sensitive))  # refuses to be about another attribute
@@ -66,7 +67,7 @@ def make_batches(
             ),
             subject=principle,
         )
-    order = rng.permutation(data.n) if how == "anatomize" else _walk(buckets, rng)
+    order = draws.permutation(data.n) if how == "anatomize" else _walk(buckets, draws)
     codes = data.codes[name]
     if principle.spaced:
         return Partition.from_labels(_deal_lanes(order, codes, q, cover))
@@ -79,16 +80,16 @@ def make_batches(
     return Partition.from_labels(fill_batches(order, codes, whole.whole, q))
 
 
-def _walk(buckets: Partition, rng: np.random.Generator) -> NDArray[np.int32]:
+def _walk(buckets: Partition, draws: Draws) -> NDArray[np.int32]:
     """Go through the buckets, neighbours after each other, people of a bucket in random order.
 
     Where the walk starts, and in which direction, is drawn too: who knows the buckets shall not
     know who was taken first.
     """
-    start = rng.integers(buckets.count)
+    (start,) = draws.integers(buckets.count, 1)
     number = (np.arange(buckets.count) - start) % buckets.count
-    number = -number if rng.random() < 0.5 else number
-    mixed = rng.permutation(len(buckets.order))
+    number = -number if draws.integers(2, 1)[0] else number
+    mixed = draws.permutation(len(buckets.order))
     # numbers with their place in one integer: sorting integers is far faster than rows
     keys = number[buckets.sorted_labels[mixed]] << 32 | np.arange(len(mixed))
     keys.sort()

@@ -18,6 +18,7 @@ from discreet.errors import PromiseError
 from discreet.principles.base import All, Feasibility, KernelRule, Principle, demands, ratio
 from discreet.principles.diversity import FrequencyDiversity
 from discreet.principles.groups import Groups
+from discreet.publishing.draws import Draws
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram, holds, holds_whole
 from discreet.publishing.partitioners.mondrian import mondrian
@@ -167,10 +168,10 @@ def scatter_people(
     principle: Principle,
     column: Sequence[str],
     size: int,
-    rng: np.random.Generator,
+    draws: Draws,
 ) -> Partition:
     """Part people into buckets of one size at random; some take what is left over."""
-    buckets = Partition.from_labels(rng.permutation(np.arange(data.n) % max(1, data.n // size)))
+    buckets = Partition.from_labels(draws.permutation(data.n) % max(1, data.n // size))
     joint, wanted = _look_within(data, principle, column)
     if not holds(joint, buckets, wanted):
         raise PromiseError(

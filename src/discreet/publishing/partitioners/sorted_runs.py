@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from discreet.principles.spread import KE, units
+from discreet.publishing.draws import Draws
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.table.arrays import Ints
@@ -24,20 +25,20 @@ Objective = Literal["sum", "max", "max-overlapping", "groups", "random"]
 
 
 def partition_runs(
-    data: Microdata, name: str, principle: KE, objective: Objective, rng: np.random.Generator
+    data: Microdata, name: str, principle: KE, objective: Objective, draws: Draws
 ) -> Partition:
     """Partition people by their sensitive values so that every group satisfies (k,e).
 
     ``sum`` minimizes the sum of the groups' ranges, ``max`` the largest range (of groups that do
     not overlap; of any groups with ``max-overlapping``), ``groups`` makes as many groups as
     possible; ``random`` groups people at random and is the baseline. Which of several people
-    with equal values goes where is drawn from ``rng``.
+    with equal values goes where is drawn from ``draws``.
     """
     whole = histogram(data, name)
     principle.require(whole)
     codes, numbers = data.codes[name], whole.domain.numbers
     e = units(principle.e, whole)
-    shuffled = rng.permutation(data.n).astype(np.int32)
+    shuffled = draws.permutation(data.n).astype(np.int32)
     if objective == "random":
         from discreet.kernels.runs import close_greedily
 

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 from discreet.errors import DiscreetError, PromiseError, StoreError, list_problems
 from discreet.files import find_drafts, refuse_unwritable, resolve, sweep
 from discreet.release.manifest import MANIFEST
-from discreet.release.store import copy, fingerprint, load, refuse_to_replace, write
+from discreet.release.store import (
+    copy,
+    fingerprint,
+    load,
+    refuse_insecure,
+    refuse_to_replace,
+    write,
+)
 from discreet.steward.ledger.book import RESTORE, Book, Entry, State, now
 
 if TYPE_CHECKING:
@@ -148,6 +155,7 @@ class Ledger:
         *,
         format: Format = "parquet",
         overwrite: bool = False,
+        insecure: bool = False,
         examine: Callable[[Release], None] | None = None,
     ) -> tuple[Entry, list[str]]:
         """Check a release against all before it, audit it, record it, and put it into a folder.
@@ -155,8 +163,10 @@ class Ledger:
         On a breach nothing is written. Gives the entry, and notes on what was not examined. What
         columns the check needs depends on the releases so far: ``data`` may be a function that
         reads them, called when no other publication can come in between. ``examine`` is shown what
-        was read back from disk, in place of the audit here, and raises if it must not go out.
+        was read back from disk, in place of the audit here, and raises if it must not go out. A
+        release that a seed decided is taken only with ``insecure``.
         """
+        refuse_insecure(release, insecure=insecure)
         folder = resolve(Path(folder))
         self._refuse_inside(folder)
         with self._book.lock():
@@ -237,7 +247,8 @@ class Ledger:
             )
 
         try:
-            write(release, place, format=format, overwrite=False, approve=note)
+            write(release, place, format=format, overwrite=False, approve=note,
+                  insecure=release.insecure)  # fmt: skip
         except BaseException:
             # an interrupt may strike when the entry is written and nobody knows of it yet
             for entry in self._book.entries:
