@@ -34,7 +34,7 @@ class Prepared:
 
     >>> import discreet as dc
     >>> data = dc.datasets.census(500, sensitive=["income"])
-    >>> release = dc.publish(data, dc.Permutation(dc.KE(k=5, e=1000)), insecure_seed=1)
+    >>> release = dc.publish(data, dc.Permutation(dc.KE(k=5, e=1000)))
     >>> with release.prepare() as prepared:
     ...     some = prepared.query("SELECT COUNT(*) FROM release WHERE age < 40").estimate
     ...     many = prepared.query("SELECT COUNT(*) FROM release").estimate

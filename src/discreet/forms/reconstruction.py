@@ -24,7 +24,7 @@ def reconstruct(release: Release, names: Sequence[str]) -> pl.DataFrame:
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation").head(300)
-    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(3), k=5), insecure_seed=1)
+    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(3), k=5))
     >>> frame = release.reconstruct(["sex", "occupation"])
     >>> frame.columns, round(frame["probability"].sum(), 9)
     (['sex', 'occupation', 'probability'], 1.0)
@@ -40,7 +40,7 @@ def sample(release: Release, n: int, seed: int | None = None) -> pl.DataFrame:
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation").head(300)
-    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(3), k=5), insecure_seed=1)
+    >>> release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(3), k=5))
     >>> release.sample(1000, seed=1).shape
     (1000, 8)
     """
