@@ -162,10 +162,12 @@ def _give_reasons(
         reasons.append("Numbers shown are drawn: beliefs follow from how many people have which.")
     for name, belief in beliefs.items():
         if told[name] and belief > told[name] + 1e-9:
-            how = (
-                "all tables together tell" if report.joined is not None else "more than these tells"
+            who = "who knows everybody's quasi-identifiers"
+            if report.joined is not None:
+                who = "who puts the tables together"
+            reasons.append(
+                f"{name}: {who} may believe {belief:.1%}, by these groups alone {told[name]:.1%}."
             )
-            reasons.append(f"{name}: {how} {belief:.1%}, groups by themselves {told[name]:.1%}.")
     return reasons
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.auditing.method_known import ShadowAttack
 from discreet.errors import DiscreetError
-from discreet.forms.matches import Matches
+from discreet.forms.matches import Matches, look_up
 from discreet.publishing import publish
 from discreet.publishing.method import Method
 from discreet.release import Release
@@ -72,9 +72,20 @@ def _look(release: Release, people: Microdata) -> Floats:
         room = np.append(_find_room(found), 0.0)[found.set_of]
         columns += [covered.astype(float), np.log1p(records), np.log1p(groups), room]
         if found.view.holds_values:
-            columns += [found.view.posterior(found, people, name).truths()
-                        for name in release.schema.sensitive]  # fmt: skip
+            columns += [_find_own(found, people, name) for name in release.schema.sensitive]
     return np.stack(columns, axis=1)
+
+
+def _find_own(found: Matches, people: Microdata, name: str) -> Floats:
+    """Give how likely each person's own value is by the groups that may be theirs.
+
+    As people are in question, nothing may be read from where all of them could be.
+    """
+    if not found.count:
+        return np.zeros(people.n)
+    bags = found.pool(name, np.arange(found.count))
+    entry = look_up(bags, found.set_of, people.codes_in(name, bags.domain))
+    return np.where(entry >= 0, bags.weights[entry] / bags.sizes[bags.owners[entry]], 0.0)
 
 
 def _find_room(found: Matches) -> Floats:
