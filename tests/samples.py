@@ -10,6 +10,20 @@ from pathlib import Path
 import polars as pl
 
 import discreet as dc
+from discreet.publishing.method import Method
+
+EVERY_FORM: dict[str, Method] = {
+    "generalization": dc.Generalization(dc.KAnonymity(3)),
+    "angelization": dc.Angelization(
+        dc.FrequencyDiversity(2), k=3, marginals=[["age", "sex"], ["sex", "region"]]
+    ),
+    "anatomy": dc.Anatomy(dc.FrequencyDiversity(2)),
+    "slicing": dc.Slicing(dc.FrequencyDiversity(2)),
+    "permutation": dc.Permutation(dc.KE(3, 2)),
+    "rank-swapping": dc.RankSwapping(dc.KE(3, 2)),
+    "perturbation": dc.Perturbation(dc.Proximity(1, 2), check="paper"),
+}
+"""Methods that make all forms, of tables such as the census with incomes."""
 
 
 def microdata(frame: pl.DataFrame, quasi: Sequence[str], sensitive: Sequence[str]) -> dc.Microdata:

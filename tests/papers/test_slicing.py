@@ -481,7 +481,8 @@ def test_the_auditor_flags_who_is_not_safe_under_the_papers_check(tmp_path: Path
     printed = replace(release, parameters={**release.parameters, "check": "paper"})
     folder = printed.write(tmp_path / "r", insecure=True)  # nothing in it tells that it is not safe
     report = dc.audit(folder, data)
-    assert report.max_belief == 0.5 and report.breaches > 0
+    worlds = sliced_posteriors(printed, frame.to_dicts(), "S")
+    assert report.max_belief == max(worlds) == 1 and report.breaches > 0
     assert diverse([[0, 1, 2], [3, 4, 5]], rows, 2)
 
 

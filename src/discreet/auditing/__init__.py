@@ -7,7 +7,7 @@ matches it with the microdata, and asks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -19,11 +19,15 @@ from numpy.typing import NDArray
 
 from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.composition import Composed, compose
+from discreet.auditing.grounds import Grounds, explain_person, explain_worst
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joined import Check, find_alone, join_tables
 from discreet.auditing.links import list_x_groups
 from discreet.auditing.members import Membership, measure_membership
+from discreet.auditing.method_known import MethodKnown
 from discreet.auditing.nearness import Nearness, measure_nearness
+from discreet.auditing.rates import PrivacyRisk
+from discreet.auditing.risks import measure_risks, refuse_members
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
 from discreet.files import write_text
 from discreet.forms.consistency import check
@@ -88,6 +92,12 @@ class AuditReport:
     rows: Ints
     findings: list[str]
     """What is wrong with the release itself, whoever is in it."""
+    risks: list[PrivacyRisk] = field(default_factory=list)
+    """Singling out, linkability and inference, where attacks were tried."""
+    method_known: MethodKnown | None = None
+    """What somebody learns who knows the method, where the steward measured it."""
+    examined: tuple[Release, Microdata] | None = field(default=None, repr=False)
+    """What it is about."""
 
     @property
     def max_belief(self) -> float | None:
@@ -147,6 +157,15 @@ class AuditReport:
                 columns[f"breach risk: {name}"] = self.proximity[name].risks
         return pl.DataFrame({**columns, "breach": self.breached})
 
+    def explain(self, person: int) -> Grounds:
+        """Say why a person, by the number of the row in the source, is at these beliefs."""
+        return explain_person(self, person)
+
+    @cached_property
+    def worst_explained(self) -> list[Grounds]:
+        """Why the ten people who are worst off are so, masked."""
+        return explain_worst(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Give the findings as plain values, for ``--json``."""
         from discreet.auditing.report import summarize
@@ -169,6 +188,7 @@ def audit(
     population: int | None = None,
     presets: list[str] | None = None,
     attacks: bool = False,
+    control: Microdata | None = None,
     earlier: Sequence[Release | str | Path] = (),
 ) -> AuditReport:
     """Examine a release against the microdata it was made from.
@@ -176,8 +196,9 @@ def audit(
     ``release`` is a loaded release or its folder. The promise examined is the release's own, or
     the given ``principle``. ``population`` is the number of people the table is a sample of;
     ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
-    what goes beyond the promise, which takes longer. ``earlier`` are releases about the same people
-    that the release must go together with, as a promise about joins says or any other.
+    what goes beyond the promise, which takes longer, and the three risks that regulators name;
+    ``control`` are people like these who are not in the table. ``earlier`` are releases about the
+    same people that the release must go together with, as a promise about joins says or any other.
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation").head(200)
@@ -197,6 +218,9 @@ def audit(
         ]
         release = load(release)
     _refuse_other_table(release, data)
+    if control is not None:
+        _refuse_other_table(release, control)
+        refuse_members(data, control)
     wanted = [_find_preset(name) for name in presets or []]
     views = [view.match(data) for view in release.views]
     if not any((found.set_of >= 0).any() for found in views):
@@ -250,6 +274,8 @@ def audit(
         attacks=attack(_widest(views), data, beliefs) if attacks else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in check(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
+        risks=measure_risks(release, data, control) if attacks else [],
+        examined=(release, data),
     )
 
 

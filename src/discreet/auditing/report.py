@@ -59,6 +59,9 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         "with_earlier": [made.to_dict() for made in report.composed],
         "notes": report.notes,
         "attacks": [vars(attack) for attack in report.attacks],
+        "risks": [risk.to_dict() for risk in report.risks],
+        "method_known": None if report.method_known is None else report.method_known.to_dict(),
+        "worst_explained": [grounds.to_dict() for grounds in report.worst_explained],
         "proximity": {name: near.to_dict() for name, near in report.proximity.items()},
         "loss": {
             "ncp": report.loss.ncp,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.app import Json, Overwrite, ReleaseFolder, app
 from discreet.cli.screen import print_findings, print_json, refuse_outputs, show, working
-from discreet.errors import MicrodataError
+from discreet.errors import MicrodataError, SchemaError
+
+if TYPE_CHECKING:
+    from discreet.auditing import AuditReport
+    from discreet.publishing.method import Method
 
 
 def _complete_preset(incomplete: str) -> list[str]:
@@ -38,8 +43,20 @@ def audit(
     ] = None,
     attacks: Annotated[
         bool,
-        typer.Option("--attacks", help="Also try homogeneity, deFinetti and corruption attacks."),
+        typer.Option(
+            "--attacks",
+            help="Also try attacks: homogeneity, deFinetti, corruption; singling out, linkability, "
+            "inference; with --plan also membership and minimality, by making releases anew.",
+        ),
     ] = False,
+    control: Annotated[
+        Path | None,
+        typer.Option(help="People like these who are not in the table, to try attacks on too."),
+    ] = None,
+    explain: Annotated[
+        int | None,
+        typer.Option(help="Say why the person of this row, from 0, is at these beliefs."),
+    ] = None,
     earlier: Annotated[
         list[Path] | None,
         typer.Option(help="An earlier release that the promise of a sequential one is about."),
@@ -61,17 +78,16 @@ def audit(
     from discreet.forms.disclosure import read_known
     from discreet.release.store import load, load_schema
     from discreet.steward.evidence import NAME, PAGE, gather, write_evidence
+    from discreet.table.microdata import read
 
-    inputs = [microdata, *([plan] if plan else [])]
+    inputs = [given for given in (microdata, plan, control) if given is not None]
+    if control is not None and not attacks and evidence is None:
+        raise SchemaError("--control is for attacks.", hint="Add --attacks.")
     packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]
     refuse_outputs(
         [report, per_person, *packed], inputs=inputs, release=release, overwrite=overwrite
     )
-    principle = None
-    if plan is not None:
-        from discreet.steward.plan import Plan
-
-        principle = Plan.read(plan).method.principle
+    method = None if plan is None else _read_method(plan)
     schema = load_schema(release)
     with working(f"Reading {microdata.name}"):
         try:
@@ -79,16 +95,21 @@ def audit(
         except MicrodataError as error:
             error.hint = "Is this the table the release was made from?"
             raise
-    with working("Auditing"):
+        others = None if control is None else read(control, schema)
+    with working("Auditing and attacking" if attacks else "Auditing"):
         found = examine(
             release,
             data,
-            principle=principle,
+            principle=None if method is None else method.principle,
             population=population,
             presets=preset,
             attacks=attacks or evidence is not None,
+            control=others,
             earlier=earlier or (),
         )
+    if attacks and method is not None:
+        found = _attack_method(found, method)
+    grounds = None if explain is None else found.explain(explain)
     if report is not None:
         found.to_html(report)
     if evidence is not None:
@@ -97,9 +118,12 @@ def audit(
     if per_person is not None:
         write_file(per_person, found.per_person.write_csv)
     if json:
-        print_json(found.to_dict())
+        explained = {} if grounds is None else {"explained": grounds.to_dict()}
+        print_json({**found.to_dict(), **explained})
     else:
         print_findings(found)
+        if grounds is not None:
+            show(str(grounds))
         if evidence is not None:
             show(f"Evidence: {evidence / PAGE} (yours; do not publish it).")
             show(f"Its seal, to be written down beside your signature: {seal}")
@@ -107,6 +131,22 @@ def audit(
             show(f"Check a copy of the release against it: discreet verify {place} RELEASE")
     if not found.kept:
         raise typer.Exit(1)
+
+
+def _read_method(plan: Path) -> Method:
+    """Give the method of a plan; only who makes releases needs what makes them."""
+    from discreet.steward.plan import Plan
+
+    return Plan.read(plan).method
+
+
+def _attack_method(found: AuditReport, method: Method) -> AuditReport:
+    """Add what somebody learns who knows by which method a release was made."""
+    from discreet.steward.method_known import attack_method
+
+    assert found.examined is not None
+    with working("Making releases anew, to attack by"):
+        return replace(found, method_known=attack_method(*found.examined, method))
 
 
 @app.command()

@@ -94,6 +94,8 @@ def say(text: str) -> None:
 
 def print_findings(found: Any) -> None:
     """Print what an audit found, for people."""
+    from discreet.auditing.rates import NO_CONTROL
+
     table = make_table("promise", "about", "people for whom it fails")
     for check in found.checks:
         table.add_row(check.said, check.attribute or "everyone", f"{check.breaches:,}")
@@ -141,6 +143,10 @@ def print_findings(found: Any) -> None:
             f"Attack by {tried.name} ({tried.how}): tells {tried.success:.1%} of people's "
             f"{tried.attribute}, reading alone {tried.chance:.1%}{sure}."
         )
+    lines += [str(risk) for risk in found.risks]
+    if found.risks and all(risk.control is None for risk in found.risks):
+        lines.append(f"Note: {NO_CONTROL}")
+    lines += found.method_known.lines if found.method_known is not None else []
     lines += [f"Note: {note}." for note in found.notes]
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
     if found.problems:
