@@ -26,6 +26,10 @@ def audit(
     population: Annotated[
         int | None, typer.Option(help="People the table is a sample of, for the journalist.")
     ] = None,
+    population_file: Annotated[
+        Path | None,
+        typer.Option(help="A table of these people, to find who must be in the release."),
+    ] = None,
     preset: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,8 +65,9 @@ def audit(
     from discreet.forms.disclosure import read_known
     from discreet.release.store import load, load_schema
     from discreet.steward.evidence import NAME, PAGE, gather, write_evidence
+    from discreet.table.microdata import read
 
-    inputs = [microdata, *([plan] if plan else [])]
+    inputs = [microdata, *(given for given in (plan, population_file) if given)]
     packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]
     refuse_outputs(
         [report, per_person, *packed], inputs=inputs, release=release, overwrite=overwrite
@@ -79,12 +84,17 @@ def audit(
         except MicrodataError as error:
             error.hint = "Is this the table the release was made from?"
             raise
+    everyone = None
+    if population_file is not None:
+        with working(f"Reading {population_file.name}"):
+            everyone = read(population_file, schema.only(schema.quasi_identifiers))
     with working("Auditing"):
         found = examine(
             release,
             data,
             principle=principle,
             population=population,
+            population_data=everyone,
             presets=preset,
             attacks=attacks or evidence is not None,
             earlier=earlier or (),
