@@ -73,10 +73,13 @@ def test_another_algorithm_for_a_form_needs_nothing_else(tmp_path: Path) -> None
 
 CASES: dict[str, Method] = {
     "generalization": dc.Generalization(dc.KAnonymity(3)),
+    "generalization, loose": dc.Generalization(dc.KAnonymity(3), ends="cuts"),
     "full-domain": dc.FullDomain(dc.KAnonymity(3)),
+    "full-domain, loose": dc.FullDomain(dc.KAnonymity(3), ends="cuts"),
     "angelization": dc.Angelization(
         dc.FrequencyDiversity(2), k=3, marginals=[["age", "sex"], ["sex", "region"]]
     ),
+    "angelization, loose": dc.Angelization(dc.FrequencyDiversity(2), k=3, ends="cuts"),
     "anatomy": dc.Anatomy(dc.FrequencyDiversity(2)),
     "slicing": dc.Slicing(dc.FrequencyDiversity(2)),
     "slicing, blurred": dc.Slicing(dc.FrequencyDiversity(2), frequency=3),

@@ -184,7 +184,7 @@ def test_advice_names_the_best_the_next_and_the_limits() -> None:
     assert "next b, p with 20.0%" in told[1]
     assert "believed with 25%" in told[1]
     assert "membership is not hidden" in told[1]
-    assert told[2].startswith("To hide who is in the table: b")
+    assert told[2].startswith("Who is in the table shows least: b")
 
 
 def test_advice_prefers_what_hides_members_among_equals() -> None:
@@ -295,7 +295,7 @@ def test_compare_from_end_to_end(office: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org", "")
     again = discreet("compare", "people.plan.toml", "--questions", "40", cwd=office)
     assert again.returncode == 0
-    assert "To hide who is in the table" in again.stdout
+    assert "Who is in the table shows least" in again.stdout
 
 
 def test_an_interrupted_comparison_can_be_read_and_goes_on(office: Path) -> None:

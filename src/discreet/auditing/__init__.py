@@ -26,6 +26,7 @@ from discreet.auditing.links import list_x_groups
 from discreet.auditing.members import Membership, measure_membership
 from discreet.auditing.method_known import MethodKnown
 from discreet.auditing.nearness import Nearness, measure_nearness
+from discreet.auditing.presence import Presence, measure_presence
 from discreet.auditing.rates import PrivacyRisk
 from discreet.auditing.risks import measure_risks, refuse_members
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
@@ -61,7 +62,7 @@ class AuditReport:
     checks: list[Check]
     identity: IdentityRisk
     crowd: str
-    """Among how many people everybody is hidden, in words."""
+    """Like how many others everybody looks, in words."""
     presets: dict[str, bool]
     beliefs: dict[str, Floats]
     """Per sensitive attribute and person the largest belief in any value."""
@@ -83,6 +84,8 @@ class AuditReport:
     """What several tables give away together; ``None`` where there is one."""
     membership: Membership | None
     """How well it hides who is in the table, where that can be told."""
+    presence: Presence | None
+    """Who of a population is in the table, where one was given."""
     composed: list[Composed]
     """What does not survive the earlier releases, where there are any."""
     attacks: list[Attack]
@@ -186,6 +189,7 @@ def audit(
     *,
     principle: Principle | None = None,
     population: int | None = None,
+    population_data: Microdata | None = None,
     presets: list[str] | None = None,
     attacks: bool = False,
     control: Microdata | None = None,
@@ -194,7 +198,8 @@ def audit(
     """Examine a release against the microdata it was made from.
 
     ``release`` is a loaded release or its folder. The promise examined is the release's own, or
-    the given ``principle``. ``population`` is the number of people the table is a sample of;
+    the given ``principle``. ``population`` is the number of people the table is a sample of,
+    ``population_data`` a table of them, by which it is found who must be in the release;
     ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
     what goes beyond the promise, which takes longer, and the three risks that regulators name;
     ``control`` are people like these who are not in the table. ``earlier`` are releases about the
@@ -246,6 +251,8 @@ def audit(
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
         breached |= find_alone(checks, joined, release.promise.principle)
+    if population is None and population_data is not None:
+        population = population_data.n
     beliefs, truths, worst = _believe(told)
     identity = measure_identity(candidates[candidates > 0], population)
     counts = views[0].view.smallest_count
@@ -269,6 +276,9 @@ def audit(
         proximity=measure_nearness(told, data, judged),
         joined=joined,
         membership=measure_membership(views, data),
+        presence=None
+        if population_data is None
+        else measure_presence(views, data, population_data),
         composed=composed,
         notes=notes,
         attacks=attack(_widest(views), data, beliefs) if attacks else [],

@@ -31,6 +31,10 @@ def audit(
     population: Annotated[
         int | None, typer.Option(help="People the table is a sample of, for the journalist.")
     ] = None,
+    population_file: Annotated[
+        Path | None,
+        typer.Option(help="A table of these people, to find who must be in the release."),
+    ] = None,
     preset: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,7 +84,7 @@ def audit(
     from discreet.steward.evidence import NAME, PAGE, gather, write_evidence
     from discreet.table.microdata import read
 
-    inputs = [given for given in (microdata, plan, control) if given is not None]
+    inputs = [given for given in (microdata, plan, control, population_file) if given is not None]
     if control is not None and not attacks and evidence is None:
         raise SchemaError("--control is for attacks.", hint="Add --attacks.")
     packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]
@@ -96,12 +100,17 @@ def audit(
             error.hint = "Is this the table the release was made from?"
             raise
         others = None if control is None else read(control, schema)
+    everyone = None
+    if population_file is not None:
+        with working(f"Reading {population_file.name}"):
+            everyone = read(population_file, schema.only(schema.quasi_identifiers))
     with working("Auditing and attacking" if attacks else "Auditing"):
         found = examine(
             release,
             data,
             principle=None if method is None else method.principle,
             population=population,
+            population_data=everyone,
             presets=preset,
             attacks=attacks or evidence is not None,
             control=others,

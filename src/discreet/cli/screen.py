@@ -136,7 +136,10 @@ def print_findings(found: Any) -> None:
             f"{name} to within {told.said}: at worst {float(told.worst):.1%}{mixed}, on average "
             f"{told.mean:.1%}; from all numbers alone at worst {float(told.chance):.1%}."
         )
-    lines += [str(more) for more in (found.membership, found.joined) if more is not None]
+    told = (found.membership, found.presence, found.joined)
+    lines += [str(more) for more in told if more is not None]
+    if found.presence is not None and found.presence.certain:
+        lines.append(f"CAUTION: {found.presence.caution}.")
     for tried in found.attacks:
         sure = "" if tried.worst is None else f"; at worst {tried.worst:.1%} sure of somebody's"
         lines.append(

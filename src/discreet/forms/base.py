@@ -25,6 +25,7 @@ from discreet.table.domain import reduce_column
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from discreet.forms.crowds import Crowds, NamedValues
     from discreet.forms.disclosure import Disclosure, Observed
     from discreet.forms.estimates import Asked
     from discreet.forms.exposure import Fakes
@@ -99,7 +100,7 @@ class View(ABC):
         """Find, for every person of the microdata, the groups that may be theirs."""
 
     def describe_crowd(self, people: int) -> str:
-        """Say that nobody is hidden among fewer people than so many."""
+        """Say that nobody looks like fewer people than so many, who are all in the table."""
         if people <= 1:
             return "some people look like nobody else"
         return f"everyone looks like at least {people - 1} others"
@@ -173,6 +174,16 @@ class View(ABC):
     def count_fakes(self, data: Microdata) -> Fakes | None:  # noqa: ARG002
         """Count the combinations that match although nobody has them, where a form makes such."""
         return None
+
+    def list_crowds(self, matches: Matches, people: Microdata) -> list[Crowds]:  # noqa: ARG002
+        """Say among which people of a population its records are, once per way of telling."""
+        from discreet.forms.crowds import gather_crowds
+
+        return [gather_crowds(matches)]
+
+    def list_named(self, matches: Matches, people: Microdata) -> list[NamedValues]:  # noqa: ARG002
+        """List the values that it names, where these may be only what somebody in it has."""
+        return []
 
 
 class Form(ABC):

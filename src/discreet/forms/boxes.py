@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,13 +12,15 @@ import polars as pl
 from discreet.errors import SchemaError, StoreError
 from discreet.forms.base import View
 from discreet.forms.consistency import compare_kept, count_misplaced
+from discreet.forms.crowds import NamedValues
 from discreet.forms.disclosure import Disclosure, Observed, spell_labels
 from discreet.forms.estimates import AT_ONCE, Asked, Cover
 from discreet.forms.matches import Matches, gather_sets
 from discreet.forms.matching import distinct_people, match_boxes
 from discreet.principles.base import Principle
 from discreet.release import Recoding, Release
-from discreet.release.labels import read_codes, read_labels
+from discreet.release.labels import Labels, read_codes, read_labels
+from discreet.release.selection import find_positions
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import MISSING, reduce_column
 from discreet.table.microdata import Microdata, representatives
@@ -131,6 +133,20 @@ class BoxView(View):
         """Records of a box show the same."""
         return self.labels, matches.group_of[matches.set_of >= 0]
 
+    def list_named(self, matches: Matches, people: Microdata) -> list[NamedValues]:
+        """List the ends of boxes and the members of sets; and those of the whole domain."""
+        person, group = matches.list_options(matches.set_of)
+        found = []
+        for name in self.release.schema.quasi_identifiers:
+            labels, number = read_labels(self.release, self.boxes, name)
+            found.append(_list_named(labels, number, person, group, people))
+            recoding = self.release.recodings[name]
+            if not recoding.public:
+                every = np.zeros(1, dtype=np.int64)
+                whole = _read_domain(labels, recoding)
+                found.append(_list_named(whole, every, person, group * 0, people, of_groups=False))
+        return found
+
     def density(self, data: Microdata, sensitive: str) -> Floats | None:
         """By the box that covers each person, without listing its cells."""
         matches = self.match(data)
@@ -147,6 +163,44 @@ class BoxView(View):
         if (own < 0).any():
             return np.zeros(data.n)
         return np.asarray(self.sizes[box] / data.n / cells[box] * shares[box, own])
+
+
+def _read_domain(labels: Labels, recoding: Recoding) -> Labels:
+    """Give the domain of an attribute as one label for all of it."""
+    if labels.sets is not None:
+        whole = frozenset(recoding.domain)
+        return replace(labels, sets=[whole], absent=np.array([MISSING in whole]))
+    ends = find_positions(pl.Series(recoding.domain, dtype=pl.String), labels.attribute)
+    return replace(labels, low=ends[:1], high=ends[1:], absent=np.array([recoding.missing]))
+
+
+def _list_named(
+    labels: Labels,
+    number: Ints,
+    person: Ints,
+    group: Ints,
+    people: Microdata,
+    *,
+    of_groups: bool = True,
+) -> NamedValues:
+    """List who of each group has what its label names; ``number`` says which label that is."""
+    name = labels.attribute.name
+    domain, own = people.domains[name], people.codes[name][person]
+    if labels.sets is not None:
+        total = int(labels.sizes[number].sum())
+        return NamedValues(person, group * domain.size + own, total, of_groups)
+    absent = own >= len(domain.values)
+    places = find_positions(domain.series().head(len(domain.values)), domain.attribute)
+    at, label = np.append(places, 0)[own], number[group]
+    has = [~absent & (at == labels.low[label]), ~absent & (at == labels.high[label]), absent]
+    some = (labels.low <= labels.high)[number]
+    total = 2 * int(some.sum()) + int(labels.absent[number].sum())
+    return NamedValues(
+        np.concatenate([person[which] for which in has]),
+        np.concatenate([group[which] * 3 + kind for kind, which in enumerate(has)]),
+        total,
+        of_groups,
+    )
 
 
 def box_columns(release: Release) -> list[str]:

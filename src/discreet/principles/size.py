@@ -28,7 +28,8 @@ class KAnonymity(CountedPrinciple):
     paper: ClassVar[str] = "Samarati and Sweeney, 1998; Sweeney, 2002"
     monotone: ClassVar[bool] = True
     leaves_open: ClassVar[str] = (
-        "If all people of a group share a sensitive value, k-anonymity lets everyone learn it."
+        "If all people of a group share a sensitive value, k-anonymity lets everyone learn it. It "
+        "does not hide who is in the table."
     )
     reads_values: ClassVar[bool] = False
 

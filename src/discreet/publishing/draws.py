@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Floats, Ints
 
 Words = NDArray[np.uint64]
 
@@ -41,6 +41,10 @@ class Draws(ABC):
         while (beyond := np.flatnonzero(words > last)).size:
             words[beyond] = self.words(len(beyond))
         return (words % np.uint64(below)).astype(np.int64)
+
+    def shares(self, count: int) -> Floats:
+        """Draw numbers from 0 up to 1, each of 53 bits."""
+        return (self.words(count) >> np.uint64(11)) * 2.0**-53
 
 
 class SystemDraws(Draws):

@@ -127,6 +127,7 @@ class AttributePart(_Part):
     order: list[str] | None = None
     na: list[str] | None = None
     domain: list[str] | None = None
+    public_domain: bool | None = None
     labels: dict[str, list[str]] | None = None
     """Only in older manifests."""
     taxonomy: list[Annotated[list[str], Field(min_length=1)]] | None = None
@@ -273,6 +274,7 @@ def _describe_attribute(attribute: Attribute, recoding: Recoding) -> AttributePa
         order=list(attribute.order) or None,
         na=list(attribute.na) or None,
         domain=None if in_tables else recoding.domain or None,
+        public_domain=recoding.public or None,
         taxonomy=paths,
     )
 
@@ -307,7 +309,13 @@ def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
     with _reading("attributes"):
         schema = Schema(tuple(attributes))
     recodings = {
-        a.name: Recoding(a.transformation, a.labels or {}, a.domain or [], a.missing_is_a_value)
+        a.name: Recoding(
+            a.transformation,
+            a.labels or {},
+            a.domain or [],
+            a.missing_is_a_value,
+            bool(a.public_domain),
+        )
         for a in ours.attributes
     }
     stored = {r.name: _understand_resource(r) for r in manifest.resources}

@@ -46,6 +46,8 @@ class Recoding:
     """For sets all values, for intervals the two outermost, as text."""
     missing: bool = False
     """Whether a missing cell counts as a value of its own here."""
+    public: bool = False
+    """Whether the domain is what values can be, whoever is in the table."""
 
     @property
     def is_blurred(self) -> bool:

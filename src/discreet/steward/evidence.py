@@ -113,6 +113,14 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
         {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
          "after": report.membership and report.membership.told},
     ]  # fmt: skip
+    presence = report.presence
+    if presence is not None:
+        rows += [
+            {"risk": "people of the population certain to be in the table", "before": data.n,
+             "threshold": None, "after": presence.certain, "caution": presence.certain > 0},
+            {"risk": "members told from others of the population (chance: 0.5)", "before": 1.0,
+             "threshold": None, "after": presence.advantage},
+        ]  # fmt: skip
     for name, belief in report.beliefs.items():
         bags = Groups.from_labels(classes, data.codes[name], data.domains[name], count=len(sizes))
         before = (bags.largest / bags.sizes)[classes]

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from datetime import date
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import product
@@ -74,20 +75,35 @@ class ColumnPlan(_Section):
     na: list[str] = []
     order: list[str] = []
     decimals: int | None = Field(default=None, ge=0, le=18)
+    low: int | float | str | date | None = None
+    high: int | float | str | date | None = None
+    values: list[str] | Literal["taxonomy"] = []
     keep: bool = False
     taxonomy: TaxonomyPlan | None = None
 
     def make(self, name: str, folder: Path) -> Attribute:
         """Make the attribute."""
+        taxonomy = self.taxonomy.make(name, folder) if self.taxonomy else None
+        values = self.values
+        if values == "taxonomy":
+            if not isinstance(taxonomy, Taxonomy):
+                raise PlanError(
+                    f'columns.{name}.values = "taxonomy": there is no file of a taxonomy.',
+                    hint="Give taxonomy = { file = … }, or list the values.",
+                )
+            values = list(taxonomy.leaves)
         return Attribute(
             name,
             self.role,
             self.type,
             missing=self.missing,
-            taxonomy=self.taxonomy.make(name, folder) if self.taxonomy else None,
+            taxonomy=taxonomy,
             order=tuple(self.order),
             decimals=self.decimals if self.type is Type.DECIMAL else None,
             na=tuple(self.na),
+            low=self.low,
+            high=self.high,
+            values=tuple(values),
             keep=self.keep,
         )
 

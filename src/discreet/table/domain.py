@@ -53,6 +53,8 @@ class Domain:
     values: Ints | NDArray[np.object_]
     missing: bool = False
     taxonomy: Taxonomy | None = None
+    public: bool = False
+    """Whether these are the values that it can have; else those that somebody has."""
 
     @property
     def size(self) -> int:
@@ -150,37 +152,37 @@ class ReducedColumn:
             present[:] = False
             present[inverse] = True
         used = present & ~self.missing
-        values, taxonomy = self._order(np.unique(self.canonical[used]))
+        values, taxonomy = order_values(self.attribute, np.unique(self.canonical[used]))
         lookup = np.full(len(self.missing), len(values), dtype=np.int32)
         ascending = np.argsort(values, kind="stable")
         lookup[used] = ascending[np.searchsorted(values[ascending], self.canonical[used])]
         has_missing = bool((present & self.missing).any())
         return lookup[inverse], Domain(self.attribute, values, has_missing, taxonomy)
 
-    def _order(self, values: np.ndarray) -> tuple[np.ndarray, Taxonomy | None]:
-        """Put values into domain order and restrict the taxonomy to them."""
-        attribute = self.attribute
-        if attribute.type is Type.ORDINAL:
-            rank = {text: i for i, text in enumerate(attribute.order)}
-            values = np.array(sorted(values, key=rank.__getitem__), dtype=object)
-        if attribute.taxonomy is None or not len(values):
-            return values, None
-        texts = [Domain(attribute, values).write(value) for value in values]
-        rule = attribute.taxonomy
-        try:
-            tree = rule if isinstance(rule, Taxonomy) else rule.build(texts)
-        except TaxonomyError as error:
-            raise _problems(attribute, [f"{error.message} {error.hint or ''}"]) from error
-        problems = tree.lint(texts)
-        if problems:
-            raise _problems(attribute, problems)
-        tree = tree.restrict(texts)
-        if attribute.type.ordered:
-            if list(tree.leaves) != texts:
-                raise _problems(attribute, ["its leaves are not in ascending order"])
-            return values, tree
-        by_text = dict(zip(texts, values, strict=True))
-        return np.array([by_text[leaf] for leaf in tree.leaves], dtype=values.dtype), tree
+
+def order_values(attribute: Attribute, values: np.ndarray) -> tuple[np.ndarray, Taxonomy | None]:
+    """Put values into domain order and restrict the taxonomy to them."""
+    if attribute.type is Type.ORDINAL:
+        rank = {text: i for i, text in enumerate(attribute.order)}
+        values = np.array(sorted(values, key=rank.__getitem__), dtype=object)
+    if attribute.taxonomy is None or not len(values):
+        return values, None
+    texts = [Domain(attribute, values).write(value) for value in values]
+    rule = attribute.taxonomy
+    try:
+        tree = rule if isinstance(rule, Taxonomy) else rule.build(texts)
+    except TaxonomyError as error:
+        raise _problems(attribute, [f"{error.message} {error.hint or ''}"]) from error
+    problems = tree.lint(texts)
+    if problems:
+        raise _problems(attribute, problems)
+    tree = tree.restrict(texts)
+    if attribute.type.ordered:
+        if list(tree.leaves) != texts:
+            raise _problems(attribute, ["its leaves are not in ascending order"])
+        return values, tree
+    by_text = dict(zip(texts, values, strict=True))
+    return np.array([by_text[leaf] for leaf in tree.leaves], dtype=values.dtype), tree
 
 
 def _problems(attribute: Attribute, problems: list[str]) -> MicrodataError:
@@ -300,13 +302,13 @@ def _canonical_units(uniques: pl.Series, attribute: Attribute) -> tuple[Ints, Bo
     units, known = _guess_units(uniques, kind, decimals)
     bad = np.zeros(len(uniques), dtype=bool)
     for i in np.flatnonzero(~known & ~absent):
-        unit = _read_unit(uniques[int(i)], kind, decimals)
+        unit = read_unit(uniques[int(i)], kind, decimals)
         bad[i] = unit is None
         units[i] = unit or 0
     low, high = REACH[kind]
     bad |= ~absent & ((units < low) | (units > high))
     for text in attribute.na:  # −9 may mean missing in a column of numbers, too
-        unit = _read_unit(text, kind, decimals)
+        unit = read_unit(text, kind, decimals)
         if unit is not None:
             absent |= ~bad & (units == unit)
     return units, absent, bad & ~absent
@@ -333,7 +335,8 @@ def _guess_units(uniques: pl.Series, kind: Type, decimals: int) -> tuple[Ints, B
     return np.zeros(len(uniques), dtype=np.int64), np.zeros(len(uniques), dtype=bool)
 
 
-def _read_unit(cell: object, kind: Type, decimals: int) -> int | None:
+def read_unit(cell: object, kind: Type, decimals: int) -> int | None:
+    """Read a cell as a whole unit: of a number, a day or 0 and 1; ``None`` if it is none."""
     text = canonical_text(str(cell))
     if kind is Type.BOOLEAN:
         text = text.lower()

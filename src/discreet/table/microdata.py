@@ -74,10 +74,16 @@ class Microdata:
 
     @property
     def public_schema(self) -> Schema:
-        """The published part of the schema, with the taxonomies that rules built."""
+        """The published part of the schema, with the taxonomies that rules built.
+
+        Public domains are the steward's; what a release takes of them, its recodings say.
+        """
         published = self.schema.published
         return published.changed(
-            *(replace(a, taxonomy=self.domains[a.name].taxonomy) for a in published)
+            *(
+                replace(a, taxonomy=self.domains[a.name].taxonomy, low=None, high=None, values=())
+                for a in published
+            )
         )
 
     def to_polars(self) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -67,7 +68,9 @@ class Attribute:
     """One column: its role, its type, and how to read it.
 
     ``order`` lists the values of an ordinal from low to high. ``decimals`` is the number of
-    digits kept after the point of a decimal; ``na`` lists the texts that mean missing.
+    digits kept after the point of a decimal; ``na`` lists the texts that mean missing. ``low`` and
+    ``high`` of a number or date, and ``values`` of a category, are its public domain: what it can
+    be, whoever is in the table. An ordinal's is its order.
     """
 
     name: str
@@ -78,12 +81,16 @@ class Attribute:
     order: tuple[str, ...] = ()
     decimals: int | None = None
     na: tuple[str, ...] = ()
+    low: int | float | str | dt.date | None = None
+    high: int | float | str | dt.date | None = None
+    values: tuple[str, ...] = ()
     keep: bool = False
     reason: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", tuple(map(canonical_text, self.order)))
         object.__setattr__(self, "na", tuple(map(canonical_text, self.na)))
+        object.__setattr__(self, "values", tuple(map(canonical_text, self.values)))
         if not self.name.strip() or UNUSABLE_NAME.search(self.name):
             raise SchemaError(
                 f"Column {self.name!r} has a name that tables and queries cannot carry.",
@@ -103,12 +110,35 @@ class Attribute:
                 hint="Say how many digits after the point to keep: decimals = 2.",
                 subject=self,
             )
+        self._check_public_domain()
         if self.keep and self.role is Role.IDENTIFIER:
             raise SchemaError(
                 f"Column {self.name!r} is an identifier and cannot be kept.",
                 hint="Identifiers never leave. Give it another role if it names nobody.",
                 subject=self,
             )
+
+    def _check_public_domain(self) -> None:
+        ends = [end for end in (self.low, self.high) if end is not None]
+        if ends and (len(ends) < 2 or not self.type.numeric):
+            raise SchemaError(
+                f"Column {self.name!r}: low and high are the two ends of what a number or date "
+                "can be.",
+                hint="Give both, and only for integer, decimal and date columns.",
+                subject=self,
+            )
+        if self.values and self.type is not Type.CATEGORY:
+            raise SchemaError(
+                f"Column {self.name!r} is a {self.type}: values lists what a category can be.",
+                hint="Give low and high for numbers and dates; an ordinal has its order.",
+                subject=self,
+            )
+
+    @property
+    def has_public_domain(self) -> bool:
+        """Whether it is known what its values can be, whoever is in the table."""
+        known = self.type in (Type.ORDINAL, Type.BOOLEAN)
+        return known or self.low is not None or bool(self.values)
 
     def reads_like(self, other: Attribute) -> bool:
         """Whether its values can be compared with those of another attribute."""

@@ -1,7 +1,7 @@
 """Joins: what several generalized tables of one release give away together.
 
 Records of two tables may be one person's only if they refer to the same batch and their boxes
-meet. Each table hides a person among k; a cell of the join may hold one person only.
+meet. In each table k people look the same; a cell of the join may hold one person only.
 """
 
 from __future__ import annotations

@@ -13,11 +13,12 @@ from discreet.errors import StoreError
 from discreet.forms.base import View, take_table
 from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
+from discreet.forms.crowds import Crowds
 from discreet.forms.disclosure import Disclosure, Observed, list_values, merge_sets, mix_options
 from discreet.forms.estimates import Asked
 from discreet.forms.exposure import Fakes
 from discreet.forms.matches import Matches
-from discreet.forms.matching import number_shown
+from discreet.forms.matching import number_jointly, number_shown
 from discreet.forms.possibilities import Possibilities, list_people
 from discreet.forms.sliced.consistency import compare_slices
 from discreet.forms.sliced.fakes import count_fakes
@@ -141,6 +142,17 @@ class SlicedView(View):
     def count_fakes(self, data: Microdata) -> Fakes | None:
         """Columns can be put together in ways that are nobody's."""
         return count_fakes(self, data)
+
+    def list_crowds(self, matches: Matches, people: Microdata) -> list[Crowds]:
+        """Every column tells by itself how many people have its values."""
+        found = []
+        for column in self.columns:
+            names = [name for name in column if name not in self.release.schema.sensitive]
+            own, shown = number_jointly(self, people, names)
+            records = np.bincount(shown, minlength=int(own.max()) + 1)
+            there = (records[own] > 0) & (matches.set_of >= 0)
+            found.append(Crowds(np.where(there, own, -1), records, exact=False))
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,16 +15,18 @@ from discreet.principles import KAnonymity
 from discreet.principles.base import require_choice, require_whole
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
-from discreet.publishing.methods.boxes import blur
+from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.exact import refuse_names, take_exactly
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
+from discreet.publishing.partitioners.regions import find_regions
 from discreet.release import Promise, Recoding, Release
 from discreet.release.labels import rank_cells
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata, row_ids
+from discreet.table.public_domain import widen
 from discreet.table.schema import Role
 
 BATCHES, GENERALIZED, BATCH, COUNT = "batches", "generalized", "batch", "count"
@@ -36,16 +38,14 @@ ABOUT_GENERALIZED = (
     "holds the person's sensitive value."
 )
 OPEN = (
-    "Whether a person is in the table at all: each table hides a person among {k}, which makes "
-    "presence uncertain only if others who look the same are not all known to be in it.",
     "What someone learns who already knows sensitive values of other people of the batch, or how "
     "the batches were chosen.",
     "What follows from joining this release with others about the same people.",
 )
 OPEN_JOINED = (
-    "Looking the same in all tables at once. Each table alone hides a person among {k}; joined on "
-    "`batch`, their boxes intersect and may hold one person only. Sensitive values stay protected, "
-    "as every batch keeps the promise. The audit counts the joined cells.",
+    "Looking the same in all tables at once. In each table alone {k} people or more look the same; "
+    "joined on `batch`, their boxes intersect and may hold one person only. Sensitive values stay "
+    "protected, as every batch keeps the promise. The audit counts the joined cells.",
 )
 OPEN_EXACT = ("Quasi-identifiers are exact: anyone can tell whether a person is in the table.",)
 
@@ -60,7 +60,7 @@ class Angelization(Method):
     table has them all. For ``batches`` see :mod:`discreet.publishing.partitioners.batches`; left
     out, it is ``direct`` where the principle allows, which answers questions best, else
     ``mondrian``. With ``k=1`` quasi-identifiers are published as they are, which must be asked
-    for: ``exact=True``.
+    for: ``exact=True``. For ``ends`` see :class:`Generalization`.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -89,6 +89,7 @@ class Angelization(Method):
     batches: Batching | None = None
     categories: Categories = "set"
     exact: bool = False
+    ends: Ends = "tight"
 
     def __post_init__(self) -> None:
         require_whole("k", self.k)
@@ -108,6 +109,12 @@ class Angelization(Method):
         if self.batches is not None:
             require_choice("batches", self.batches, Batching)
         require_choice("categories", self.categories, Categories)
+        require_choice("ends", self.ends, Ends)
+        if self.exact and self.ends != "tight":
+            raise SchemaError(
+                f"ends = {self.ends!r}: exact quasi-identifiers have no boxes.",
+                hint="Leave it out, or give k of at least 2.",
+            )
         if self.exact != (self.k == 1):
             raise SchemaError(
                 f"k = {self.k} with exact = {self.exact}: with k = 1 quasi-identifiers are "
@@ -124,6 +131,8 @@ class Angelization(Method):
         """Make buckets per marginal, then batches, and write both down."""
         name = _find_sensitive(data)
         marginals = self._read_marginals(data, name)
+        if self.ends == "cuts":
+            data = widen(data, trees=self.categories == "ancestor")
         data = data.sorted()  # what is drawn then does not depend on the order of the input
         wanted = self.principle.require_mixed()
         # what the principle says of look-alikes is about buckets
@@ -161,7 +170,10 @@ class Angelization(Method):
                 cells.append(pl.DataFrame(columns))
                 ranks.append(data.number(names))
             else:
-                boxes, made = blur(data, partition, names, self.categories, recodings)
+                regions = None
+                if self.ends == "cuts":
+                    regions = find_regions(data, partition, names, self.categories, draws)
+                boxes, made = blur(data, partition, names, self.categories, recodings, regions)
                 rank = row_ids([rank_cells(boxes, n, made[n]) for n in names], partition.count)
                 cells.append(boxes.select(pl.all().gather(partition.labels)))
                 ranks.append(rank[partition.labels])
@@ -180,9 +192,9 @@ class Angelization(Method):
                 f" In each generalized table, people look the same in groups of {self.k} or more."
             )
         opened = [*self.principle.all_left_open]
-        opened += OPEN_EXACT if self.exact else [text.format(k=self.k) for text in OPEN[:1]]
+        opened += OPEN_EXACT if self.exact else open_presence(data, self.ends)
         opened += [text.format(k=self.k) for text in OPEN_JOINED] if len(marginals) > 1 else []
-        promise = Promise(promised, guarantee, (*opened, *OPEN[1:]))
+        promise = Promise(promised, guarantee, (*opened, *OPEN))
         return self.release(data, tables, recodings, about, promise)
 
     def _read_marginals(self, data: Microdata, sensitive: str) -> list[list[str]]:

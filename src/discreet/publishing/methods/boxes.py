@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -13,18 +14,43 @@ from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.mondrian import Categories
+from discreet.publishing.partitioners.regions import Region
 from discreet.release import Recoding, Transformation
 from discreet.table.arrays import Ints
 from discreet.table.domain import MISSING, Domain
 from discreet.table.microdata import Microdata, representatives, row_ids
+from discreet.table.schema import Type
 
 Cut = tuple[Sequence[Run], Ints]
 """Runs of codes that do not overlap, and the number of everyone's run; every run is somebody's."""
 ShownBoxes = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
 """Classes of people who show the same, one row of labels for each, and what these mean."""
+Ends = Literal["tight", "cuts"]
+"""Where boxes end: at values of their people, or at cuts, whoever is on their sides."""
 ANY = "*"
+OPEN_TIGHT = (
+    "Whether a person is in the table: the ends of intervals and the values of sets are "
+    "somebody's. Who knows everybody that it can be about is certain of whoever alone has one, and "
+    "of all people of a box that covers no others."
+)
+OPEN_CUTS = (
+    "Whether a person is in the table: of all people that a box covers, as many are in it as it "
+    "has records; where it covers no others, all of them are known to be in it."
+)
+OPEN_OUTERMOST = (
+    "Which values of {names} are in the table, or the lowest and the highest of them: no public "
+    "domain was given."
+)
 LONGEST_SET = 12
 """A set of more values is labelled by its first and last; the release lists them all."""
+
+
+def open_presence(data: Microdata, ends: Ends) -> list[str]:
+    """Say what boxes leave open about who is in the table."""
+    if ends == "tight":
+        return [OPEN_TIGHT]
+    own = [name for name in data.quasi_identifiers if not data.schema[name].has_public_domain]
+    return [OPEN_CUTS, *([OPEN_OUTERMOST.format(names=", ".join(own))] if own else [])]
 
 
 def blur(
@@ -33,46 +59,63 @@ def blur(
     names: list[str],
     categories: Categories,
     known: dict[str, Recoding] | None = None,
+    regions: Mapping[str, Region] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Recoding]]:
     """Give one row per group with the extents of the named attributes, and how to read them.
 
-    Labels ``known`` from another table of the same release keep their meaning.
+    Extents are those of people, or the ``regions`` that hold them. Labels ``known`` from another
+    table of the same release keep their meaning.
     """
     columns: dict[str, pl.Series] = {}
     recodings: dict[str, Recoding] = {}
     for name in names:
         domain, codes = data.domains[name], data.codes[name][partition.order]
         labels = dict(known[name].labels) if known and name in known else {}
+        region = None if regions is None else regions[name]
         if categories == "ancestor" and domain.taxonomy is not None:
-            made, recodings[name] = _blur_to_ancestor(domain, codes, partition, labels)
+            low, high = _extent(codes, partition)
+            made, recodings[name] = _blur_to_node(domain, low, high, region, labels)
         elif domain.attribute.type.ordered:
-            made, recodings[name] = _blur_to_interval(domain, codes, partition)
+            made, recodings[name] = _blur_to_interval(domain, codes, partition, region)
         else:
-            made, recodings[name] = _blur_to_set(domain, codes, partition, labels)
-        for column, series in zip(recodings[name].columns(name), made, strict=True):
-            taken = {other.casefold() for other in (*data.codes, *columns) if other != name}
-            if column.casefold() in taken:
-                raise SchemaError(
-                    f"Column {column!r} has a name that the release needs for {name!r}.",
-                    hint="Rename the column.",
-                )
-            columns[column] = series.alias(column)
+            made, recodings[name] = _blur_to_set(domain, codes, partition, region, labels)
+        _add_columns(columns, data, name, made, recodings[name])
     return pl.DataFrame(list(columns.values())), recodings
+
+
+def _add_columns(
+    columns: dict[str, pl.Series],
+    data: Microdata,
+    name: str,
+    made: list[pl.Series],
+    recoding: Recoding,
+) -> None:
+    """Add what an attribute shows, unless the table has columns of these names."""
+    for column, series in zip(recoding.columns(name), made, strict=True):
+        taken = {other.casefold() for other in (*data.codes, *columns) if other != name}
+        if column.casefold() in taken:
+            raise SchemaError(
+                f"Column {column!r} has a name that the release needs for {name!r}.",
+                hint="Rename the column.",
+            )
+        columns[column] = series.alias(column)
 
 
 def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> ShownBoxes:
     """Show everybody of a run its name, whichever of its values are in a class.
 
-    Ordered attributes without a taxonomy show the interval of a run's values.
+    Ordered attributes without a taxonomy show the interval from a run's first value to its last.
     """
     frames: list[pl.DataFrame] = []
     recodings: dict[str, Recoding] = {}
     for name, (runs, number) in cuts.items():
         domain = data.domains[name]
         if domain.attribute.type.ordered and domain.taxonomy is None:
-            cells, how = blur(data, Partition.from_labels(number), [name], "set")
-            frames.append(cells[number])
-            recodings |= how
+            ends = np.array([(low, high) for low, high, _ in runs], dtype=np.int64)
+            made, recodings[name] = _label_intervals(domain, ends[:, 0], ends[:, 1])
+            columns: dict[str, pl.Series] = {}
+            _add_columns(columns, data, name, made, recodings[name])
+            frames.append(pl.DataFrame(list(columns.values()))[number])
             continue
         labels: dict[str, list[str]] = {}
         for low, high, label in runs:
@@ -94,16 +137,41 @@ def _extent(
 
 
 def _blur_to_interval(
-    domain: Domain, codes: NDArray[np.int32], partition: Partition
+    domain: Domain, codes: NDArray[np.int32], partition: Partition, region: Region | None
 ) -> tuple[list[pl.Series], Recoding]:
+    if region is not None and len(domain.values):
+        return _label_intervals(*_read_places(domain, region))
     low, high = _extent(codes, partition)
-    absent = np.zeros(partition.count, dtype=bool)
+    if not domain.missing:
+        return _label_intervals(domain, low, high)
+    known = np.where(codes == domain.size - 1, -1, codes)
+    return _label_intervals(domain, low, high, np.maximum.reduceat(known, partition.offsets[:-1]))
+
+
+def _read_places(domain: Domain, region: Region) -> tuple[Domain, Ints, Ints]:
+    """Give a domain of all values at which regions end, and their ends as codes of it."""
+    top = int(region.place[len(domain.values) - 1])
+    ends = np.unique(np.concatenate([region.place[[0]], region.low, region.high, [top]]))
+    ends = ends[ends <= top]
+    order = np.array(domain.attribute.order, dtype=object)
+    values = order[ends] if domain.attribute.type is Type.ORDINAL else ends
+    wide = Domain(domain.attribute, values, domain.missing, public=domain.public)
+    # a missing value's place is behind all others, and so is its code
+    return wide, np.searchsorted(ends, region.low), np.searchsorted(ends, region.high)
+
+
+def _label_intervals(
+    domain: Domain,
+    low: NDArray[np.integer],
+    high: NDArray[np.integer],
+    last: NDArray[np.integer] | None = None,
+) -> tuple[list[pl.Series], Recoding]:
+    """Show runs of codes; where they end in the missing one, ``last`` is the last that is not."""
+    absent = np.zeros(len(low), dtype=bool)
     if domain.missing:
-        missing = domain.size - 1
-        absent = high == missing
-        known = np.where(codes == missing, -1, codes)
-        high = np.maximum.reduceat(known, partition.offsets[:-1])
-    only_missing = high < 0
+        absent = high == domain.size - 1
+        high = np.where(absent, domain.size - 2, high) if last is None else last
+    only_missing = high < low
     pairs = low.astype(np.int64) * domain.size + np.where(only_missing, low, high)
     distinct, which = np.unique(pairs * 2 + absent, return_inverse=True)
     texts: dict[str, None] = {}
@@ -117,6 +185,7 @@ def _blur_to_interval(
         Transformation.INTERVAL,
         domain=[domain.texts[0], domain.texts[len(domain.values) - 1]],
         missing=domain.missing,
+        public=domain.public,
     )
     flags = [pl.Series(absent)] if domain.missing else []
     return [labels, *ends, *flags], recoding
@@ -136,9 +205,13 @@ def _blur_to_set(
     domain: Domain,
     codes: NDArray[np.int32],
     partition: Partition,
+    region: Region | None,
     labels: dict[str, list[str]],
 ) -> tuple[list[pl.Series], Recoding]:
-    which, sets = _find_sets(domain, codes, partition)
+    if region is None:
+        which, sets = _find_sets(domain, codes, partition)
+    else:
+        which, sets = _find_runs(domain, region)
     named = [(_write_set(domain, members), [domain.texts[c] for c in members]) for members in sets]
     return _label_sets(domain, named, labels, which)
 
@@ -163,7 +236,8 @@ def _label_sets(
 
 
 def _recode_to_sets(domain: Domain, labels: dict[str, list[str]]) -> Recoding:
-    return Recoding(Transformation.SET, labels, list(domain.texts), domain.missing)
+    texts = list(domain.texts)
+    return Recoding(Transformation.SET, labels, texts, domain.missing, domain.public)
 
 
 def free_label(label: str, taken: Container[str]) -> str:
@@ -196,6 +270,14 @@ def _find_sets(
     return np.array([numbers[bag] for bag in bags]), sets
 
 
+def _find_runs(domain: Domain, region: Region) -> tuple[Ints, list[list[int]]]:
+    """The same for regions: the codes between two places, whoever has them."""
+    code_at = np.argsort(region.place)
+    runs, which = np.unique(region.low * domain.size + region.high, return_inverse=True)
+    sets = [sorted(code_at[r // domain.size : r % domain.size + 1].tolist()) for r in runs.tolist()]
+    return which, sets
+
+
 def _write_set(domain: Domain, members: list[int]) -> str:
     if len(members) == 1:
         return domain.texts[members[0]]
@@ -211,26 +293,35 @@ def _write_set(domain: Domain, members: list[int]) -> str:
     return "{" + ", ".join(domain.texts[code] for code in members) + "}"
 
 
-def _blur_to_ancestor(
+def _blur_to_node(
     domain: Domain,
-    codes: NDArray[np.int32],
-    partition: Partition,
+    low: NDArray[np.integer],
+    high: NDArray[np.integer],
+    region: Region | None,
     labels: dict[str, list[str]],
 ) -> tuple[list[pl.Series], Recoding]:
-    """Publish lowest common ancestors; a label stands for all leaves below its node."""
+    """Publish lowest common ancestors, or the highest node in a region that holds these.
+
+    A label stands for all leaves below its node.
+    """
     tree = domain.taxonomy
     assert tree is not None
-    low, high = _extent(codes, partition)
-    pairs, which = np.unique(low.astype(np.int64) * domain.size + high, return_inverse=True)
+    ends = [low, high] if region is None else [low, high, region.low, region.high]
+    runs, which = np.unique(np.stack(ends, axis=1), axis=0, return_inverse=True)
     named = []
-    for pair in pairs.tolist():
-        first, last = divmod(pair, domain.size)
-        if first == last:
+    for first, last, *around in runs.tolist():
+        if around == [0, domain.size - 1] and domain.size > 1:
+            named.append((ANY, list(domain.texts)))
+        elif first == last and (not around or first >= len(tree.leaves)):
             named.append((domain.texts[first], [domain.texts[first]]))
         elif last >= len(tree.leaves):  # with missing, nothing short of everything covers it
             named.append((ANY, list(domain.texts)))
         else:
             node = tree.ancestor(first, last)
+            for number in tree.path(first) if around else ():
+                node = tree.nodes[number]
+                if around[0] <= node.low and node.high <= around[1] + 1:
+                    break
             name = ANY if node.parent < 0 else node.name
             named.append((name, domain.texts[node.low : node.high]))
-    return _label_sets(domain, named, labels, which)
+    return _label_sets(domain, named, labels, which.ravel())

@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import SchemaError
-from discreet.principles.base import Principle, demands
+from discreet.principles.base import Principle, demands, require_choice
 from discreet.principles.groups import Groups
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
-from discreet.publishing.methods.boxes import ANY, Cut, show_cuts
+from discreet.publishing.methods.boxes import ANY, Cut, Ends, show_cuts
 from discreet.publishing.methods.generalization import release_boxes
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import Run
@@ -25,6 +25,7 @@ from discreet.release import Release
 from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, number_keys, representatives, row_ids
+from discreet.table.public_domain import widen
 
 Point = tuple[int, ...]
 """A point of the lattice: the level of each quasi-identifier."""
@@ -39,7 +40,9 @@ class FullDomain(Method):
     :class:`Intervals`, :class:`Prefixes` and :class:`Dates` make some for numbers, codes and dates.
     Without a taxonomy there is nothing between. A missing value stays by itself below ``*``. Of all
     combinations of levels that keep the promise, the one that loses least is found exactly: of the
-    other values of an attribute, the share that is shown with a person's own, on average.
+    other values of an attribute, the share that is shown with a person's own, on average. Nodes
+    stand for those of their values that somebody has; with ``ends="cuts"`` for all that lie below
+    them in the public domain.
 
     >>> import discreet as dc
     >>> import polars as pl
@@ -61,7 +64,10 @@ class FullDomain(Method):
     form: ClassVar[str] = "generalized"
     paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Incognito, SIGMOD 2005"
 
+    ends: Ends = "tight"
+
     def __post_init__(self) -> None:
+        require_choice("ends", self.ends, Ends)
         for part in self.principle.parts:
             if not part.monotone:
                 raise SchemaError(
@@ -73,6 +79,8 @@ class FullDomain(Method):
     def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
         """Find the levels that lose least, and show everybody their nodes."""
         require_names(data.quasi_identifiers)
+        if self.ends == "cuts":
+            data = widen(data, trees=True)
         require_feasible(data, self.principle)
         lattice = Lattice.over(data, self.principle)
         chosen = lattice.find_least()
@@ -81,7 +89,7 @@ class FullDomain(Method):
             runs = levels[level]
             there, number = number_keys(_number_runs(runs)[data.codes[name]])
             cuts[name] = [runs[i] for i in there], number
-        return release_boxes(self, data, show_cuts(data, cuts))
+        return release_boxes(self, data, show_cuts(data, cuts), self.ends)
 
 
 def list_levels(domain: Domain) -> list[list[Run]]:

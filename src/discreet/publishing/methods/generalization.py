@@ -14,14 +14,16 @@ from discreet.errors import SchemaError
 from discreet.principles.base import require_choice
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
-from discreet.publishing.methods.boxes import ShownBoxes, blur
+from discreet.publishing.methods.boxes import Ends, ShownBoxes, blur, open_presence
 from discreet.publishing.methods.exact import refuse_names
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
+from discreet.publishing.partitioners.regions import find_regions
 from discreet.release import Promise, Recoding, Release, Transformation
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
+from discreet.table.public_domain import widen
 
 TABLE, CLASS = "generalized", "class"
 
@@ -30,7 +32,6 @@ ABOUT = (
     "quasi-identifiers; `*` means any value."
 )
 OPEN = (
-    "Whether a person is in the table: a box that covers few people of the population tells.",
     "What someone learns who already knows the sensitive values of other people in the group.",
     "What someone works out who knows how the groups were chosen: that finer ones were refused "
     "can make a value a little likelier than promised (minimality attack).",
@@ -53,7 +54,10 @@ class Generalization(Method):
     together as far as their numbers allow, ``"round-robin"`` is the paper's. Numbers, dates and
     ordinals become intervals. With ``categories="set"`` a category becomes the set of values
     in the group, named by the taxonomy where a node covers just these; with ``"ancestor"`` it
-    becomes the lowest common ancestor in its taxonomy.
+    becomes the lowest common ancestor in its taxonomy. All of these are somebody's values, so that
+    who knows the population may be certain of a person's presence. With ``ends="cuts"`` boxes end
+    where the table was cut, at random between the people on both sides, and tile the public
+    domain.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -76,9 +80,11 @@ class Generalization(Method):
 
     categories: Categories = "set"
     dealing: Dealing = "local"
+    ends: Ends = "tight"
 
     def __post_init__(self) -> None:
         require_choice("categories", self.categories, Categories)
+        require_choice("ends", self.ends, Ends)
         require_choice("dealing", self.dealing, Dealing)
         if self.dealing != "local" and self.principle.monotone:
             raise SchemaError(
@@ -93,7 +99,7 @@ class Generalization(Method):
             del given["dealing"]
         return given
 
-    def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
+    def publish(self, data: Microdata, draws: Draws) -> Release:
         """Partition, blur each group to its box, and put the people in canonical order."""
         if self.categories == "ancestor" and not any(
             data.schema[name].taxonomy for name in data.quasi_identifiers
@@ -102,24 +108,30 @@ class Generalization(Method):
                 'categories = "ancestor" needs a taxonomy, but no quasi-identifier has one.',
                 hint='Give one in the plan: taxonomy = { file = "…" }, or leave categories out.',
             )
+        if self.ends == "cuts":
+            data = widen(data, trees=self.categories == "ancestor")
         if self.principle.monotone:
             partition = mondrian(data, self.principle, categories=self.categories)
         else:
             partition = split_and_deal(
                 data, self.principle, categories=self.categories, dealing=self.dealing
             )
-        boxes, recodings = blur(data, partition, data.quasi_identifiers, self.categories)
+        names, regions = data.quasi_identifiers, None
+        if self.ends == "cuts":
+            regions = find_regions(data, partition, names, self.categories, draws)
+        boxes, recodings = blur(data, partition, names, self.categories, regions=regions)
         shown = partition, boxes, recodings
         if self.principle.monotone:
-            return release_boxes(self, data, shown)
+            return release_boxes(self, data, shown, self.ends)
         said = " This is said of every group by itself."
-        return release_boxes(self, data, shown, first=[MIXED], said=said)
+        return release_boxes(self, data, shown, self.ends, first=[MIXED], said=said)
 
 
 def release_boxes(
     method: Method,
     data: Microdata,
     shown: ShownBoxes,
+    ends: Ends = "tight",
     *,
     first: Sequence[str] = (),
     then: Sequence[str] = (),
@@ -133,7 +145,7 @@ def release_boxes(
     partition, boxes, recodings = shown
     exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
     kept = {n: Recoding(Transformation.EXACT, missing=data.domains[n].missing) for n in exact}
-    opened = (*first, *method.principle.all_left_open, *then, *OPEN)
+    opened = (*first, *method.principle.all_left_open, *then, *open_presence(data, ends), *OPEN)
     promise = Promise(method.principle, method.principle.promise + said, opened)
     table = assemble(data, partition, boxes, exact)
     return method.release(data, {TABLE: table}, recodings | kept, {TABLE: ABOUT}, promise)

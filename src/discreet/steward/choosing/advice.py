@@ -79,7 +79,7 @@ def _recommend(kind: str, purpose: str, reached: Sequence[Trial]) -> list[str]:
     left = f"; not all are answered by {', '.join(refused)}" if refused else ""
     if not ranked:
         return [f"For {purpose}: none of these{left}."] if refused else []
-    # of those that are as good, the one that best hides who is in the table
+    # of those that are as good, the one that shows least who is in the table
     least = ranked[0].errors[kind]
     good = [t for t in ranked if _is_near(least, t.errors[kind])]
     first = min(good, key=lambda t: (t.membership or 1.0, t.errors[kind]))
@@ -142,6 +142,6 @@ def _recommend_hiding(made: Sequence[Trial]) -> list[str]:
         return []
     best = min(known, key=lambda t: abs((t.membership or 0) - 0.5))
     return [
-        f"To hide who is in the table: {best.label}; members are told from others in "
+        f"Who is in the table shows least: {best.label}; members are told from others in "
         f"{best.membership:.0%} of pairs (chance: 50%)."
     ]
