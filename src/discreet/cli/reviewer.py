@@ -134,12 +134,16 @@ def audit(
         if grounds is not None:
             show(str(grounds))
         if evidence is not None:
-            show(f"Evidence: {evidence / PAGE} (yours; do not publish it).")
-            show(f"Its seal, to be written down beside your signature: {seal}")
-            place = quote(str(evidence))
-            show(f"Check a copy of the release against it: discreet verify {place} RELEASE")
+            _hand_over(evidence, evidence / PAGE, seal)
     if not found.kept:
         raise typer.Exit(1)
+
+
+def _hand_over(folder: Path, page: Path, seal: str) -> None:
+    """Say where evidence is, and what it is good for."""
+    show(f"Evidence: {page} (yours; do not publish it).")
+    show(f"Its seal, to be written down beside your signature: {seal}")
+    show(f"Check a copy of the release against it: discreet verify {quote(str(folder))} RELEASE")
 
 
 def _read_method(plan: Path) -> Method:

@@ -44,7 +44,7 @@ class Draws(ABC):
 
     def shares(self, count: int) -> Floats:
         """Draw numbers from 0 up to 1, each of 53 bits."""
-        return (self.words(count) >> np.uint64(11)) * 2.0**-53
+        return (self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 class SystemDraws(Draws):

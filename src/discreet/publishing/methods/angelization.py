@@ -21,11 +21,11 @@ from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
-from discreet.publishing.partitioners.regions import find_regions
+from discreet.publishing.partitioners.regions import Region, find_regions
 from discreet.release import Promise, Recoding, Release
 from discreet.release.labels import rank_cells
 from discreet.table.arrays import Ints
-from discreet.table.microdata import Microdata, row_ids
+from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.public_domain import widen
 from discreet.table.schema import Role
 
@@ -147,7 +147,11 @@ class Angelization(Method):
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
         how = self.batches or choose_batching(wanted)
         batches = make_batches(data, name, wanted, how, widest, draws)
-        return self.angelize(data, marginals, buckets, batches)
+        regions = None
+        if self.ends == "cuts":
+            regions = [find_regions(data, partition, names, self.categories, draws)
+                       for names, partition in zip(marginals, buckets, strict=True)]  # fmt: skip
+        return self.angelize(data, marginals, buckets, batches, regions)
 
     def angelize(
         self,
@@ -155,34 +159,34 @@ class Angelization(Method):
         marginals: list[list[str]],
         buckets: list[Partition],
         batches: Partition,
+        regions: Sequence[dict[str, Region]] | None = None,
     ) -> Release:
         """Write down one batch partitioning, and a bucket partitioning per marginal (section 3.2).
 
-        Any of them determine an angelization; that they keep the promise is the caller's.
+        Any of them determine an angelization; that they keep the promise is the caller's. With
+        ``regions``, one per marginal, boxes end at cuts.
         """
         (name,) = data.sensitive
         refuse_names([*data.quasi_identifiers, name], BATCH, COUNT)
         recodings: dict[str, Recoding] = {}
-        cells, ranks = [], []
-        for names, partition in zip(marginals, buckets, strict=True):
+        kinds, ranks = [], []  # what may be shown, in order, and which of it everyone shows
+        for place, (names, partition) in enumerate(zip(marginals, buckets, strict=True)):
             if self.exact:
-                columns, made = take_exactly(data, names)
-                cells.append(pl.DataFrame(columns))
                 ranks.append(data.number(names))
+                columns, made = take_exactly(data.taken(representatives(ranks[-1])), names)
+                kinds.append(pl.DataFrame(columns))
             else:
-                regions = None
-                if self.ends == "cuts":
-                    regions = find_regions(data, partition, names, self.categories, draws)
-                boxes, made = blur(data, partition, names, self.categories, recodings, regions)
+                region = None if regions is None else regions[place]
+                boxes, made = blur(data, partition, names, self.categories, recodings, region)
                 rank = row_ids([rank_cells(boxes, n, made[n]) for n in names], partition.count)
-                cells.append(boxes.select(pl.all().gather(partition.labels)))
                 ranks.append(rank[partition.labels])
+                kinds.append(boxes[representatives(rank)])
             recodings.update(made)
         number = number_groups(batches, [*ranks, data.codes[name]])
         tables, about = {BATCHES: _tabulate(data, name, number)}, {BATCHES: ABOUT_BATCHES}
         for place, names in enumerate(marginals):
             title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
-            tables[title] = _refer(cells[place], ranks[place], number)
+            tables[title] = _refer(kinds[place], ranks[place], number)
             about[title] = ABOUT_GENERALIZED.format(names=", ".join(names))
         recodings[name] = Recoding("batched", missing=data.domains[name].missing)
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
@@ -287,7 +291,10 @@ def _tabulate(data: Microdata, name: str, number: NDArray[np.int32]) -> pl.DataF
     )
 
 
-def _refer(cells: pl.DataFrame, ranks: Ints, number: NDArray[np.int32]) -> pl.DataFrame:
+def _refer(kinds: pl.DataFrame, ranks: Ints, number: NDArray[np.int32]) -> pl.DataFrame:
     """One row per person: a box or exact values, and the batch; rows in the order of these."""
-    order = np.argsort(ranks << 32 | number)
-    return cells.with_columns(pl.Series(BATCH, number))[order]
+    # both in one number: sorting numbers is far faster than sorting rows
+    keys = ranks << 32 | number
+    keys.sort()
+    batch = pl.Series(BATCH, (keys & 0xFFFFFFFF).astype(np.int32))
+    return kinds.select(pl.all().gather(keys >> 32)).with_columns(batch)
