@@ -99,11 +99,14 @@ def test_most_people_show_somebody_elses_number() -> None:
     pays = np.sort(rng.choice(10**6, 3000, replace=False)).tolist()
     release, truth = release_of(pays, 5, 10, 3)
     both = release.tables["swapped"].join(truth, on="id", suffix="_true")
-    assert (both["pay"] == both["pay_true"]).mean() < 0.4
+    own = (both["pay"] == both["pay_true"]).mean()
+    assert own < 0.4
     report = dc.audit(release, dc.read(truth, release.schema))
     assert report.kept
+    # who is late finds few partners left: one's own is likelier than one of five
+    assert 1 / 5 < own <= report.truths["pay"].mean()  # type: ignore[operator]
     assert report.max_belief is not None
-    assert report.max_belief <= 1 / 5
+    assert own < report.max_belief < 0.7  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

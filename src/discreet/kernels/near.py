@@ -26,3 +26,26 @@ def weigh_near(offsets, codes, weights, first, beyond):
                 low += 1
             near[i] = held
     return near
+
+
+@compiled
+def largest_in_runs(values, first, beyond):
+    """Give the largest value from each ``first`` on and before its ``beyond``; 0 of none.
+
+    Both move up, so candidates that a later one exceeds can be forgotten.
+    """
+    largest = np.zeros(first.shape[0], values.dtype)
+    kept = np.empty(values.shape[0], np.int64)
+    head = tail = reached = 0
+    for i in range(first.shape[0]):
+        while reached < beyond[i]:
+            while tail > head and values[kept[tail - 1]] <= values[reached]:
+                tail -= 1
+            kept[tail] = reached
+            tail += 1
+            reached += 1
+        while head < tail and kept[head] < first[i]:
+            head += 1
+        if head < tail:
+            largest[i] = values[kept[head]]
+    return largest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -10,13 +11,18 @@ import numpy as np
 from discreet.errors import StoreError
 from discreet.forms.base import View, take_table
 from discreet.forms.estimates import Asked
+from discreet.forms.matches import Matches
+from discreet.forms.posterior import Posterior
 from discreet.forms.records import RecordView
+from discreet.forms.swapped.exchanges import Exchanges
+from discreet.forms.swapped.posterior import SwappedPosterior
 from discreet.forms.swapped.rank_windows import build_windows
 from discreet.principles.groups import Groups
 from discreet.principles.spread import KE
 from discreet.release import Release
 from discreet.table.arrays import Floats
 from discreet.table.domain import reduce_column
+from discreet.table.microdata import Microdata
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +44,17 @@ class SwappedView(RecordView):
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - low, lengths)
         return Groups(offsets, inside.astype(np.int32), counts[inside], domain, counts)
+
+    @cached_property
+    def exchanges(self) -> Exchanges:
+        """How likely each number shown stands for those of its window."""
+        (name,), principle = self.release.schema.sensitive, self.release.promise.principle
+        assert isinstance(principle, KE)
+        return Exchanges.of(self.bags(name), principle)
+
+    def posterior(self, matches: Matches, data: Microdata, name: str) -> Posterior:
+        """Weigh the numbers of windows by how numbers were exchanged."""
+        return SwappedPosterior(self, matches, data, name)
 
     def estimate(self, asked: Asked) -> Floats:
         """Take what is shown for the truth."""

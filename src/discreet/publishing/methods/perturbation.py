@@ -25,6 +25,10 @@ from discreet.table.domain import REACH, Domain
 from discreet.table.microdata import Microdata
 
 TABLE, DIGITS = "perturbed", 6
+MARGIN = 1e-6
+"""What a risk is taken to be larger, in relation, than floating numbers say."""
+PARTS = 32
+"""A retention is found to so many parts of itself."""
 ABOUT = {
     TABLE: (
         "One row per person, with exact quasi-identifiers. The sensitive number in a row is the "
@@ -34,38 +38,41 @@ ABOUT = {
 }
 OPEN = (
     "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
-    "The promise is about somebody who knows how the numbers of the whole table are distributed. "
-    "Who knows how they are among people like the one sought may believe more.",
+    "The promise is about somebody who knows how the numbers of the whole table are distributed, "
+    "or all of these numbers, but not whose they are. Who knows how they are among people like the "
+    "one sought, or the numbers of other people, may believe more.",
     "What follows from joining this release with others about the same people: a number that was "
     "perturbed twice and comes out the same is the person's own.",
 )
 AVERAGE = (
     "Equation 3 bounds the chance on average over the numbers shown near the truth. Who reads the "
-    "very number shown may believe more; the audit says how much."
+    "very number shown, or the whole table, may believe more; the audit says how much."
 )
 
 
 @dataclass(frozen=True)
 class Perturbation(Method):
-    """Retention-replacement with the largest retention probability that keeps (ε,m).
+    """Retention-replacement with a retention probability as large as (ε,m) allows.
 
     Li, Tao, Xiao, SIGMOD 2008, section 3.2. A replaced number is any ``within`` two bounds, by
     default the outermost of the table, rounded outwards, in steps as fine as the table's. With
-    ``check="safe"`` nobody who reads the number shown believes anything near the truth with more
-    than 1/m; with ``"paper"`` that holds on average over the numbers shown near it (Equation 3).
-    It is here to be compared with: a generalization under the same promise answers far better.
+    ``check="safe"`` nobody who reads the number shown, or the whole table, believes anything near
+    the truth with more than 1/m; with ``"paper"`` that holds of one number, on average over those
+    shown near the truth (Equation 3). It is here to be compared with: a generalization under the
+    same promise answers far better.
 
     >>> import discreet as dc, polars as pl
     >>> frame = pl.DataFrame({"age": [*range(20, 30)], "pay": [*range(1, 11)]})
     >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"]))
-    >>> method = dc.Perturbation(dc.Proximity((0, 1), m=4), within=(1, 10))
+    >>> method = dc.Perturbation(dc.Proximity((0, 1), m=4), check="paper", within=(1, 10))
     >>> dc.publish(data, method).parameters["retention"]
     0.0625
 
-    **Guarantee**: who knows all quasi-identifiers of a person, and how the numbers of the whole
-    table are distributed, believes the person's number to lie within ε of the truth with
-    probability at most 1/m. It does not hide who is in the table. What is drawn comes from the
-    operating system's generator.
+    **Guarantee**: with ``check="safe"``, who knows all quasi-identifiers of a person believes the
+    person's number to lie within ε of the truth with probability at most 1/m: whoever knows how
+    the numbers of the whole table are distributed and reads the person's record, and whoever knows
+    all of these numbers, not whose they are, and reads all records (:func:`draw_safely`). It does
+    not hide who is in the table. What is drawn comes from the operating system's generator.
     """
 
     title: ClassVar[str] = "perturbation"
@@ -99,7 +106,12 @@ class Perturbation(Method):
         drawn = _find_domain(whole.domain, self.within)
         drawn = replace(drawn, retention=find_retention(whole, principle, drawn, self.check))
         data = data.sorted()  # what is drawn then does not depend on the order of the input
-        made = _perturb(data, name, drawn, draws)
+        shown = whole.domain.numbers[data.codes[name]]
+        if self.check == "safe":
+            drawn, shown = draw_safely(whole, principle, drawn, shown, draws)
+        else:
+            shown = _perturb(shown, drawn, draws)
+        made = _put_in_place(data, name, shown)
         table, recodings = lay_out(made, name, made.codes[name], {})
         ends = [whole.domain.write(end) for end in (drawn.low, drawn.high)]
         recodings[name] = Recoding("perturbed", domain=ends)
@@ -146,11 +158,13 @@ def _bound_safely(
     Seeing y, x's neighbourhood has ``(p f(y) + (1-p) P u) / (p f(y) + (1-p) u)`` if y is in it and
     less if not; u is the chance 1/size of any number. So ``p/(1-p) ≤ (1 - m P) u / ((m-1) f(y))``.
     """
+    from discreet.kernels.near import largest_in_runs
+
     n, m = int(whole.sizes[0]), principle.m
-    fullest = _largest_within(whole.whole, *principle.reach(whole.domain))[whole.codes]
+    fullest = largest_in_runs(whole.whole, *principle.reach(whole.domain))[whole.codes]
     odds = [
         Fraction(n - m * k, (m - 1) * drawn.size * most)
-        for k, most in zip(near, fullest.tolist(), strict=True)
+        for k, most in set(zip(near, fullest.tolist(), strict=True))
     ]
     return [odd / (1 + odd) for odd in odds]
 
@@ -162,26 +176,91 @@ def _bound_on_average(
     n, m, size = int(whole.sizes[0]), principle.m, drawn.size
     lengths = drawn.count(*principle.ends(whole.domain))[whole.codes]
     bounds = []
-    for g, k in zip(lengths.tolist(), near, strict=True):
+    for g, k in set(zip(lengths.tolist(), near, strict=True)):
         steep = m * k * (size - g) - k * size + g * n
         bounds.append(Fraction(g * (n - m * k), steep) if steep > 0 else Fraction(1))
     return bounds
 
 
-def _largest_within(counts: Ints, first: Ints, beyond: Ints) -> Ints:
-    """Give the largest count from ``first`` on and before ``beyond``.
+def draw_safely(
+    whole: Groups,
+    principle: Proximity,
+    drawn: RandomizedResponse,
+    own: Ints,
+    draws: Draws,
+) -> tuple[RandomizedResponse, Ints]:
+    """Draw tables, keeping as much as allowed, until one passes for who reads all of it.
 
-    Two stretches of a power of two cover each; ``table`` has the largest of every such stretch.
+    That reader knows how many people have each number, and takes every way to give these numbers
+    to the people by how likely it makes the whole table. No retention probability above some
+    hundredth would be safe whatever is drawn (everybody may happen to show their own), so it is
+    the table drawn that is judged; retentions are tried by halving.
+
+    Judging tells nothing. *Proof.* Whether a table passes follows from how many records show each
+    number and how many people have it, whoever they are. The reader knows both, so that it tells
+    nothing beside the table. The tables drawn in vain are drawn anew each time, and the chance that
+    one fails is the same whoever has which number: so is that of all that went before. Hence the
+    ways to give numbers to people are as likely, one beside the other, as if this table had been
+    drawn at once. ∎
     """
-    logs = np.frexp(beyond - first)[1] - 1
-    largest, table = np.zeros(len(first), dtype=np.int64), counts
-    for log in range(int(logs.max()) + 1):
-        if log:
-            half = 1 << (log - 1)
-            table = np.maximum(table[:-half], table[half:])
-        here = logs == log
-        largest[here] = np.maximum(table[first[here]], table[beyond[here] - (1 << log)])
-    return largest
+    scale = 10**DIGITS
+    low, high = 0, int(drawn.retention * scale) + 1
+    tried, found = high - 1, None
+    while tried:
+        trial = replace(drawn, retention=Fraction(tried, scale))
+        shown = _perturb(own, trial, draws)
+        if find_joint_risk(whole, principle, trial, shown) * (1 + MARGIN) * principle.m <= 1:
+            low, found = tried, (trial, shown)
+        else:
+            high = tried
+        tried = (low + high) // 2 if high - low > 1 + low // PARTS else 0
+    if found is None:
+        raise PromiseError(
+            f"{principle} cannot be kept by perturbation: whoever knows all numbers of the "
+            f"{len(own)} people and reads the whole table would be too sure of one.",
+            hint="Ask for a smaller m or a smaller epsilon, or use generalization.",
+            subject=principle,
+        )
+    return found
+
+
+def find_joint_risk(
+    whole: Groups, principle: Proximity, drawn: RandomizedResponse, shown: Ints
+) -> float:
+    """Bound how likely any record's number is near to one of the table, to who reads all records.
+
+    At a given z, ``chosen`` of the ``held`` people who have a number y are among the ``seen``
+    records that show it, by choice; all that is left is dealt at random. A record that shows y
+    then has y by choice or, λ times as rarely, by chance as well; any other number as often as it
+    is left, unless the record was chosen. Averages over z are exact; to take the fullest
+    neighbourhood at each z apart can only be too much.
+    """
+    from discreet.kernels.coincidences import count_coincidences
+    from discreet.kernels.near import largest_in_runs
+
+    held, numbers, p = whole.whole, whole.domain.numbers, drawn.retention
+    at = np.minimum(np.searchsorted(numbers, shown), len(numbers) - 1)
+    seen = np.bincount(at[numbers[at] == shown], minlength=len(numbers))
+    kinds, kind_of, times = np.unique(
+        np.stack([held, seen]), axis=1, return_inverse=True, return_counts=True
+    )
+    first, beyond = principle.reach(whole.domain)
+    codes = np.arange(len(numbers))
+    # the numbers in whose neighbourhood one lies are a run as well
+    start, end = (np.searchsorted(ends, codes, side="right") for ends in (beyond, first))
+    lift, records = float(p * drawn.size / (1 - p)), np.maximum(seen, 1)
+    near, far = np.zeros(len(numbers)), 0.0
+    for z, share, per_kind in zip(
+        *count_coincidences(len(shown), *kinds, times, lift), strict=True
+    ):
+        chosen = per_kind[kind_of.ravel()]
+        left = held - chosen
+        running = np.concatenate([[0.0], np.cumsum(left)])
+        nearby = np.where(held > 0, running[beyond] - running[first], 0)
+        others = largest_in_runs(nearby, start, end) - left
+        far += share * nearby.max() / z
+        near += share * ((1 + 1 / lift) * chosen / records + (1 - chosen / records) * others / z)
+    return max(far, float(near[seen > 0].max(initial=0)))
 
 
 def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> RandomizedResponse:
@@ -212,15 +291,19 @@ def _find_domain(domain: Domain, within: tuple[Number, Number] | None) -> Random
     return RandomizedResponse(lowest - below * step, highest + above * step, step, Fraction(0))
 
 
-def _perturb(data: Microdata, name: str, drawn: RandomizedResponse, draws: Draws) -> Microdata:
+def _perturb(own: Ints, drawn: RandomizedResponse, draws: Draws) -> Ints:
     """Give everyone their own number with the retention probability, else any."""
-    p, domain = drawn.retention, data.domains[name]
-    kept = draws.integers(p.denominator, data.n) < p.numerator
-    others = drawn.low + drawn.step * draws.integers(drawn.size, data.n)
-    numbers = np.where(kept, domain.numbers[data.codes[name]], others)
+    p = drawn.retention
+    kept = draws.integers(p.denominator, len(own)) < p.numerator
+    others = drawn.low + drawn.step * draws.integers(drawn.size, len(own))
+    return np.where(kept, own, others)
+
+
+def _put_in_place(data: Microdata, name: str, numbers: Ints) -> Microdata:
+    """Show other numbers in place of people's own."""
     values, codes = np.unique(numbers, return_inverse=True)
     return replace(
         data,
         codes={**data.codes, name: codes.astype(np.int32)},
-        domains={**data.domains, name: replace(domain, values=values)},
+        domains={**data.domains, name: replace(data.domains[name], values=values)},
     )

@@ -32,8 +32,8 @@ ABOUT = {
 }
 OPEN = (
     "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
-    "How likely a number is. The windows bound which numbers are possible; those near the one "
-    "shown are the likeliest, and a few people may show their own.",
+    "How likely a number is. The windows bound which numbers are possible, not how likely each is: "
+    "who is late finds few partners left and often keeps the own number, which is the likeliest.",
     "What someone learns who already knows the sensitive numbers of other people.",
     "What follows from joining this release with others about the same people.",
 )
@@ -57,9 +57,9 @@ class RankSwapping(Method):
 
     **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
     numbers possible, spread over at least e: everyone may have kept their number, or exchanged
-    it with anybody of the window. It does not bound how likely each is (the audit takes all in a
-    window as equally likely, which they are not), and does not hide who is in the table. What is
-    drawn comes from the operating system's generator.
+    it with anybody of the window. It does not bound how likely each is, which the audit says, and
+    does not hide who is in the table. What is drawn comes from the operating
+    system's generator.
     """
 
     title: ClassVar[str] = "rank-swapping"
