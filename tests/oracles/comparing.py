@@ -171,7 +171,7 @@ def _compare_breaches(
         if isinstance(part, dc.KAnonymity | dc.AlphaK):
             for i, chance in enumerate(chances):
                 yield _figure("breach of k", i, bool(report.breached[i]), chance * part.k > 1)
-        if isinstance(part, dc.KAnonymity):
+        if isinstance(part, dc.KAnonymity) or part.joins:
             continue
         for name in [part.on] if part.on else release.schema.sensitive:
             yield from _compare_values(part, name, report, worlds, people)
@@ -215,7 +215,10 @@ def compare_composed(
     """Of each promise, for how many people it fails once the releases are put together."""
     titles = ["this release", *(f"earlier release {i}" for i in range(1, len(releases)))]
     for title, release in zip(titles, releases, strict=True):
-        (part,) = (p for p in release.promise.principle.parts if p.reads_values)
+        parts = [p for p in release.promise.principle.parts if p.reads_values and not p.joins]
+        if not parts:
+            continue
+        (part,) = parts
         said = [c for c in report.composed if (c.promised_by, c.principle) == (title, part)]
         (name,) = release.schema.sensitive
         believed = worlds.believe(name)

@@ -124,12 +124,12 @@ def _cut(
         tuple((n, row[n]) for n in told),
         frozenset(
             i for i, person in enumerate(people)
-            if all(_fits(release, row, n, person[n]) for n in known)
+            if all(fits(release, row, n, person[n]) for n in known)
         ),
     )  # fmt: skip
 
 
-def _fits(release: dc.Release, row: dict[str, Any], name: str, value: Any) -> bool:
+def fits(release: dc.Release, row: dict[str, Any], name: str, value: Any) -> bool:
     """Whether a cell may be that of somebody with this value."""
     recoding, attribute = release.recodings[name], release.schema[name]
     if recoding.transformation == "set":

@@ -25,11 +25,12 @@ class Drawn:
     frame: pl.DataFrame
     schema: dc.Schema
     method: Method
-    judged: dc.Principle
-    shown: Sequence[str] = ()
-    """The quasi-identifiers that it shows, where not all of them."""
+    judged: dc.Principle | None
+    """What is asked of it by itself; nothing where only the two together are looked at."""
+    left_out: Sequence[str] = ()
+    """What it does not show, where there is an earlier release."""
     earlier: Method | None = None
-    """What was made of the others before."""
+    left_out_earlier: Sequence[str] = ()
 
     @property
     def people(self) -> list[dict[str, Any]]:
@@ -200,6 +201,8 @@ def draw_slices(
         while len(parts) > columns - 1:
             parts = [parts[0] + parts[1], *parts[2:]]
         promise = draw_principle(rng, name)
+        if printed:
+            promise = dc.FrequencyDiversity(rng.choice(["4/3", "3/2", 2]), on=name)
         method = dc.Slicing(
             promise,
             columns=[*parts, [*last, name]],
@@ -227,7 +230,27 @@ def draw_pair(rng: Random) -> Drawn:
         ])  # fmt: skip
 
     frame, schema = draw_table(rng, [name], ["q", "r"])
-    return Drawn(frame, schema, choose("r"), promise, shown=["r"], earlier=choose("q"))
+    return Drawn(frame, schema, choose("r"), None, ["q"], choose("q"), ["r"])
+
+
+def draw_sequential(rng: Random) -> Drawn:
+    """Draw a table to be released after another one, with which it shares an attribute."""
+    frame, schema = draw_table(rng, ["ill", "job"], ["q", "r"], taxonomies=True)
+    old = dc.Generalization(rng.choice([
+        dc.KAnonymity(1), dc.KAnonymity(2), dc.FrequencyDiversity("4/3", on="ill"),
+    ]))  # fmt: skip
+    held = dc.publish(Drawn(frame, schema, old, None).read("r", "job"), old)
+    method = dc.Sequential(principles=[_draw_linking(rng)], earlier=[held])
+    return Drawn(frame, schema, method, _draw_linking(rng), ["ill"], old, ["r", "job"])
+
+
+def _draw_linking(rng: Random) -> dc.Principle:
+    x = rng.choice([["q"], ["r"], ["q", "r"]])
+    return rng.choice([
+        dc.XYAnonymity(x=x, y="people", k=2),
+        dc.XYAnonymity(x=x, y=["ill"], k=2),
+        dc.XYLinkability(x=x, y=["ill"], k=rng.choice(["1/2", "2/3", "3/4"])),
+    ])  # fmt: skip
 
 
 SETUPS: dict[str, Callable[[Random], Drawn]] = {
@@ -248,4 +271,5 @@ SETUPS: dict[str, Callable[[Random], Drawn]] = {
     "slicing, random buckets, beside the value": draw_slices(2, beside=True, scattered=True),
     "slicing, the paper's check": draw_slices(2, beside=True, printed=True),
     "two releases": draw_pair,
+    "sequential": draw_sequential,
 }
