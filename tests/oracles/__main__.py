@@ -58,8 +58,9 @@ def tabulate(found: dict[str, Tally]) -> list[str]:
         largest = max((tally.largest.get(name, 0) for name in SHOWN), default=0)
         compared = sum(tally.compared[name] for name in SHOWN)
         mean = sum(tally.excess[name] for name in SHOWN) / max(compared, 1)
-        lines.append(f"| {setup} | {tally.tables:,} | {tally.people:,} | {tally.under.total():,} "
-                     f"| {over:,} of {compared:,} | {float(largest):.3f} | {float(mean):.4f} |")  # fmt: skip
+        cells = [setup, f"{tally.tables:,}", f"{tally.people:,}", f"{tally.under.total():,}"]
+        cells += [f"{over:,} of {compared:,}", f"{float(largest):.3f}", f"{float(mean):.4f}"]
+        lines.append(f"| {' | '.join(cells)} |")
     for setup, tally in found.items():
         if tally.under.total():
             kinds = (f"{name} {many:,} of {tally.compared[name]:,}"

@@ -35,9 +35,7 @@ class Worlds:
 
     def believe(self, name: str) -> list[Belief]:
         """Per person the chance of every value of a sensitive attribute."""
-        return [
-            _sum(chances, lambda option: _values(option)[name]) for chances in self.chances
-        ]
+        return [_sum(chances, lambda option: _values(option)[name]) for chances in self.chances]
 
     def believe_in_group(self, name: str) -> list[dict[Any, Belief]]:
         """The same to somebody who knows the person's group, for each that it may be.
@@ -74,7 +72,9 @@ class Worlds:
         """Per person the rows of all tables or columns, put together, that may be theirs."""
         return [
             {
-                tuple((g.label, *(piece for piece in pieces if piece.shown)) for g, pieces in option)
+                tuple(
+                    (g.label, *(piece for piece in pieces if piece.shown)) for g, pieces in option
+                )
                 for option in chances
             }
             for chances in self.chances

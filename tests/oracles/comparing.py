@@ -98,7 +98,9 @@ def _compare_identity(report: dc.AuditReport, worlds: Worlds) -> Iterator[Figure
     yield _figure("prosecutor", None, identity.prosecutor, max(chances))
     yield _figure("marketer", None, identity.marketer, sum(chances) / len(chances))
     together = worlds.smallest_joined_crowd
-    yield _figure("crowd of a row", None, _one_in(identity.smallest), _one_in(worlds.smallest_crowd))
+    yield _figure(
+        "crowd of a row", None, _one_in(identity.smallest), _one_in(worlds.smallest_crowd)
+    )
     yield _figure("crowd of joined rows", None, _one_in(identity.smallest), _one_in(together))
     for name, kept in report.presets.items():
         broken = together < SMALL_RULES[name].threshold.denominator
@@ -120,7 +122,9 @@ def _compare_nearness(
         free = worlds.believe(name)
         known = believe_beside_truth(worlds, name, people)
         for reach in (*near.curve, *([near.promised] if near.promised else ())):
-            mixed = max(_near(b, p[name], reach.principle) for b, p in zip(free, people, strict=True))
+            mixed = max(
+                _near(b, p[name], reach.principle) for b, p in zip(free, people, strict=True)
+            )
             worst = max(
                 _near(b, p[name], reach.principle)
                 for beliefs, p in zip(known, people, strict=True)
@@ -134,9 +138,7 @@ def _compare_nearness(
             yield _figure("breach risk", i, near.risks[i], most)
 
 
-def believe_beside_truth(
-    worlds: Worlds, name: str, people: Sequence[Person]
-) -> list[list[Belief]]:
+def believe_beside_truth(worlds: Worlds, name: str, people: Sequence[Person]) -> list[list[Belief]]:
     """What is believed by who knows the group, for every group that has the person's own value."""
     if not worlds.publications[0].knowable:
         return [[belief] for belief in worlds.believe(name)]

@@ -29,7 +29,9 @@ def compare_links(
         groups: dict[Any, list[tuple[int, Row, Row]]] = defaultdict(list)
         for number, row, other in _join(new, old):
             groups[tuple(row[name] for name in part.x)].append((number, row, other))
-        bad = {row["class"] for rows in groups.values() if _breaks(part, rows) for _, row, _ in rows}
+        bad = {
+            row["class"] for rows in groups.values() if _breaks(part, rows) for _, row, _ in rows
+        }
         shown = [row for row in new.tables["generalized"].to_dicts() if row["class"] in bad]
         broken = sum(
             any(all(fits(new, row, n, person[n]) for n in new.schema.quasi_identifiers)
@@ -65,9 +67,7 @@ def _list_values(release: dc.Release, row: Row, name: str) -> set[str]:
     return found | set(map(str, range(low, high + 1)))
 
 
-def _breaks(
-    part: dc.XYAnonymity | dc.XYLinkability, rows: Sequence[tuple[int, Row, Row]]
-) -> bool:
+def _breaks(part: dc.XYAnonymity | dc.XYLinkability, rows: Sequence[tuple[int, Row, Row]]) -> bool:
     if part.y == "people":
         return len({number for number, _, _ in rows}) < part.k
     (name,) = part.y

@@ -70,7 +70,9 @@ def _read_groups(
     groups = []
     for label in sorted({row[by] for row in rows}):
         here = [row for row in rows if row[by] == label]
-        made = tuple(Counter(_cut(release, row, names, people) for row in here) for names in columns)
+        made = tuple(
+            Counter(_cut(release, row, names, people) for row in here) for names in columns
+        )
         groups.append(Group(label, made))
     return Publication(tuple(groups), knowable=True)
 

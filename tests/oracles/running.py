@@ -88,7 +88,9 @@ def try_one(setup: str, seed: str) -> Trial | None:
     try:
         drawn = SETUPS[setup](Random(seed))
         data = drawn.read()
-        releases = [dc.publish(drawn.read(*drawn.left_out) if drawn.left_out else data, drawn.method)]
+        releases = [
+            dc.publish(drawn.read(*drawn.left_out) if drawn.left_out else data, drawn.method)
+        ]
         if drawn.earlier is not None:
             releases.append(dc.publish(drawn.read(*drawn.left_out_earlier), drawn.earlier))
     except (dc.errors.PromiseError, dc.errors.SchemaError):

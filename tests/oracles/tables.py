@@ -172,7 +172,9 @@ def draw_marginals(rng: Random) -> Drawn:
     marginals: list[list[str]] = [[n] for n in known]
     if len(known) == 3:
         marginals = rng.choice([marginals, [["q", "r"], ["s"]], [["q", "r"], ["r", "s"]]])
-    method = dc.Angelization(draw_principle(rng, name), k=rng.choice([2, 2, 3]), marginals=marginals)
+    method = dc.Angelization(
+        draw_principle(rng, name), k=rng.choice([2, 2, 3]), marginals=marginals
+    )
     return _draw(rng, known, [name], method)
 
 
