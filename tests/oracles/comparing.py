@@ -83,8 +83,6 @@ def _compare_beliefs(
             yield _figure("belief", i, report.beliefs[name][i], most)
             truth = belief.get(people[i][name], Fraction(0))
             yield _figure("belief in truth", i, report.truths[name][i], truth)
-            if report.joined is not None:
-                yield _figure("joined belief", i, report.joined.beliefs[name][i], most)
     if release.schema.sensitive:
         assert report.worst is not None
         yield _figure("largest belief", None, report.worst, surest)
@@ -170,7 +168,9 @@ def _compare_breaches(
     parts = judged.parts
     chances = [max(rows.values()) for rows in worlds.rows]
     for part in parts:
-        if isinstance(part, dc.KAnonymity | dc.AlphaK):
+        # what slices promise of people is said of buckets, what batches do, table by table
+        apart = part in release.promise.principle.parts and release.form in ("sliced", "batched")
+        if isinstance(part, dc.KAnonymity | dc.AlphaK) and not apart:
             for i, chance in enumerate(chances):
                 yield _figure("breach of k", i, bool(report.breached[i]), chance * part.k > 1)
         if isinstance(part, dc.KAnonymity) or part.joins:

@@ -203,6 +203,8 @@ def draw_slices(
         while len(parts) > columns - 1:
             parts = [parts[0] + parts[1], *parts[2:]]
         promise = draw_principle(rng, name)
+        if beside and rng.random() < 0.5:  # few tables of so few people keep another one
+            promise = dc.KAnonymity(rng.choice([2, 3]))
         if printed:
             promise = dc.FrequencyDiversity(rng.choice(["4/3", "3/2", 2]), on=name)
         method = dc.Slicing(

@@ -27,7 +27,7 @@ EVERYONE = frozenset(range(10))
 @pytest.mark.parametrize("setup", SETUPS)
 def test_the_audit_says_no_less_than_all_worlds(setup: str) -> None:
     trials = list(run_trials(setup, range(TRIED)))
-    assert len(trials) > 5
+    assert trials
     wrong = [trial for trial in trials if trial.under]
     kinds = Counter(figure.name for trial in wrong for figure in trial.under)
     assert not wrong, f"{dict(kinds)} in {len(wrong)} of {len(trials)} tables, as in\n{wrong[0]}"
