@@ -1,4 +1,5 @@
 # `make demo` shows what discreet does; `make test` proves it.
+# `make oracles` holds the audit against all worlds of thousands of tiny tables.
 # `make docs` builds the site into docs/_build/html.
 # All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
@@ -6,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test docs lint bench clean
+.PHONY: demo test oracles docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -16,6 +17,9 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(JOBS)
+
+oracles: $(VENV)/installed-dev
+	PYTHONPATH=tests:tests/principles $(BIN)/python -m oracles --jobs $(JOBS)
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
