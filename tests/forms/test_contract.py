@@ -34,7 +34,7 @@ class Doubling(dc.Generalization):
 
     def publish(self, data: dc.Microdata, rng: np.random.Generator) -> dc.Release:
         made = dc.Generalization(dc.KAnonymity(2 * self.principle.min_size)).publish(data, rng)
-        promise = replace(made.promise, principle=self.principle)
+        promise = replace(made.promise, principle=self.principle, guarantee=self.principle.promise)
         return replace(made, method=self.title, promise=promise)
 
 

@@ -56,6 +56,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "found": report.joined.how,
         },
         "membership": None if report.membership is None else report.membership.to_dict(),
+        "kept_columns": None if report.kept_columns is None else report.kept_columns.to_dict(),
         "with_earlier": [made.to_dict() for made in report.composed],
         "notes": report.notes,
         "attacks": [vars(attack) for attack in report.attacks],

@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli.app import Json, Overwrite, ReleaseFolder, app
 from discreet.cli.screen import print_findings, print_json, refuse_outputs, show, working
-from discreet.errors import MicrodataError
+from discreet.errors import MicrodataError, SchemaError
 
 
 def _complete_preset(incomplete: str) -> list[str]:
@@ -34,7 +34,8 @@ def audit(
         ),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="Hold the release to this plan's promise, not its own.")
+        Path | None,
+        typer.Option(help="Hold the release to this plan's promise and roles, not to its own."),
     ] = None,
     attacks: Annotated[
         bool,
@@ -60,19 +61,31 @@ def audit(
     from discreet.files import write_file
     from discreet.forms.disclosure import read_known
     from discreet.release.store import load, load_schema
-    from discreet.steward.evidence import NAME, PAGE, gather, write_evidence
+    from discreet.steward.evidence import (
+        NAME,
+        PAGE,
+        draw_salt,
+        gather,
+        place_salt,
+        write_evidence,
+        write_salt,
+    )
 
     inputs = [microdata, *([plan] if plan else [])]
-    packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]
+    packed = []
+    if evidence is not None:
+        packed = [evidence / NAME, evidence / PAGE, place_salt(evidence)]
     refuse_outputs(
         [report, per_person, *packed], inputs=inputs, release=release, overwrite=overwrite
     )
-    principle = None
+    wanted = None
+    schema = load_schema(release)
     if plan is not None:
+        from discreet.auditing.roles import widen
         from discreet.steward.plan import Plan
 
-        principle = Plan.read(plan).method.principle
-    schema = load_schema(release)
+        wanted = Plan.read(plan)
+        schema = widen(wanted.schema, schema)
     with working(f"Reading {microdata.name}"):
         try:
             data = read_known(microdata, schema, [load(folder) for folder in earlier or ()])
@@ -83,7 +96,8 @@ def audit(
         found = examine(
             release,
             data,
-            principle=principle,
+            principle=None if wanted is None else wanted.method.principle,
+            schema=None if wanted is None else wanted.schema,
             population=population,
             presets=preset,
             attacks=attacks or evidence is not None,
@@ -93,7 +107,10 @@ def audit(
         found.to_html(report)
     if evidence is not None:
         with working("Measuring what it is good for"):
-            seal = write_evidence(gather(release, microdata, data, found), evidence)
+            salt = draw_salt()
+            pack = gather(release, microdata, data, found, salt)
+            kept = write_salt(salt, evidence)
+            seal = write_evidence(pack, evidence)
     if per_person is not None:
         write_file(per_person, found.per_person.write_csv)
     if json:
@@ -103,6 +120,7 @@ def audit(
         if evidence is not None:
             show(f"Evidence: {evidence / PAGE} (yours; do not publish it).")
             show(f"Its seal, to be written down beside your signature: {seal}")
+            show(f"Keep {kept} to yourself: it is the salt of the microdata's digest.")
             place = quote(str(evidence))
             show(f"Check a copy of the release against it: discreet verify {place} RELEASE")
     if not found.kept:
@@ -113,13 +131,21 @@ def audit(
 def verify(
     evidence: Annotated[Path, typer.Argument(help="The folder that `audit --evidence` wrote.")],
     release: ReleaseFolder,
+    microdata: Annotated[
+        Path | None, typer.Option(help="Also check that this is the table it was made from.")
+    ] = None,
+    salt: Annotated[
+        Path | None, typer.Option(help="The file that lies beside the evidence, for --microdata.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check that a release is the one that was examined, byte by byte; exit 1 if it is not."""
     from discreet.steward.evidence import check_evidence, read_seal
 
+    if salt is not None and microdata is None:
+        raise SchemaError("--salt goes with --microdata.", hint="Give the table: --microdata FILE.")
     with working("Comparing"):
-        problems = check_evidence(evidence, release)
+        problems = check_evidence(evidence, release, microdata, salt)
     if json:
         print_json({"same": not problems, "problems": problems})
     elif problems:

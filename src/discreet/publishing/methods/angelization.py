@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError, name_closest
+from discreet.forms.batched.wording import word_batched
 from discreet.principles import KAnonymity
 from discreet.principles.base import require_choice, require_whole
 from discreet.publishing.method import Method
@@ -20,31 +21,11 @@ from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
-from discreet.release import Promise, Recoding, Release
+from discreet.release import Recoding, Release
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Role
 
 BATCHES, GENERALIZED, BATCH, COUNT = "batches", "generalized", "batch", "count"
-ABOUT_BATCHES = (
-    "One row per `batch` and sensitive value in it: `count` people of the batch have the value."
-)
-ABOUT_GENERALIZED = (
-    "One row per person: a box that holds the person's values of {names}, and the `batch` that "
-    "holds the person's sensitive value."
-)
-OPEN = (
-    "Whether a person is in the table at all: each table hides a person among {k}, which makes "
-    "presence uncertain only if others who look the same are not all known to be in it.",
-    "What someone learns who already knows sensitive values of other people of the batch, or how "
-    "the batches were chosen.",
-    "What follows from joining this release with others about the same people.",
-)
-OPEN_JOINED = (
-    "Looking the same in all tables at once. Each table alone hides a person among {k}; joined on "
-    "`batch`, their boxes intersect and may hold one person only. Sensitive values stay protected, "
-    "as every batch keeps the promise. The audit counts the joined cells.",
-)
-OPEN_EXACT = ("Quasi-identifiers are exact: anyone can tell whether a person is in the table.",)
 
 
 @dataclass(frozen=True)
@@ -154,7 +135,7 @@ class Angelization(Method):
         refuse_names([*data.quasi_identifiers, name], BATCH, COUNT)
         tables = {BATCHES: _tabulate(data, name, number)}
         recodings: dict[str, Recoding] = {}
-        about = {BATCHES: ABOUT_BATCHES}
+        shown: dict[str, list[str]] = {}
         for place, (names, partition) in enumerate(zip(marginals, buckets, strict=True)):
             title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
             if self.exact:
@@ -163,18 +144,10 @@ class Angelization(Method):
                 boxes, made = blur(data, partition, names, self.categories, recodings)
                 tables[title] = _refer(boxes, partition, number)
             recodings.update(made)
-            about[title] = ABOUT_GENERALIZED.format(names=", ".join(names))
+            shown[title] = names
         recodings[name] = Recoding("batched", missing=data.domains[name].missing)
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
-        guarantee = self.principle.promise
-        if not self.exact:
-            guarantee += (
-                f" In each generalized table, people look the same in groups of {self.k} or more."
-            )
-        opened = [*self.principle.all_left_open]
-        opened += OPEN_EXACT if self.exact else [text.format(k=self.k) for text in OPEN[:1]]
-        opened += [text.format(k=self.k) for text in OPEN_JOINED] if len(marginals) > 1 else []
-        promise = Promise(promised, guarantee, (*opened, *OPEN[1:]))
+        promise, about = word_batched(promised, shown, exact=self.exact)
         return self.release(data, tables, recodings, about, promise)
 
     def _read_marginals(self, data: Microdata, sensitive: str) -> list[list[str]]:
