@@ -35,7 +35,7 @@ class Doubling(dc.Generalization):
 
     def publish(self, data: dc.Microdata, draws: Draws) -> dc.Release:
         made = dc.Generalization(dc.KAnonymity(2 * self.principle.min_size)).publish(data, draws)
-        promise = replace(made.promise, principle=self.principle)
+        promise = replace(made.promise, principle=self.principle, guarantee=self.principle.promise)
         return replace(made, method=self.title, promise=promise)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -15,7 +16,13 @@ from discreet.auditing import audit
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY
 from discreet.release.store import digest, fingerprint
-from discreet.steward.evidence import check_evidence, gather, read_seal, write_evidence
+from discreet.steward.evidence import (
+    check_evidence,
+    draw_salt,
+    gather,
+    read_seal,
+    write_evidence,
+)
 from discreet.table.readers import read_table
 
 METHODS: dict[str, Method] = {
@@ -51,14 +58,14 @@ def test_every_form_can_be_signed_off(office: Path, tmp_path: Path, name: str) -
     data = read_people(office)
     folder = dc.publish(data, METHODS[name]).write(tmp_path / "release")
     report = audit(folder, data, attacks=True)
-    found = gather(folder, office / "people.csv", data, report)
+    found = gather(folder, office / "people.csv", data, report, draw_salt())
     seal = write_evidence(found, tmp_path / "evidence")
     page = (tmp_path / "evidence" / "evidence.html").read_text(encoding="utf-8")
     assert read_seal(tmp_path / "evidence") == seal
     assert check_evidence(tmp_path / "evidence", folder) == []
     told = json.loads((tmp_path / "evidence" / "evidence.json").read_text(encoding="utf-8"))
     assert told["files"] == fingerprint(folder)
-    assert told["microdata"]["sha256"] == digest(office / "people.csv")
+    assert digest(office / "people.csv") not in json.dumps(told) + page
     done = {column["name"]: column["done"] for column in told["columns"]}
     assert done["patient"] == "left out"
     assert set(done) == {"patient", "age", "sex", "region", "income"}
@@ -143,7 +150,9 @@ def test_evidence_of_a_breach_does_not_pass(office: Path, tmp_path: Path) -> Non
     release = dc.publish(data, dc.Generalization(dc.KAnonymity(1)))
     folder = release.write(tmp_path / "release")
     report = audit(folder, data, principle=dc.KAnonymity(3))
-    write_evidence(gather(folder, office / "people.csv", data, report), tmp_path / "evidence")
+    write_evidence(
+        gather(folder, office / "people.csv", data, report, draw_salt()), tmp_path / "evidence"
+    )
     assert check_evidence(tmp_path / "evidence", folder) == [
         "the audit found that the promise is not kept"
     ]
@@ -156,11 +165,12 @@ def test_evidence_says_by_which_promise_it_was_judged(office: Path, tmp_path: Pa
     bold = replace(release, promise=replace(release.promise, principle=dc.KAnonymity(50)))
     folder = release.write(tmp_path / "release")
     text = (folder / "datapackage.json").read_text(encoding="utf-8")
-    (folder / "datapackage.json").write_text(text.replace('"k": 2', '"k": 50'), encoding="utf-8")
+    text = text.replace('"k": 2', '"k": 50').replace("at least 1 others", "at least 49 others")
+    (folder / "datapackage.json").write_text(text, encoding="utf-8")
     assert dc.load(folder).promise.principle.parts == bold.promise.principle.parts
     report = audit(folder, data, principle=dc.KAnonymity(2))
     assert report.kept
-    found = gather(folder, office / "people.csv", data, report)
+    found = gather(folder, office / "people.csv", data, report, draw_salt())
     assert found["judged_by"] == ["k-anonymity (k = 2)"]
     assert found["verdict"] == "not kept"
     assert "is broken" in found["problems"][0]
@@ -188,3 +198,39 @@ def test_what_is_no_evidence_is_refused(signed: Path, text: str) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("Error: ")
     assert discreet("verify", "nowhere", "release", cwd=signed).returncode == 2
+
+
+def test_the_microdata_is_told_from_others_by_its_salt_only(signed: Path) -> None:
+    """Unsalted, its digest would say of every guessed row whether it is right."""
+    salt = signed / "evidence.salt"
+    assert salt.stat().st_mode & 0o777 == 0o600
+    assert "stays with the steward" in salt.read_text(encoding="utf-8")
+    key = salt.read_text(encoding="utf-8").splitlines()[-1]
+    for name in ("evidence.json", "evidence.html"):
+        assert key not in (signed / "evidence" / name).read_text(encoding="utf-8")
+    evidence, release = signed / "evidence", signed / "release"
+    assert check_evidence(evidence, release, signed / "people.csv", salt) == []
+    with pytest.raises(dc.errors.StoreError, match="with the salt only"):
+        check_evidence(evidence, release, signed / "people.csv")
+    (signed / "other.csv").write_bytes((signed / "people.csv").read_bytes() + b"\n")
+    assert check_evidence(evidence, release, signed / "other.csv", salt) == [
+        "other.csv is not the microdata that was examined"
+    ]
+    salt.write_text("# no salt\n00\n", encoding="utf-8")
+    done = discreet("verify", "evidence", "release", "--microdata", "people.csv", "--salt",
+                    "evidence.salt", cwd=signed)  # fmt: skip
+    assert done.returncode == 2 and "is no salt" in done.stderr
+    assert discreet("verify", "evidence", "release", "--salt", "x", cwd=signed).returncode == 2
+
+
+def test_evidence_of_the_older_format_is_still_read(signed: Path) -> None:
+    file = signed / "evidence" / "evidence.json"
+    told = json.loads(file.read_text(encoding="utf-8"))
+    del told["microdata"]["hmac_sha256"], told["seal"]
+    told |= {"evidence": 1}
+    told["microdata"]["sha256"] = digest(signed / "people.csv")
+    told["seal"] = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    file.write_text(json.dumps(told), encoding="utf-8")
+    evidence, release = signed / "evidence", signed / "release"
+    assert check_evidence(evidence, release, signed / "people.csv") == []
+    assert "not the microdata" in check_evidence(evidence, release, file)[0]

@@ -18,10 +18,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing.attacks import Attack, attack
+from discreet.auditing.claims import find_false_claims
 from discreet.auditing.composition import Composed, compose
 from discreet.auditing.grounds import Grounds, explain_person, explain_worst
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joined import Check, find_alone, join_tables
+from discreet.auditing.kept_columns import KeptColumns, count_kept
 from discreet.auditing.links import list_x_groups
 from discreet.auditing.members import Membership, measure_membership
 from discreet.auditing.method_known import MethodKnown
@@ -29,6 +31,7 @@ from discreet.auditing.nearness import Nearness, measure_nearness
 from discreet.auditing.presence import Presence, measure_presence
 from discreet.auditing.rates import PrivacyRisk
 from discreet.auditing.risks import measure_risks, refuse_members
+from discreet.auditing.roles import Adversary, unite_roles
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
 from discreet.files import write_text
 from discreet.forms.consistency import check
@@ -41,6 +44,7 @@ from discreet.release import Promise, Release
 from discreet.release.explanation import Explanation
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
+from discreet.table.schema import Schema
 
 if TYPE_CHECKING:
     from discreet.evaluate.loss import Loss
@@ -86,6 +90,8 @@ class AuditReport:
     """How well it hides who is in the table, where that can be told."""
     presence: Presence | None
     """Who of a population is in the table, where one was given."""
+    kept_columns: KeptColumns | None
+    """Whom columns tell apart that are published as they are, where there are any."""
     composed: list[Composed]
     """What does not survive the earlier releases, where there are any."""
     attacks: list[Attack]
@@ -194,6 +200,7 @@ def audit(
     attacks: bool = False,
     control: Microdata | None = None,
     earlier: Sequence[Release | str | Path] = (),
+    schema: Schema | None = None,
 ) -> AuditReport:
     """Examine a release against the microdata it was made from.
 
@@ -205,6 +212,10 @@ def audit(
     ``control`` are people like these who are not in the table. ``earlier`` are releases about the
     same people that the release must go together with, as a promise about joins says or any other.
 
+    The adversary knows what release, microdata or plan call a quasi-identifier, and must not learn
+    what any of them calls sensitive; where they differ is a finding. ``schema`` is the plan's,
+    where the microdata was read under another.
+
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation").head(200)
     >>> original = dc.publish(data, dc.Generalization(dc.KAnonymity(1)))
@@ -215,38 +226,47 @@ def audit(
 
     findings = []
     if not isinstance(release, Release):
-        from discreet.release.store import find_strangers, load
+        from discreet.release.store import find_rewritten, find_strangers, load
 
         findings += [
             f"the folder holds {name}, which the manifest does not list"
             for name in find_strangers(Path(release))
         ]
-        release = load(release)
+        folder, release = Path(release), load(release)
+        release.views  # noqa: B018  what is not of its form is refused before it is weighed
+        findings += find_rewritten(folder, release)
     _refuse_other_table(release, data)
     if control is not None:
         _refuse_other_table(release, control)
         refuse_members(data, control)
     wanted = [_find_preset(name) for name in presets or []]
-    views = [view.match(data) for view in release.views]
+    adversary = unite_roles(release, data, schema)
+    views = [view.match(data) for view in adversary.release.views]
+    false, unchecked = find_false_claims(release, data)
+    findings += [*adversary.conflicts, *false]
     if not any((found.set_of >= 0).any() for found in views):
         raise SchemaError(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
         )
     candidates = np.min([_spread(found, found.crowds) for found in views], axis=0)
+    alike = adversary.count_alike(data)
+    candidates = candidates if alike is None else np.minimum(candidates, alike)
     judged = principle or release.promise.principle
     told = {
         name: [found.view.posterior(found, data, name) for found in views]
-        for name in release.schema.sensitive
+        for name in adversary.told
     }
     before = [_open(held, i) for i, held in enumerate(earlier)]
     alone, linkings = part_joins(judged)
-    checks, breached = _check(views, told, alone, data.n)
+    checks, breached = _check(views, told, alone, data.n, adversary)
     if linkings:
-        linked, broken, lost = _check_links(release, views[0], linkings, [r for _, r in before])
+        linked, broken, lost = _check_links(
+            adversary.release, views[0], linkings, [r for _, r in before]
+        )
         checks, breached = [*checks, *linked], breached | broken
         findings += lost
-    composed, notes = compose(release, data, before, OWN) if before else ([], [])
+    composed, notes = compose(adversary.release, data, before, OWN) if before else ([], [])
     joined = join_tables(views, told, data)
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
@@ -256,15 +276,20 @@ def audit(
     beliefs, truths, worst = _believe(told)
     identity = measure_identity(candidates[candidates > 0], population)
     counts = views[0].view.smallest_count
+    for name in adversary.certain:
+        beliefs[name] = truths[name] = np.ones(data.n)
+        worst = Fraction(1)
+    kept_columns = count_kept(release, data)
+    crowd = views[0].view.describe_crowd(identity.smallest)
     return AuditReport(
         people=data.n,
         records=views[0].view.table.height,
-        groups=views[0].view.count,
+        groups=release.views[0].count,
         promise=release.promise,
         judged=judged,
         checks=checks,
         identity=identity,
-        crowd=views[0].view.describe_crowd(identity.smallest),
+        crowd=crowd if kept_columns is None else f"{crowd}, by quasi-identifiers alone",
         presets={preset.name: preset.admits(identity.smallest, counts) for preset in wanted},
         beliefs=beliefs,
         truths=truths,
@@ -272,15 +297,16 @@ def audit(
         candidates=candidates,
         breached=breached,
         worst=worst,
-        loss=weigh_loss(data, *(found.view for found in views)),
-        proximity=measure_nearness(told, data, judged),
+        loss=weigh_loss(data, *release.views),
+        proximity=measure_nearness(told, data, alone),
         joined=joined,
         membership=measure_membership(views, data),
         presence=None
         if population_data is None
         else measure_presence(views, data, population_data),
+        kept_columns=kept_columns,
         composed=composed,
-        notes=notes,
+        notes=[*adversary.notes, *unchecked, *notes],
         attacks=attack(_widest(views), data, beliefs) if attacks else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in check(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
@@ -304,14 +330,23 @@ def _widest(views: list[Matches]) -> Matches:
 
 
 def _check(
-    views: list[Matches], told: dict[str, list[Posterior]], principle: Principle | None, n: int
+    views: list[Matches],
+    told: dict[str, list[Posterior]],
+    principle: Principle | None,
+    n: int,
+    adversary: Adversary,
 ) -> tuple[list[Check], Bools]:
     """Count the people for whom each part of a principle fails, in any table."""
     checks, breached = [], np.zeros(n, dtype=bool)
-    for part, name in demands(principle, list(told)) if principle else ():
-        failing = np.zeros(n, dtype=bool)
-        for view in told[name] if name is not None else []:
-            failing |= view.fails(part)
+    for part, name in demands(principle, adversary.sensitive) if principle else ():
+        failing = np.full(n, name in adversary.certain)
+        for view in told.get(name, []) if name is not None else []:
+            try:
+                failing |= view.fails(part)
+            except SchemaError:  # it was never promised of this one, and does not hold for it
+                if name not in adversary.added:
+                    raise
+                failing[:] = True
         for found in views if name is None or part.look_alikes > 1 else []:
             good = found.view.hides(part, found)
             failing |= (found.set_of >= 0) & ~good[found.set_of]

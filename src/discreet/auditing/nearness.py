@@ -74,20 +74,17 @@ class Nearness:
 
 
 def measure_nearness(
-    beliefs: dict[str, list[Posterior]], data: Microdata, principle: Principle
+    beliefs: dict[str, list[Posterior]], data: Microdata, principle: Principle | None
 ) -> dict[str, Nearness]:
     """Measure every sensitive number over a range of ε, and at the promised one."""
+    wanted = list(demands(principle, list(beliefs))) if principle else []
     found = {}
     for name, views in beliefs.items():
         domain = data.domains[name]
         if not domain.attribute.type.numeric or domain.missing:
             continue
         promised = next(
-            (
-                part
-                for part, about in demands(principle, list(beliefs))
-                if about == name and isinstance(part, Proximity)
-            ),
+            (part for part, about in wanted if about == name and isinstance(part, Proximity)),
             None,
         )
         relative = promised is not None and promised.relative

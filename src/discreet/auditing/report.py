@@ -57,6 +57,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         },
         "membership": None if report.membership is None else report.membership.to_dict(),
         "presence": None if report.presence is None else report.presence.to_dict(),
+        "kept_columns": None if report.kept_columns is None else report.kept_columns.to_dict(),
         "with_earlier": [made.to_dict() for made in report.composed],
         "notes": report.notes,
         "attacks": [vars(attack) for attack in report.attacks],

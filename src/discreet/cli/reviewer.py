@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -16,6 +17,9 @@ from discreet.errors import MicrodataError, SchemaError
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport
     from discreet.publishing.method import Method
+    from discreet.steward.plan import Plan
+    from discreet.table.microdata import Microdata
+    from discreet.table.schema import Schema
 
 
 def _complete_preset(incomplete: str) -> list[str]:
@@ -43,7 +47,8 @@ def audit(
         ),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="Hold the release to this plan's promise, not its own.")
+        Path | None,
+        typer.Option(help="Hold the release to this plan's promise and roles, not to its own."),
     ] = None,
     attacks: Annotated[
         bool,
@@ -79,36 +84,28 @@ def audit(
     """Check a release independently, from the bytes on disk; exit 1 on a breach."""
     from discreet.auditing import audit as examine
     from discreet.files import write_file
-    from discreet.forms.disclosure import read_known
-    from discreet.release.store import load, load_schema
-    from discreet.steward.evidence import NAME, PAGE, gather, write_evidence
     from discreet.table.microdata import read
 
     inputs = [given for given in (microdata, plan, control, population_file) if given is not None]
     if control is not None and not attacks and evidence is None:
         raise SchemaError("--control is for attacks.", hint="Add --attacks.")
-    packed = [] if evidence is None else [evidence / NAME, evidence / PAGE]
+    packed = [] if evidence is None else _list_pack(evidence)
     refuse_outputs(
         [report, per_person, *packed], inputs=inputs, release=release, overwrite=overwrite
     )
-    method = None if plan is None else _read_method(plan)
-    schema = load_schema(release)
-    with working(f"Reading {microdata.name}"):
-        try:
-            data = read_known(microdata, schema, [load(folder) for folder in earlier or ()])
-        except MicrodataError as error:
-            error.hint = "Is this the table the release was made from?"
-            raise
+    wanted = None if plan is None else _read_plan(plan)
+    schema = _read_roles(release, wanted)
+    with working(f"Reading {', '.join(file.name for file in inputs)}"):
+        data = _read_people(microdata, schema, earlier or ())
         others = None if control is None else read(control, schema)
-    everyone = None
-    if population_file is not None:
-        with working(f"Reading {population_file.name}"):
-            everyone = read(population_file, schema.only(schema.quasi_identifiers))
+        known = schema.only(schema.quasi_identifiers)
+        everyone = None if population_file is None else read(population_file, known)
     with working("Auditing and attacking" if attacks else "Auditing"):
         found = examine(
             release,
             data,
-            principle=None if method is None else method.principle,
+            principle=None if wanted is None else wanted.method.principle,
+            schema=None if wanted is None else wanted.schema,
             population=population,
             population_data=everyone,
             presets=preset,
@@ -116,14 +113,14 @@ def audit(
             control=others,
             earlier=earlier or (),
         )
-    if attacks and method is not None:
-        found = _attack_method(found, method)
+    if attacks and wanted is not None:
+        found = _attack_method(found, wanted.method)
     grounds = None if explain is None else found.explain(explain)
     if report is not None:
         found.to_html(report)
     if evidence is not None:
         with working("Measuring what it is good for"):
-            seal = write_evidence(gather(release, microdata, data, found), evidence)
+            seal, kept = _pack(release, microdata, data, found, evidence)
     if per_person is not None:
         write_file(per_person, found.per_person.write_csv)
     if json:
@@ -134,23 +131,64 @@ def audit(
         if grounds is not None:
             show(str(grounds))
         if evidence is not None:
-            _hand_over(evidence, evidence / PAGE, seal)
+            _hand_over(evidence, seal, kept)
     if not found.kept:
         raise typer.Exit(1)
 
 
-def _hand_over(folder: Path, page: Path, seal: str) -> None:
+def _pack(
+    release: Path, source: Path, data: Microdata, found: AuditReport, folder: Path
+) -> tuple[str, Path]:
+    """Write evidence and, beside it, the salt of the microdata's digest; give seal and salt."""
+    from discreet.steward.evidence import draw_salt, gather, write_evidence, write_salt
+
+    salt = draw_salt()
+    pack = gather(release, source, data, found, salt)
+    kept = write_salt(salt, folder)
+    return write_evidence(pack, folder), kept
+
+
+def _list_pack(folder: Path) -> list[Path]:
+    """List the files of evidence."""
+    from discreet.steward.evidence import NAME, PAGE, place_salt
+
+    return [folder / PAGE, folder / NAME, place_salt(folder)]
+
+
+def _hand_over(folder: Path, seal: str, kept: Path) -> None:
     """Say where evidence is, and what it is good for."""
-    show(f"Evidence: {page} (yours; do not publish it).")
+    show(f"Evidence: {_list_pack(folder)[0]} (yours; do not publish it).")
     show(f"Its seal, to be written down beside your signature: {seal}")
+    show(f"Keep {kept} to yourself: it is the salt of the microdata's digest.")
     show(f"Check a copy of the release against it: discreet verify {quote(str(folder))} RELEASE")
 
 
-def _read_method(plan: Path) -> Method:
-    """Give the method of a plan; only who makes releases needs what makes them."""
+def _read_roles(release: Path, wanted: Plan | None) -> Schema:
+    """Give the columns of a release, and those that a plan has beside them."""
+    from discreet.auditing.roles import widen
+    from discreet.release.store import load_schema
+
+    schema = load_schema(release)
+    return schema if wanted is None else widen(wanted.schema, schema)
+
+
+def _read_people(microdata: Path, schema: Schema, earlier: Sequence[Path]) -> Microdata:
+    """Read the table that a release was made from, with all that earlier releases show of it."""
+    from discreet.forms.disclosure import read_known
+    from discreet.release.store import load
+
+    try:
+        return read_known(microdata, schema, [load(folder) for folder in earlier])
+    except MicrodataError as error:
+        error.hint = "Is this the table the release was made from?"
+        raise
+
+
+def _read_plan(plan: Path) -> Plan:
+    """Read a plan; only who makes releases needs what makes them."""
     from discreet.steward.plan import Plan
 
-    return Plan.read(plan).method
+    return Plan.read(plan)
 
 
 def _attack_method(found: AuditReport, method: Method) -> AuditReport:
@@ -166,13 +204,21 @@ def _attack_method(found: AuditReport, method: Method) -> AuditReport:
 def verify(
     evidence: Annotated[Path, typer.Argument(help="The folder that `audit --evidence` wrote.")],
     release: ReleaseFolder,
+    microdata: Annotated[
+        Path | None, typer.Option(help="Also check that this is the table it was made from.")
+    ] = None,
+    salt: Annotated[
+        Path | None, typer.Option(help="The file that lies beside the evidence, for --microdata.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check that a release is the one that was examined, byte by byte; exit 1 if it is not."""
     from discreet.steward.evidence import check_evidence, read_seal
 
+    if salt is not None and microdata is None:
+        raise SchemaError("--salt goes with --microdata.", hint="Give the table: --microdata FILE.")
     with working("Comparing"):
-        problems = check_evidence(evidence, release)
+        problems = check_evidence(evidence, release, microdata, salt)
     if json:
         print_json({"same": not problems, "problems": problems})
     elif problems:

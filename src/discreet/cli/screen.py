@@ -10,6 +10,9 @@ from typing import Any, TextIO
 
 from discreet.errors import StoreError, visible
 
+AMBER = "yellow"
+"""Of what is no breach and must not be overlooked."""
+
 
 def say_error(message: str) -> None:
     """Say what went wrong, apart from what was asked for, if anybody can be told."""
@@ -69,12 +72,12 @@ def make_table(*columns: str) -> Any:
     return table
 
 
-def show(thing: Any = "") -> None:
+def show(thing: Any = "", style: str | None = None) -> None:
     """Print a text or a table as it is."""
     if sys.stdout is None:
         return
     text = isinstance(thing, str)
-    open_console(soft_wrap=text).print(visible(thing) if text else thing)
+    open_console(soft_wrap=text).print(visible(thing) if text else thing, style=style)
 
 
 class Stopped(Exception):
@@ -101,7 +104,10 @@ def print_findings(found: Any) -> None:
         table.add_row(check.said, check.attribute or "everyone", f"{check.breaches:,}")
     show(table)
     identity = found.identity
-    lines = [f"{found.people:,} people in {found.groups:,} groups; {found.crowd}."]
+    show(f"{found.people:,} people in {found.groups:,} groups; {found.crowd}.")
+    if found.kept_columns is not None:
+        show(f"CAUTION: {found.kept_columns}", AMBER)
+    lines = []
     if found.max_belief is not None:
         lines.append(
             f"Largest belief in a sensitive value of anyone: {found.worst} "

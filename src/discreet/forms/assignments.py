@@ -23,8 +23,8 @@ all so many that counting takes no longer however large a table is."""
 ROOM = 2**40
 """Chances are rounded to so many parts where exact ones do not fit 64 bits."""
 
-State = tuple[int, ...]
-Step = tuple[State, State, int, State]
+Left = tuple[int, ...]
+Filling = tuple[Left, Left, int, Left]
 """From one state to another, in so many ways, with so many people in each option."""
 
 
@@ -130,7 +130,7 @@ class _Component:
         self.cells = [
             [[number[int(x)] for x in places.cells[o]] for o in run] for run in self.options
         ]
-        self.room: State = tuple(int(places.room[cell]) for cell in used)
+        self.room: Left = tuple(int(places.room[cell]) for cell in used)
         last = {x: at for at, run in enumerate(self.cells) for row in run for x in row}
         self.closing = [
             [x for x, end in last.items() if end == at] for at in range(len(self.cells))
@@ -138,11 +138,11 @@ class _Component:
 
     def count(self) -> dict[int, Fraction]:
         """Count all ways forwards, then backwards, and how many people each option has in them."""
-        forwards: list[dict[State, int]] = [{self.room: 1}]
-        steps: list[list[Step]] = []
+        forwards: list[dict[Left, int]] = [{self.room: 1}]
+        steps: list[list[Filling]] = []
         for at, many in enumerate(self.people):
-            here: list[Step] = []
-            after: dict[State, int] = {}
+            here: list[Filling] = []
+            after: dict[Left, int] = {}
             for state, count in forwards[-1].items():
                 for step in self._step(at, state, many):
                     here.append(step)
@@ -156,7 +156,7 @@ class _Component:
         backwards = dict.fromkeys(forwards[-1], 1)
         for at in reversed(range(len(steps))):
             sums = [0] * len(self.options[at])
-            before: dict[State, int] = {}
+            before: dict[Left, int] = {}
             for state, then, many, chosen in steps[at]:
                 rest = many * backwards.get(then, 0)
                 before[state] = before.get(state, 0) + rest
@@ -167,7 +167,7 @@ class _Component:
                 shares[option] = Fraction(part, total * max(self.people[at], 1))
         return shares
 
-    def _step(self, at: int, state: State, many: int) -> Iterator[Step]:
+    def _step(self, at: int, state: Left, many: int) -> Iterator[Filling]:
         """List the ways in which a class can be placed where so much room is left."""
         for chosen, left, ways in self._spread(at, 0, state, many):
             # whoever comes later cannot fill these
@@ -175,8 +175,8 @@ class _Component:
                 yield state, left, ways, chosen
 
     def _spread(
-        self, at: int, option: int, state: State, many: int
-    ) -> Iterator[tuple[State, State, int]]:
+        self, at: int, option: int, state: Left, many: int
+    ) -> Iterator[tuple[Left, Left, int]]:
         cells = self.cells[at][option]
         most = min(many, *(state[x] for x in cells))
         last = option + 1 == len(self.cells[at])

@@ -7,7 +7,7 @@ everyone outside sees it: groups of people, and what may be true of each.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -18,9 +18,10 @@ import polars as pl
 from discreet.errors import DAMAGED, QueryError, StoreError
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
-from discreet.release import Release, Transformation
+from discreet.release import Promise, Release, Transformation
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import reduce_column
+from discreet.table.schema import Role
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -195,6 +196,8 @@ class Form(ABC):
     """Tables that others refer to; they have no record per person."""
     transformations: ClassVar[dict[str, str]] = {}
     """What it does to attributes, other than blurring them or leaving them alone; in words."""
+    methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {}
+    """Who is known to make it: per method its parameters, and what each may be if few things."""
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:
@@ -234,6 +237,21 @@ class Form(ABC):
             )
         return words[transformation]
 
+    def transform(self, role: Role) -> str:  # noqa: ARG002
+        """Give its word for what it does to attributes of a role that it does not blur."""
+        return Transformation.EXACT
+
+    def word(self, release: Release) -> tuple[Promise, dict[str, str]] | None:  # noqa: ARG002
+        """Put what a release promises into words, as whoever makes this form does.
+
+        With what one row of each table is. ``None`` where a form brings no words of its own.
+        """
+        return None
+
+    def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
+        """Say which parameters do not fit the tables, or the microdata they were made of."""
+        return []
+
     def shown(self, release: Release) -> dict[str, list[str]]:
         """Per table that shows people: the quasi-identifiers it shows."""
         known = release.schema.quasi_identifiers
@@ -262,6 +280,11 @@ class Form(ABC):
                   for title, table in release.tables.items()}  # fmt: skip
         kept = [name for name in release.schema.names if name not in names]
         return replace(release, tables=tables, schema=release.schema.only(kept))
+
+    def add_known(self, release: Release, names: Collection[str]) -> Release:
+        """Give the release as it is to somebody who knows some kept columns, too."""
+        known = (replace(release.schema[name], role=Role.QUASI_IDENTIFIER) for name in names)
+        return replace(release, schema=release.schema.changed(*known))
 
 
 def take_table(release: Release, names: set[str], name: str, columns: set[str]) -> pl.DataFrame:

@@ -182,6 +182,21 @@ def _name_place(steps: tuple[int | str, ...]) -> str:
     return f"{place.removeprefix('.')}: " if place else ""
 
 
+def list_differences(one: Any, other: Any, place: tuple[int | str, ...] = ()) -> list[str]:
+    """Name the places in which two manifests differ, as plain values.
+
+    >>> list_differences({"a": 1, "b": [2, 3]}, {"a": 1, "b": [2, 4]})
+    ['b[1]']
+    """
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        steps = [(key, one[key], other[key]) for key in one]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        steps = list(zip(range(len(one)), one, other, strict=True))
+    else:
+        return [] if one == other else [_name_place(place).removesuffix(": ")]
+    return [p for step, a, b in steps for p in list_differences(a, b, (*place, step))]
+
+
 def describe(
     release: Release, dictionary: Mapping[str, pl.DataFrame], format: str, seals: Mapping[str, Seal]
 ) -> Manifest:

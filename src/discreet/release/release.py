@@ -100,6 +100,11 @@ class Release:
         return find_form(self.form).views(self)
 
     @property
+    def columns(self) -> list[str]:
+        """The columns that carry its attributes, in whatever tables they are."""
+        return [c for name in self.schema.names for c in self.recodings[name].columns(name)]
+
+    @property
     def shown(self) -> dict[str, list[str]]:
         """Per table that shows people: the quasi-identifiers it shows."""
         from discreet.forms import find_form

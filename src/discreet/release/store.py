@@ -34,6 +34,7 @@ from discreet.release.manifest import (
     Seal,
     Stored,
     describe,
+    list_differences,
     type_of,
     understand,
 )
@@ -225,6 +226,22 @@ def find_strangers(folder: Path) -> list[str]:
     _, stored = understand(read_manifest(folder))
     known = {MANIFEST, README, *(table.path for table in stored.values())}
     return sorted(path.name for path in folder.iterdir() if path.name not in known)
+
+
+def find_rewritten(folder: Path, release: Release) -> list[str]:
+    """Name the fields of a manifest that nobody would write for the release that was read of it.
+
+    Much stands there twice, for programs that know nothing of promises: names, roles, types.
+    """
+    manifest = read_manifest(folder)
+    seals = {resource.name: resource.seal for resource in manifest.resources}
+    sealed = {name: seal for name, seal in seals.items() if seal is not None}
+    if manifest.discreet.manifest == OLDER or len(sealed) < len(seals):
+        return []  # written otherwise
+    format = "csv" if manifest.resources[0].path.endswith(".csv") else "parquet"
+    written = describe(release, tabulate(release), format, sealed)
+    places = list_differences(manifest.model_dump(), written.model_dump())
+    return [f"{MANIFEST}: {place} is not what is written for such a release" for place in places]
 
 
 def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:

@@ -6,8 +6,10 @@ The steward's and the reviewer's; it never goes into a release.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import platform
+import secrets
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -20,7 +22,7 @@ from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import answer_questions, draw_questions
-from discreet.files import digest, read_text, write_text
+from discreet.files import digest, open_plain, read_text, resolve, write_file, write_text
 from discreet.forms.verify import verify
 from discreet.pages import write_page
 from discreet.principles.groups import Groups
@@ -30,16 +32,26 @@ from discreet.table.microdata import Microdata
 from discreet.table.readers import read_table
 
 NAME, PAGE = "evidence.json", "evidence.html"
-FORMAT = 1
+FORMAT, OLDER = 2, 1
+"""Older evidence has an unsalted SHA-256 of the microdata."""
+SALTED = "hmac_sha256"
+SALT_BYTES = 32
+SALT_SAYS = (
+    "The salt of {place}: it stays with the steward, like the microdata. With it, whoever guesses",
+    "a row of the microdata can check the guess. `discreet verify` takes it with --microdata.",
+)
 KEPT = "every published group keeps the promise, as far as the release alone can tell"
 LIBRARIES = ("discreet", "duckdb", "numba", "numpy", "polars", "sqlglot")
 QUESTIONS = 400
 
 
-def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> dict[str, Any]:
+def gather(
+    folder: Path, source: Path, data: Microdata, report: AuditReport, salt: bytes
+) -> dict[str, Any]:
     """Put together what was examined: the release, the table it was made from, and what was found.
 
     ``report`` is the audit of the release in ``folder`` against ``data``, read from ``source``.
+    Its digest is salted (:func:`draw_salt`), so that no guess can be tried against it.
     """
     release = load(folder)
     broken = _find_broken(release)
@@ -52,7 +64,7 @@ def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> 
         "judged_by": [str(part) for part in report.judged.parts],
         "verifier": broken or KEPT,
         "files": fingerprint(folder),
-        "microdata": {"file": source.name, "sha256": digest(source), "people": data.n,
+        "microdata": {"file": source.name, SALTED: _digest_salted(source, salt), "people": data.n,
                       "read": data.intake.read, "dropped": data.intake.dropped},
         "columns": _list_columns(release, source),
         "method": {"name": release.method, "parameters": dict(release.parameters)},
@@ -61,6 +73,7 @@ def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> 
             "guarantee": release.promise.guarantee,
             "papers": list(dict.fromkeys(p.paper for p in release.promise.principle.parts)),
         },
+        "kept_columns": _describe_kept(report),
         "risk": _list_risks(data, report),
         "utility": _measure_use(release, data, report),
         "attacks": [vars(attack) for attack in report.attacks],
@@ -70,6 +83,54 @@ def gather(folder: Path, source: Path, data: Microdata, report: AuditReport) -> 
         "versions": {"python": platform.python_version(),
                      **{name: version(name) for name in LIBRARIES}},
     }  # fmt: skip
+
+
+def draw_salt() -> bytes:
+    """Draw a salt: without it, nobody can try guesses of the microdata against its digest."""
+    return secrets.token_bytes(SALT_BYTES)
+
+
+def _digest_salted(path: Path, salt: bytes) -> str:
+    """Give the HMAC-SHA-256 of a file."""
+    with open_plain(path) as file:
+        return hashlib.file_digest(file, lambda: hmac.new(salt, digestmod="sha256")).hexdigest()
+
+
+def place_salt(evidence: Path) -> Path:
+    """Say where the salt of evidence goes: beside its folder, which is handed on."""
+    place = resolve(evidence)
+    return place.with_name(f"{place.name}.salt")
+
+
+def write_salt(salt: bytes, evidence: Path) -> Path:
+    """Write the salt beside the evidence, for nobody but its owner."""
+    lines = [f"# {line.format(place=resolve(evidence).name)}" for line in SALT_SAYS]
+
+    text = "\n".join([*lines, salt.hex(), ""])
+
+    def fill(draft: Path) -> None:
+        draft.chmod(0o600)
+        draft.write_text(text, encoding="utf-8")
+
+    path = write_file(place_salt(evidence), fill)
+    path.chmod(0o600)  # whatever an earlier file there allowed
+    return path
+
+
+def _read_salt(path: Path) -> bytes:
+    hint = "Give the file that lies beside the folder of the evidence and ends in .salt."
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeError) as error:
+        raise StoreError(f"{path}: cannot be read.", hint=hint) from error
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    try:
+        salt = bytes.fromhex(lines[0]) if len(lines) == 1 else b""
+    except ValueError:
+        salt = b""
+    if len(salt) != SALT_BYTES:
+        raise StoreError(f"{path}: is no salt.", hint=hint)
+    return salt
 
 
 def _find_broken(release: Release) -> str | None:
@@ -92,6 +153,12 @@ def _list_columns(release: Release, source: Path) -> list[dict[str, str]]:
         told.append({"name": name, "role": str(release.schema[name].role),
                      "done": f"published {how}"})  # fmt: skip
     return told
+
+
+def _describe_kept(report: AuditReport) -> dict[str, Any] | None:
+    """Say whom columns tell apart that are published as they are."""
+    kept = report.kept_columns
+    return None if kept is None else {**kept.to_dict(), "said": str(kept)}
 
 
 def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
@@ -164,13 +231,17 @@ def _seal(found: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
 
 
-def check_evidence(evidence: Path, folder: Path) -> list[str]:
+def check_evidence(
+    evidence: Path, folder: Path, microdata: Path | None = None, salt: Path | None = None
+) -> list[str]:
     """Say how a release differs from the one that was examined; nothing if it does not.
 
     The release is verified once more from its bytes. That the evidence itself is the one that was
-    written, only who noted its seal can tell.
+    written, only who noted its seal can tell. With the ``salt`` that was written beside it, also
+    say whether a file is the ``microdata``.
     """
     path, found = _read_evidence(evidence)
+    other = microdata is not None and not _is_source(found, microdata, salt)
     if not folder.is_dir():
         raise StoreError(f"{folder}: there is no such folder.", hint="Give the release's folder.")
     problems = []
@@ -181,6 +252,9 @@ def check_evidence(evidence: Path, folder: Path) -> list[str]:
     elif digest(path.with_name(PAGE)) != found["page"]:
         problems.append(f"{PAGE} was changed after the audit")
     problems += _compare_files(found["files"], folder)
+    if other:
+        assert microdata is not None
+        problems.append(f"{microdata.name} is not the microdata that was examined")
     if found["verdict"] != "kept" or found["problems"]:
         problems.append("the audit found that the promise is not kept")
     if not problems:
@@ -189,6 +263,24 @@ def check_evidence(evidence: Path, folder: Path) -> list[str]:
         except (PromiseError, StoreError) as error:
             problems.append(error.message)
     return problems
+
+
+def _is_source(found: dict[str, Any], microdata: Path, salt: Path | None) -> bool:
+    """Whether a file is the microdata, by the salted digest; older evidence needs no salt."""
+    told = found.get("microdata")
+    told = told if isinstance(told, dict) else {}
+    try:
+        if found["evidence"] == OLDER:
+            return digest(microdata) == told.get("sha256")
+        if salt is None:
+            raise StoreError(
+                "Whether it is the microdata can be told with the salt only.",
+                hint="Give the file beside the evidence that ends in .salt: --salt FILE.",
+            )
+        return hmac.compare_digest(_digest_salted(microdata, _read_salt(salt)),
+                                   str(told.get(SALTED)))  # fmt: skip
+    except OSError as error:
+        raise StoreError(f"{microdata}: cannot be read ({error.strerror}).") from error
 
 
 def _compare_files(files: dict[str, str], folder: Path) -> list[str]:
@@ -218,8 +310,10 @@ def _read_evidence(evidence: Path) -> tuple[Path, dict[str, Any]]:
     wanted = ("files", "page", "seal", "verdict", "problems")
     if not isinstance(found, dict) or any(name not in found for name in wanted):
         raise StoreError(f"{path}: is no evidence.", hint=hint)
-    if found.get("evidence") != FORMAT or not isinstance(found["files"], dict):
-        raise StoreError(f"{path}: evidence of another format than {FORMAT}.", hint=hint)
+    if found.get("evidence") not in (OLDER, FORMAT) or not isinstance(found["files"], dict):
+        raise StoreError(
+            f"{path}: evidence of another format than {OLDER} and {FORMAT}.", hint=hint
+        )
     return path, found
 
 

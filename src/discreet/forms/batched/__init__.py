@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,11 +10,19 @@ import polars as pl
 
 from discreet.forms.base import Statement, View
 from discreet.forms.batched.view import BATCHES, read_batched
+from discreet.forms.batched.wording import word_batched
 from discreet.forms.grouped import COUNT, OWNER, GroupedForm
-from discreet.release import Release
+from discreet.forms.wording import ENDS, read_presence
+from discreet.principles import KAnonymity
+from discreet.release import Promise, Release
+from discreet.table.schema import Role
 
 if TYPE_CHECKING:
     from discreet.sql.parse import Query
+    from discreet.table.microdata import Microdata
+
+
+BATCHINGS = (None, "direct", "mondrian", "anatomize")
 
 
 class Batched(GroupedForm):
@@ -26,6 +34,13 @@ class Batched(GroupedForm):
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"
     }
+    methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
+        "angelization": {
+            "k": None, "marginals": None, "batches": BATCHINGS, "categories": ("set", "ancestor"),
+            "exact": (True, False), "ends": ENDS,
+        },
+        "anatomy": {"batches": BATCHINGS},
+    }  # fmt: skip
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""
@@ -57,3 +72,37 @@ class Batched(GroupedForm):
                 # rows that look alike stand together
                 tables[next(titles)] = table.sort([*rest, "batch"]) if narrower else table
         return replace(left, tables=tables)
+
+    def transform(self, role: Role) -> str:
+        """What is sensitive is counted in batches."""
+        return "batched" if role is Role.SENSITIVE else super().transform(role)
+
+    def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
+        """Say it as whoever angelizes does."""
+        return word_batched(
+            release.promise.principle,
+            self.shown(release),
+            read_presence(release),
+            exact=_is_exact(release),
+        )
+
+    def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
+        """What was asked for is what the tables show, and what is promised of them."""
+        given, found = release.parameters, []
+        first, exact = release.promise.principle.parts[0], _is_exact(release)
+        promised = first.k if isinstance(first, KAnonymity) and not exact else 1
+        if given.get("k", promised) != promised:
+            found.append(f"k = {given['k']!r}, but what is promised first is {first}")
+        if given.get("exact", exact) != exact:
+            found.append(f"exact = {given['exact']!r} is not how quasi-identifiers are shown")
+        shown = [set(names) for names in self.shown(release).values()]
+        asked = given.get("marginals") or [release.schema.quasi_identifiers]
+        secret = set(release.schema.sensitive)
+        if not isinstance(asked, list) or [set(names) - secret for names in asked] != shown:
+            found.append("the marginals are not those that the tables show")
+        return found
+
+
+def _is_exact(release: Release) -> bool:
+    names = release.schema.quasi_identifiers
+    return not any(release.recodings[name].is_blurred for name in names)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from discreet.forms.base import Statement, View
 from discreet.forms.generalized.view import read_generalized
+from discreet.forms.generalized.wording import word_generalized
 from discreet.forms.grouped import GroupedForm
-from discreet.release import Release
+from discreet.forms.wording import ENDS, read_presence
+from discreet.release import Promise, Release
 
 if TYPE_CHECKING:
     from discreet.sql.parse import Query
+    from discreet.table.microdata import Microdata
 
 
 class Generalized(GroupedForm):
@@ -20,6 +25,16 @@ class Generalized(GroupedForm):
 
     name: ClassVar[str] = "generalized"
     owner: ClassVar[str] = "class"
+    methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
+        "generalization": {
+            "categories": ("set", "ancestor"), "dealing": ("local", "round-robin"), "ends": ENDS,
+        },
+        "full-domain": {"ends": ENDS},
+        "sequential": {
+            "gain": ("entropy", "distortion", "discernibility"), "target": None,
+            "inconsistent": None,
+        },
+    }  # fmt: skip
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""
@@ -35,3 +50,29 @@ class Generalized(GroupedForm):
         """Give the table as it is: nothing of it need be read for that."""
         table = release.tables.get("generalized")
         return super().own_records(release) if table is None else table
+
+    def add_known(self, release: Release, names: Collection[str]) -> Release:
+        """People of a class whom kept columns tell apart are several classes."""
+        wider, table = super().add_known(release, names), release.tables.get("generalized")
+        if table is None:  # whatever else it shows is read into classes later
+            return wider
+        finer = pl.struct("class", *names).rank("dense").cast(pl.Int32).alias("class")
+        return replace(wider, tables={**release.tables, "generalized": table.with_columns(finer)})
+
+    def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
+        """Say it as whoever generalizes does."""
+        return word_generalized(
+            release.promise.principle, release.schema.quasi_identifiers, read_presence(release)
+        )
+
+    def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
+        """People are dealt where a principle is not closed under union; targets are columns."""
+        given, found = release.parameters, []
+        if "dealing" in given and release.promise.principle.monotone:
+            found.append(f"nobody is dealt under {release.promise.principle}")
+        target = given.get("target")
+        if target is not None and target not in release.schema.names:
+            found.append(f"target = {target!r} is no attribute of the release")
+        if given.get("gain") == "entropy" and target is None:
+            found.append("gain = 'entropy' has no target")
+        return found

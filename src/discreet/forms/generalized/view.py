@@ -17,8 +17,7 @@ def read_generalized(release: Release) -> list[View]:
     everyone outside. Under another they stay apart: several groups that may be a person's.
     """
     columns = box_columns(release)
-    exact = [n for n in release.schema.names if n not in release.schema.quasi_identifiers]
-    declared = {"class", *columns, *exact}
+    declared = {"class", *release.columns}
     table = take_table(release, {"generalized"}, "generalized", declared)
     if not table["class"].dtype.is_integer() or table["class"].null_count():
         raise StoreError("The table 'generalized' does not give everyone a class.")

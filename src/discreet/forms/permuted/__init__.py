@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from discreet.forms.base import Statement, View
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.permuted.view import read_permuted
-from discreet.release import Release
+from discreet.forms.permuted.wording import word_permuted
+from discreet.release import Promise, Release
+from discreet.table.schema import Role
 
 if TYPE_CHECKING:
     from discreet.forms.permuted.index import PermutedIndex
@@ -23,6 +26,9 @@ class Permuted(GroupedForm):
     auxiliary: ClassVar[frozenset[str]] = frozenset({"help"})
     transformations: ClassVar[dict[str, str]] = {
         "permuted": "exactly, but shuffled among the people of each group"
+    }
+    methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
+        "permutation": {"objective": ("sum", "max", "max-overlapping", "groups", "random")}
     }
 
     def views(self, release: Release) -> list[View]:
@@ -40,3 +46,11 @@ class Permuted(GroupedForm):
         from discreet.forms.permuted.index import PermutedIndex
 
         return PermutedIndex(release, session)
+
+    def transform(self, role: Role) -> str:
+        """What is sensitive is shuffled."""
+        return "permuted" if role is Role.SENSITIVE else super().transform(role)
+
+    def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
+        """Say it as whoever shuffles does."""
+        return word_permuted(release.promise.principle)

@@ -13,7 +13,7 @@ from discreet.release import Release
 
 def read_permuted(release: Release) -> list[View]:
     """Take groups as numbered, and hold the help table against the permuted one."""
-    columns = {"group", *release.schema.names}
+    columns = {"group", *release.columns}
     names = {"permuted", "help"}
     table = take_table(release, names, "permuted", columns)
     whole = table["group"].dtype.is_integer() and not table["group"].null_count()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -10,10 +11,13 @@ import polars as pl
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.perturbed.sample import undo_perturbation
 from discreet.forms.perturbed.view import read_perturbed
-from discreet.release import Release
+from discreet.forms.perturbed.wording import word_perturbed
+from discreet.release import Promise, Release
+from discreet.table.schema import Role
 
 if TYPE_CHECKING:
     from discreet.sql.parse import Query
+    from discreet.table.microdata import Microdata
 
 
 class Perturbed(Form):
@@ -22,6 +26,9 @@ class Perturbed(Form):
     name: ClassVar[str] = "perturbed"
     transformations: ClassVar[dict[str, str]] = {
         "perturbed": "a person's own with some probability, else any of the domain"
+    }
+    methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
+        "perturbation": {"check": ("safe", "paper"), "retention": None, "step": None}
     }
 
     def views(self, release: Release) -> list[View]:
@@ -37,3 +44,20 @@ class Perturbed(Form):
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw rows, without what was added at random."""
         return undo_perturbation(release, n, rng)
+
+    def transform(self, role: Role) -> str:
+        """What is sensitive is drawn, or kept."""
+        return "perturbed" if role is Role.SENSITIVE else super().transform(role)
+
+    def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
+        """Say it as whoever perturbs does."""
+        return word_perturbed(release.promise.principle, release.parameters.get("check"))
+
+    def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:
+        """Numbers are drawn in steps as fine as the table's."""
+        (name,) = release.schema.sensitive
+        numbers = data.domains[name].numbers
+        finest = int(np.gcd.reduce(numbers - numbers[0])) or 1
+        if release.parameters.get("step") == finest:
+            return []
+        return [f"numbers are not drawn in steps as fine as those of {name} in the microdata"]

@@ -83,7 +83,7 @@ def read_perturbed(release: Release) -> list[View]:
     What follows from a number depends on how many people have which, which the release does not
     say; only an audit against the microdata can judge the promise.
     """
-    table = take_table(release, {"perturbed"}, "perturbed", set(release.schema.names))
+    table = take_table(release, {"perturbed"}, "perturbed", set(release.columns))
     if len(release.schema.sensitive) != 1 or not isinstance(release.promise.principle, Proximity):
         raise StoreError("A perturbed release has one sensitive number and promises (ε,m).")
     (sensitive,) = release.schema.sensitive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,10 +12,13 @@ import polars as pl
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.sliced.sample import rebuild, relink
 from discreet.forms.sliced.view import read_columns, read_sliced
-from discreet.release import Release
+from discreet.forms.sliced.wording import word_sliced
+from discreet.release import Promise, Release
+from discreet.table.schema import Role
 
 if TYPE_CHECKING:
     from discreet.sql.parse import Query
+    from discreet.table.microdata import Microdata
 
 
 class Sliced(Form):
@@ -25,6 +28,11 @@ class Sliced(Form):
     transformations: ClassVar[dict[str, str]] = {
         "sliced": "exactly, but sorted with its column within each bucket"
     }
+    methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
+        "slicing": {
+            "buckets": None, "check": ("safe", "paper"), "frequency": None, "columns": None,
+        },
+    }  # fmt: skip
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""
@@ -53,3 +61,37 @@ class Sliced(Form):
         columns = [[n for n in part if n not in names] for part in read_columns(release)]
         parameters = {**release.parameters, "columns": [part for part in columns if part]}
         return replace(super().leave_out(release, names), parameters=parameters)
+
+    def add_known(self, release: Release, names: Collection[str]) -> Release:  # noqa: ARG002
+        """Buckets are found by kept columns in any case."""
+        return release
+
+    def transform(self, role: Role) -> str:  # noqa: ARG002
+        """Every column is shuffled."""
+        return "sliced"
+
+    def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
+        """Say it as whoever slices does."""
+        given = release.parameters
+        return word_sliced(
+            release.promise.principle,
+            read_columns(release),
+            given.get("frequency", 1),
+            given.get("check"),
+        )
+
+    def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
+        """Random buckets are of the size that was asked for, some of what is left over."""
+        table, size = release.tables["sliced"], release.parameters.get("buckets")
+        if size == "mondrian":
+            return []
+        if not isinstance(size, int) or isinstance(size, bool) or size < 2:
+            return [f"buckets = {size!r} is neither a way to part people nor a size"]
+        sizes = table.group_by("bucket").len()["len"]
+        # what columns share parts people first, each part into buckets by itself
+        alike = table.group_by("bucket").agg(pl.all().n_unique() == 1).drop("bucket")
+        shared = any(column.all() for column in alike.get_columns())
+        fits = shared or len(sizes) == max(1, table.height // size)
+        if fits and int(sizes.max()) < 2 * size:  # type: ignore[arg-type]
+            return []
+        return [f"the buckets are not those of random ones of {size} people"]

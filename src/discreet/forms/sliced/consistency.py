@@ -10,6 +10,7 @@ import numpy as np
 from discreet.forms.consistency import count_misplaced
 from discreet.forms.matches import Matches
 from discreet.forms.matching import number_jointly, number_shown
+from discreet.forms.sliced.bucketing import is_impossible
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
@@ -38,6 +39,8 @@ def compare_slices(view: SlicedView, matches: Matches, data: Microdata) -> list[
                 f"values of {name} are in buckets to which the people who have them do not belong: "
                 f"{missed} find none"
             )
+    if not findings and is_impossible(view, matches, numbers):
+        findings.append("no parting of the people into buckets shows all columns as published")
     if _is_sorted(view):
         return findings
     pairs = list(combinations(range(len(numbers)), 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -9,7 +10,9 @@ import polars as pl
 
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.swapped.view import read_swapped
-from discreet.release import Release
+from discreet.forms.swapped.wording import word_swapped
+from discreet.release import Promise, Release
+from discreet.table.schema import Role
 
 if TYPE_CHECKING:
     from discreet.sql.parse import Query
@@ -23,6 +26,7 @@ class Swapped(Form):
     transformations: ClassVar[dict[str, str]] = {
         "swapped": "exactly, but exchanged between people of near rank"
     }
+    methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {"rank-swapping": {}}
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""
@@ -38,3 +42,11 @@ class Swapped(Form):
         """Draw rows: what is shown is read as if it were true."""
         table = release.tables["swapped"].select(release.schema.names)
         return table[rng.integers(0, table.height, n)]
+
+    def transform(self, role: Role) -> str:
+        """What is sensitive is exchanged."""
+        return "swapped" if role is Role.SENSITIVE else super().transform(role)
+
+    def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
+        """Say it as whoever exchanges does."""
+        return word_swapped(release.promise.principle)

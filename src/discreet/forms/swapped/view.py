@@ -65,7 +65,7 @@ class SwappedView(RecordView):
 
 def read_swapped(release: Release) -> list[View]:
     """Group people by the number shown, and hold the windows against the swapped table."""
-    table = take_table(release, {"swapped", "windows"}, "swapped", set(release.schema.names))
+    table = take_table(release, {"swapped", "windows"}, "swapped", set(release.columns))
     principle = release.promise.principle
     if len(release.schema.sensitive) != 1 or not isinstance(principle, KE):
         raise StoreError("A rank-swapped release has one sensitive attribute and promises (k,e).")

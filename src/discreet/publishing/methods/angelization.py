@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError, name_closest
+from discreet.forms.batched.wording import word_batched
 from discreet.principles import KAnonymity
 from discreet.principles.base import require_choice, require_whole
 from discreet.publishing.draws import Draws
@@ -22,7 +23,7 @@ from discreet.publishing.partitioners.batches import Batching, choose_batching, 
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
-from discreet.release import Promise, Recoding, Release
+from discreet.release import Recoding, Release
 from discreet.release.labels import rank_cells
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata, representatives, row_ids
@@ -30,24 +31,6 @@ from discreet.table.public_domain import widen
 from discreet.table.schema import Role
 
 BATCHES, GENERALIZED, BATCH, COUNT = "batches", "generalized", "batch", "count"
-ABOUT_BATCHES = (
-    "One row per `batch` and sensitive value in it: `count` people of the batch have the value."
-)
-ABOUT_GENERALIZED = (
-    "One row per person: a box that holds the person's values of {names}, and the `batch` that "
-    "holds the person's sensitive value."
-)
-OPEN = (
-    "What someone learns who already knows sensitive values of other people of the batch, or how "
-    "the batches were chosen.",
-    "What follows from joining this release with others about the same people.",
-)
-OPEN_JOINED = (
-    "Looking the same in all tables at once. In each table alone {k} people or more look the same; "
-    "joined on `batch`, their boxes intersect and may hold one person only. Sensitive values stay "
-    "protected, as every batch keeps the promise. The audit counts the joined cells.",
-)
-OPEN_EXACT = ("Quasi-identifiers are exact: anyone can tell whether a person is in the table.",)
 
 
 @dataclass(frozen=True)
@@ -170,6 +153,7 @@ class Angelization(Method):
         refuse_names([*data.quasi_identifiers, name], BATCH, COUNT)
         recodings: dict[str, Recoding] = {}
         kinds, ranks = [], []  # what may be shown, in order, and which of it everyone shows
+        shown: dict[str, list[str]] = {}
         for place, (names, partition) in enumerate(zip(marginals, buckets, strict=True)):
             if self.exact:
                 ranks.append(data.number(names))
@@ -183,22 +167,15 @@ class Angelization(Method):
                 kinds.append(boxes[representatives(rank)])
             recodings.update(made)
         number = number_groups(batches, [*ranks, data.codes[name]])
-        tables, about = {BATCHES: _tabulate(data, name, number)}, {BATCHES: ABOUT_BATCHES}
+        tables = {BATCHES: _tabulate(data, name, number)}
         for place, names in enumerate(marginals):
             title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
             tables[title] = _refer(kinds[place], ranks[place], number)
-            about[title] = ABOUT_GENERALIZED.format(names=", ".join(names))
+            shown[title] = names
         recodings[name] = Recoding("batched", missing=data.domains[name].missing)
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
-        guarantee = self.principle.promise
-        if not self.exact:
-            guarantee += (
-                f" In each generalized table, people look the same in groups of {self.k} or more."
-            )
-        opened = [*self.principle.all_left_open]
-        opened += OPEN_EXACT if self.exact else open_presence(data, self.ends)
-        opened += [text.format(k=self.k) for text in OPEN_JOINED] if len(marginals) > 1 else []
-        promise = Promise(promised, guarantee, (*opened, *OPEN))
+        presence = open_presence(data, self.ends)
+        promise, about = word_batched(promised, shown, presence, exact=self.exact)
         return self.release(data, tables, recodings, about, promise)
 
     def _read_marginals(self, data: Microdata, sensitive: str) -> list[list[str]]:

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.forms.wording import word_presence
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import Run
@@ -28,29 +29,14 @@ ShownBoxes = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
 Ends = Literal["tight", "cuts"]
 """Where boxes end: at values of their people, or at cuts, whoever is on their sides."""
 ANY = "*"
-OPEN_TIGHT = (
-    "Whether a person is in the table: the ends of intervals and the values of sets are "
-    "somebody's. Who knows everybody that it can be about is certain of whoever alone has one, and "
-    "of all people of a box that covers no others."
-)
-OPEN_CUTS = (
-    "Whether a person is in the table: of all people that a box covers, as many are in it as it "
-    "has records; where it covers no others, all of them are known to be in it."
-)
-OPEN_OUTERMOST = (
-    "Which values of {names} are in the table, or the lowest and the highest of them: no public "
-    "domain was given."
-)
 LONGEST_SET = 12
 """A set of more values is labelled by its first and last; the release lists them all."""
 
 
 def open_presence(data: Microdata, ends: Ends) -> list[str]:
     """Say what boxes leave open about who is in the table."""
-    if ends == "tight":
-        return [OPEN_TIGHT]
     own = [name for name in data.quasi_identifiers if not data.schema[name].has_public_domain]
-    return [OPEN_CUTS, *([OPEN_OUTERMOST.format(names=", ".join(own))] if own else [])]
+    return word_presence(ends, own)
 
 
 def blur(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.forms.generalized.wording import word_generalized
 from discreet.principles.base import require_choice
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
@@ -20,28 +20,12 @@ from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
-from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.release import Recoding, Release, Transformation
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 from discreet.table.public_domain import widen
 
 TABLE, CLASS = "generalized", "class"
-
-ABOUT = (
-    "One row per person. Rows with the same `class` show the same values on all "
-    "quasi-identifiers; `*` means any value."
-)
-OPEN = (
-    "What someone learns who already knows the sensitive values of other people in the group.",
-    "What someone works out who knows how the groups were chosen: that finer ones were refused "
-    "can make a value a little likelier than promised (minimality attack).",
-    "What follows from joining this release with others about the same people.",
-)
-MIXED = (
-    "Boxes of different groups may overlap. The promise is about somebody who knows which group a "
-    "person is in; who does not mixes several groups, and may find a neighbourhood up to twice as "
-    "likely as promised. Ask for twice the m where that matters."
-)
 
 
 @dataclass(frozen=True)
@@ -120,35 +104,20 @@ class Generalization(Method):
         if self.ends == "cuts":
             regions = find_regions(data, partition, names, self.categories, draws)
         boxes, recodings = blur(data, partition, names, self.categories, regions=regions)
-        shown = partition, boxes, recodings
-        if self.principle.monotone:
-            return release_boxes(self, data, shown, self.ends)
-        said = " This is said of every group by itself."
-        return release_boxes(self, data, shown, self.ends, first=[MIXED], said=said)
+        return release_boxes(self, data, (partition, boxes, recodings), self.ends)
 
 
 def release_boxes(
-    method: Method,
-    data: Microdata,
-    shown: ShownBoxes,
-    ends: Ends = "tight",
-    *,
-    first: Sequence[str] = (),
-    then: Sequence[str] = (),
-    said: str = "",
+    method: Method, data: Microdata, shown: ShownBoxes, ends: Ends = "tight"
 ) -> Release:
-    """Make the release in which people show their boxes and keep all other columns.
-
-    What it leaves open is told of the method's principles, ``first`` and ``then`` around them;
-    ``said`` goes on after the promise.
-    """
+    """Make the release in which people show their boxes and keep all other columns."""
     partition, boxes, recodings = shown
     exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
     kept = {n: Recoding(Transformation.EXACT, missing=data.domains[n].missing) for n in exact}
-    opened = (*first, *method.principle.all_left_open, *then, *open_presence(data, ends), *OPEN)
-    promise = Promise(method.principle, method.principle.promise + said, opened)
+    presence = open_presence(data, ends)
+    promise, about = word_generalized(method.principle, data.quasi_identifiers, presence)
     table = assemble(data, partition, boxes, exact)
-    return method.release(data, {TABLE: table}, recodings | kept, {TABLE: ABOUT}, promise)
+    return method.release(data, {TABLE: table}, recodings | kept, about, promise)
 
 
 def assemble(

@@ -9,34 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.forms.permuted.help_table import build_help
+from discreet.forms.permuted.wording import word_permuted
 from discreet.principles.base import require_choice
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out, require_ke
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs
-from discreet.release import Promise, Release
+from discreet.release import Release
 from discreet.table.microdata import Microdata, row_ids
 
 PERMUTED, HELP, GROUP = "permuted", "help", "group"
-ABOUT = {
-    PERMUTED: (
-        "One row per person, with exact quasi-identifiers. The sensitive value in a row is that "
-        "of some person of the same `group`, drawn at random."
-    ),
-    HELP: (
-        "One row per `group` and number of `hits`: bounds of the sum, the smallest and the largest "
-        "value of so many people of the group, and the mean and variance of their sum. It follows "
-        "from the permuted table alone."
-    ),
-}
-OPEN = (
-    "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
-    "How likely a value is. The groups bound which values are possible; one of them may be far "
-    "likelier than the rest. The audit measures it.",
-    "What someone learns who already knows the sensitive values of other people in the group.",
-    "What follows from joining this release with others about the same people.",
-)
 
 
 @dataclass(frozen=True)
@@ -80,8 +63,8 @@ class Permutation(Method):
         group = number_groups(partition, [row_ids([*others, shuffled], data.n)])
         table, recodings = lay_out(data, name, shuffled, {GROUP: group})
         bounds = build_help(table[GROUP], table[name], data.schema[name])
-        promise = Promise(principle, principle.promise, OPEN)
-        return self.release(data, {PERMUTED: table, HELP: bounds}, recodings, ABOUT, promise)
+        promise, about = word_permuted(principle)
+        return self.release(data, {PERMUTED: table, HELP: bounds}, recodings, about, promise)
 
 
 def _shuffle(codes: NDArray[np.int32], partition: Partition, draws: Draws) -> NDArray[np.int32]:

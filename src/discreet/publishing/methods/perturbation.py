@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
+from discreet.forms.perturbed.wording import word_perturbed
 from discreet.principles.base import Number, require_choice, require_ratio
 from discreet.principles.base import ratio as exactly
 from discreet.principles.groups import Groups
@@ -19,7 +20,7 @@ from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, Strictness
 from discreet.publishing.methods.exact import find_number, lay_out
 from discreet.publishing.partitioners.histograms import histogram
-from discreet.release import Promise, Recoding, Release
+from discreet.release import Recoding, Release
 from discreet.table.arrays import Ints
 from discreet.table.domain import REACH, Domain
 from discreet.table.microdata import Microdata
@@ -29,25 +30,6 @@ MARGIN = 1e-6
 """What a risk is taken to be larger, in relation, than floating numbers say."""
 PARTS = 32
 """A retention is found to so many parts of itself."""
-ABOUT = {
-    TABLE: (
-        "One row per person, with exact quasi-identifiers. The sensitive number in a row is the "
-        "person's own with probability `retention`, else any number of the domain, all equally "
-        "likely."
-    )
-}
-OPEN = (
-    "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
-    "The promise is about somebody who knows how the numbers of the whole table are distributed, "
-    "or all of these numbers, but not whose they are. Who knows how they are among people like the "
-    "one sought, or the numbers of other people, may believe more.",
-    "What follows from joining this release with others about the same people: a number that was "
-    "perturbed twice and comes out the same is the person's own.",
-)
-AVERAGE = (
-    "Equation 3 bounds the chance on average over the numbers shown near the truth. Who reads the "
-    "very number shown, or the whole table, may believe more; the audit says how much."
-)
 
 
 @dataclass(frozen=True)
@@ -115,10 +97,9 @@ class Perturbation(Method):
         table, recodings = lay_out(made, name, made.codes[name], {})
         ends = [whole.domain.write(end) for end in (drawn.low, drawn.high)]
         recodings[name] = Recoding("perturbed", domain=ends)
-        opened = OPEN if self.check == "safe" else (AVERAGE, *OPEN)
-        promise = Promise(principle, principle.promise, (principle.leaves_open, *opened))
+        promise, about = word_perturbed(principle, self.check)
         given = {"check": self.check, "retention": float(drawn.retention), "step": drawn.step}
-        return self.release(data, {TABLE: table}, recodings, ABOUT, promise, parameters=given)
+        return self.release(data, {TABLE: table}, recodings, about, promise, parameters=given)
 
 
 def find_retention(

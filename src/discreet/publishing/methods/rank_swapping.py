@@ -9,34 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.forms.swapped.rank_windows import RankWindows, build_windows
+from discreet.forms.swapped.wording import word_swapped
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.exact import find_number, lay_out, require_ke
 from discreet.publishing.partitioners.histograms import histogram
-from discreet.release import Promise, Recoding, Release
+from discreet.release import Recoding, Release
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 SWAPPED, WINDOWS = "swapped", "windows"
 SPARE = 64
 """Random words beyond one per person: of so many people, hardly one needs a second."""
-ABOUT = {
-    SWAPPED: (
-        "One row per person, with exact quasi-identifiers. The sensitive number in a row is the "
-        "person's own or, mostly, that of somebody near in rank with whom it was exchanged."
-    ),
-    WINDOWS: (
-        "One row per number shown: the person's own lies between `low` and `high`. It follows "
-        "from the swapped table and (k,e) alone."
-    ),
-}
-OPEN = (
-    "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
-    "How likely a number is. The windows bound which numbers are possible, not how likely each is: "
-    "who is late finds few partners left and often keeps the own number, which is the likeliest.",
-    "What someone learns who already knows the sensitive numbers of other people.",
-    "What follows from joining this release with others about the same people.",
-)
 
 
 @dataclass(frozen=True)
@@ -80,8 +64,8 @@ class RankSwapping(Method):
         table, recodings = lay_out(data, name, shown, {})
         recodings[name] = Recoding("swapped")
         bounds = build_windows(table[name], data.schema[name], principle)
-        promise = Promise(principle, principle.promise, OPEN)
-        return self.release(data, {SWAPPED: table, WINDOWS: bounds}, recodings, ABOUT, promise)
+        promise, about = word_swapped(principle)
+        return self.release(data, {SWAPPED: table, WINDOWS: bounds}, recodings, about, promise)
 
 
 def _swap(

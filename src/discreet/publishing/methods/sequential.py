@@ -31,15 +31,6 @@ from discreet.table.microdata import Microdata, number_keys, representatives
 
 AT_ONCE = 500
 """Combinations that are matched with earlier releases at a time."""
-EXACT = (
-    "Who somebody is, to whom knows more than X: {names} are published as they are, because no "
-    "promise here is about them."
-)
-LOSSY = (
-    "Who can tell by more than the attributes that tables share which of their rows are one "
-    "person's: the join is lossy only as long as nobody does.",
-    "What follows from releases that were not given as earlier ones.",
-)
 
 
 @dataclass(frozen=True)
@@ -118,16 +109,8 @@ class Sequential(Method):
 
     def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
         """Specialize as far as the join allows, and publish the cut."""
-        found = self.specialize(data)
-        names = self.generalized(data)
-        exposed = [name for name in data.quasi_identifiers if name not in names]
-        return release_boxes(
-            self,
-            data,
-            show_cuts(data, _list_cuts(data, found, names)),
-            first=[EXACT.format(names=", ".join(exposed))] if exposed else [],
-            then=LOSSY,
-        )
+        cuts = _list_cuts(data, self.specialize(data), self.generalized(data))
+        return release_boxes(self, data, show_cuts(data, cuts))
 
     def specialize(self, data: Microdata, history: History | None = None) -> Specialized:
         """Find the cut, with the steps that led to it; ``history`` if it was read already."""

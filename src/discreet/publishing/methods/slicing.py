@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError, name_closest
+from discreet.forms.sliced.wording import word_sliced
 from discreet.principles.base import require_choice, require_whole
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, Strictness
@@ -25,31 +26,11 @@ from discreet.publishing.partitioners.slices import (
     scatter_people,
     slice_people,
 )
-from discreet.release import Promise, Release
+from discreet.release import Release
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
 TABLE, BUCKET = "sliced", "bucket"
-ABOUT = (
-    "As many rows per `bucket` as people. Values of the attributes of one column ({columns}) stand "
-    "together as people have them{regions}; which values of different columns belong to one person "
-    "is not told: within a bucket, each column is sorted by itself. A row is nobody's record."
-)
-REGIONS = ", quasi-identifiers by regions that at least {frequency} people are in"
-EXACTLY = (
-    "That somebody in the table has certain values of one column: columns are published as they "
-    "are. A column value that nobody else has may tell that its person is in the table."
-)
-BY_REGION = "That somebody in the table is in a certain region of one column."
-OPEN = (
-    "What someone learns who already knows the sensitive values of other people in the bucket.",
-    "What someone works out who compares buckets, or knows how they were chosen.",
-    "What follows from joining this release with others about the same people.",
-)
-PRINTED = (
-    "The paper's check was asked for. Somebody who knows the quasi-identifiers of everybody can "
-    "rule out buckets, and may even be certain of a person's value; the audit says for whom."
-)
 
 
 @dataclass(frozen=True)
@@ -140,21 +121,13 @@ class Slicing(Method):
         )
         ranks = [shown.people.number(column) for column in columns]
         table = _sort(shown.cells, ranks, number_groups(partition, ranks))
-        opened = self.principle.all_left_open
-        guarantee = self._word_promise()
-        if self.check == "paper":
-            opened = (PRINTED, *opened)
-            guarantee += " This is said of somebody who knows the quasi-identifiers of one person."
-        words = "; ".join(", ".join(column) for column in columns)
-        regions, seen = "", EXACTLY
-        if self.frequency > 1:
-            regions, seen = REGIONS.format(frequency=self.frequency), BY_REGION
+        promise, about = word_sliced(self.principle, columns, self.frequency, self.check)
         return self.release(
             data,
             {TABLE: table},
             shown.recodings,
-            {TABLE: ABOUT.format(columns=words, regions=regions)},
-            Promise(self.principle, guarantee, (*opened, seen, *OPEN)),
+            about,
+            promise,
             parameters={**self.parameters(), "columns": [list(column) for column in columns]},
         )
 
@@ -173,13 +146,6 @@ class Slicing(Method):
         if self.buckets == "mondrian":
             return slice_people(data, self.principle, columns[-1], shown)
         return scatter_people(shown, self.principle, columns[-1], self.buckets, draws)
-
-    def _word_promise(self) -> str:
-        """Say what is promised of values, and of people only that they share a bucket."""
-        said = [part.promise for part in self.principle.parts if part.reads_values]
-        if self.principle.look_alikes > 1:
-            said.append(f"Every bucket holds at least {self.principle.look_alikes} people.")
-        return " ".join(said)
 
     def _find_columns(self, data: Microdata) -> tuple[list[list[str]], list[str]]:
         """Give the columns, the sensitive one last, and the attributes all of them share.

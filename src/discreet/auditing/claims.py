@@ -1,0 +1,93 @@
+"""Claims: is what a release says of itself what follows from its promise, and from the microdata?
+
+A forger may change any word of a manifest and seal it anew. What can be worked out again is: the
+sentences from the promise, parameters from tables, domains from the microdata.
+"""
+
+from __future__ import annotations
+
+from discreet.forms import find_form
+from discreet.release import Release, Transformation
+from discreet.table.microdata import Microdata
+from discreet.table.schema import Role
+
+
+def find_false_claims(release: Release, data: Microdata) -> tuple[list[str], list[str]]:
+    """List what a release says that is not so; and what it says that nobody can check."""
+    findings, notes = _compare_words(release)
+    findings += _compare_parameters(release)
+    findings += find_form(release.form).find_odd_parameters(release, data)
+    findings += _compare_attributes(release, data)
+    return findings, notes
+
+
+def _compare_words(release: Release) -> tuple[list[str], list[str]]:
+    """Hold the sentences against those that its form has for such a promise.
+
+    Another method than those the form knows may leave more open, which is noted.
+    """
+    form = find_form(release.form)
+    words = form.word(release)
+    if words is None:
+        return [], []
+    promise, about = words
+    findings = []
+    if release.promise.guarantee != promise.guarantee:
+        findings.append(f"its guarantee does not say what it promises: {promise.guarantee}")
+    for text in promise.leaves_open:
+        if text not in release.promise.leaves_open:
+            findings.append(f"it does not say what it leaves open: {text}")
+    for title, text in release.about.items():
+        if about.get(title, text) != text:
+            findings.append(f"what it says of the rows of {title} is not so: {about[title]}")
+    more = [text for text in release.promise.leaves_open if text not in promise.leaves_open]
+    besides = [f"it says besides that it leaves open: {text}" for text in more]
+    return ([*findings, *besides], []) if release.method in form.methods else (findings, besides)
+
+
+def _compare_parameters(release: Release) -> list[str]:
+    """Hold parameters against those of the method, where its form knows it."""
+    known = find_form(release.form).methods.get(release.method)
+    if known is None:
+        return []
+    findings = []
+    for name in known.keys() | release.parameters.keys():
+        if name not in known:
+            findings.append(f"{release.method} has no parameter {name!r}")
+        elif name not in release.parameters:
+            optional = {"dealing"}  # not told where nobody is dealt
+            if name not in optional:
+                findings.append(f"its {name} is not told")
+        else:
+            choices = known[name]
+            if choices is not None and release.parameters[name] not in choices:
+                findings.append(f"{name} = {release.parameters[name]!r} is no choice it has")
+    return sorted(findings)
+
+
+def _compare_attributes(release: Release, data: Microdata) -> list[str]:
+    """Hold domains, empty cells and taxonomies against the microdata, attribute by attribute."""
+    form, findings = find_form(release.form), []
+    for attribute in release.schema:
+        name, recoding = attribute.name, release.recodings[attribute.name]
+        domain, ours = data.domains[attribute.name], data.public_schema[attribute.name]
+        if not recoding.is_blurred and recoding.transformation != form.transform(attribute.role):
+            findings.append(f"{name} is not {recoding.transformation} in a {form.name} release")
+        if recoding.is_blurred and attribute.role is not Role.QUASI_IDENTIFIER:
+            findings.append(f"{name} is blurred, but no quasi-identifier")
+        if recoding.missing != domain.missing:
+            has = "has" if domain.missing else "has no"
+            findings.append(f"{name} {has} empty cells in the microdata")
+        if recoding.transformation == Transformation.INTERVAL:
+            ends = [domain.texts[0], domain.texts[len(domain.values) - 1]]
+            if recoding.domain != ends:
+                findings.append(f"{name} goes from {ends[0]} to {ends[1]} in the microdata")
+        if recoding.transformation == Transformation.SET:
+            found = domain.find(recoding.domain)
+            if sorted(found.tolist()) != list(range(domain.size)):
+                findings.append(f"the values of {name} are not those of the microdata")
+        if (attribute.missing, attribute.na) != (ours.missing, ours.na):
+            findings.append(f"empty cells of {name} were not read as the release says")
+        if attribute.role is Role.SENSITIVE and attribute.taxonomy != ours.taxonomy:
+            findings.append(f"the taxonomy of {name} is not that of the microdata")
+    return findings

@@ -1,0 +1,58 @@
+"""What a batched release promises and leaves open, in words, and what its rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from discreet.principles import KAnonymity
+from discreet.principles.base import All, Principle
+from discreet.release import Promise
+
+ABOUT_BATCHES = (
+    "One row per `batch` and sensitive value in it: `count` people of the batch have the value."
+)
+ABOUT_GENERALIZED = (
+    "One row per person: a box that holds the person's values of {names}, and the `batch` that "
+    "holds the person's sensitive value."
+)
+OPEN = (
+    "What someone learns who already knows sensitive values of other people of the batch, or how "
+    "the batches were chosen.",
+    "What follows from joining this release with others about the same people.",
+)
+OPEN_JOINED = (
+    "Looking the same in all tables at once. In each table alone {k} people or more look the same; "
+    "joined on `batch`, their boxes intersect and may hold one person only. Sensitive values stay "
+    "protected, as every batch keeps the promise. The audit counts the joined cells.",
+)
+OPEN_EXACT = ("Quasi-identifiers are exact: anyone can tell whether a person is in the table.",)
+
+
+def word_batched(
+    principle: Principle,
+    shown: Mapping[str, Sequence[str]],
+    presence: Sequence[str],
+    *,
+    exact: bool,
+) -> tuple[Promise, dict[str, str]]:
+    """Put a promise of batches into words; and say what one row of each table is.
+
+    ``shown`` gives the quasi-identifiers of every table, ``presence`` what boxes leave open about
+    who is in it. Unless they are ``exact``, the first thing
+    promised is how many people look the same in each.
+    """
+    about = {title: ABOUT_GENERALIZED.format(names=", ".join(names))
+             for title, names in shown.items()}  # fmt: skip
+    about = {"batches": ABOUT_BATCHES, **about}
+    first, *rest = principle.parts
+    if exact or not isinstance(first, KAnonymity):
+        opened = (*principle.all_left_open, *OPEN_EXACT, *OPEN)
+        return Promise(principle, principle.promise, opened), about
+    of_values = All(tuple(rest)) if rest else first
+    joined = OPEN_JOINED if len(shown) > 1 else ()
+    said = (
+        f"{of_values.promise} In each generalized table, people look the same in groups of "
+        f"{first.k} or more."
+    )
+    hidden = [*presence, *(text.format(k=first.k) for text in joined)]
+    return Promise(principle, said, (*of_values.all_left_open, *hidden, *OPEN)), about

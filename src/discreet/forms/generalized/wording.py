@@ -1,0 +1,53 @@
+"""What a generalized release promises and leaves open, in words, and what its rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.principles import KAnonymity
+from discreet.principles.base import Principle
+from discreet.principles.linking import Linking
+from discreet.release import Promise
+
+ABOUT = (
+    "One row per person. Rows with the same `class` show the same values on all "
+    "quasi-identifiers; `*` means any value."
+)
+OPEN = (
+    "What someone learns who already knows the sensitive values of other people in the group.",
+    "What someone works out who knows how the groups were chosen: that finer ones were refused "
+    "can make a value a little likelier than promised (minimality attack).",
+    "What follows from joining this release with others about the same people.",
+)
+MIXED = (
+    "Boxes of different groups may overlap. The promise is about somebody who knows which group a "
+    "person is in; who does not mixes several groups, and may find a neighbourhood up to twice as "
+    "likely as promised. Ask for twice the m where that matters."
+)
+EXACT = (
+    "Who somebody is, to whom knows more than X: {names} are published as they are, because no "
+    "promise here is about them."
+)
+LOSSY = (
+    "Who can tell by more than the attributes that tables share which of their rows are one "
+    "person's: the join is lossy only as long as nobody does.",
+    "What follows from releases that were not given as earlier ones.",
+)
+
+
+def word_generalized(
+    principle: Principle, known: Sequence[str], presence: Sequence[str]
+) -> tuple[Promise, dict[str, str]]:
+    """Put a promise of people in boxes into words; and say what one row is.
+
+    ``presence`` is what boxes leave open about who is in the table.
+    """
+    links = [part for part in principle.parts if isinstance(part, Linking)]
+    first, then, said = [], LOSSY if links else (), ""
+    if not principle.monotone:
+        first, said = [MIXED], " This is said of every group by itself."
+    if links and not any(isinstance(part, KAnonymity) for part in principle.parts):
+        exposed = [name for name in known if not any(name in part.x for part in links)]
+        first += [EXACT.format(names=", ".join(exposed))] if exposed else []
+    opened = (*first, *principle.all_left_open, *then, *presence, *OPEN)
+    return Promise(principle, principle.promise + said, opened), {"generalized": ABOUT}

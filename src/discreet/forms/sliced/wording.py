@@ -1,0 +1,48 @@
+"""What a sliced release promises and leaves open, in words, and what its rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.principles.base import Principle
+from discreet.release import Promise
+
+ABOUT = (
+    "As many rows per `bucket` as people. Values of the attributes of one column ({columns}) stand "
+    "together as people have them{regions}; which values of different columns belong to one person "
+    "is not told: within a bucket, each column is sorted by itself. A row is nobody's record."
+)
+REGIONS = ", quasi-identifiers by regions that at least {frequency} people are in"
+EXACTLY = (
+    "That somebody in the table has certain values of one column: columns are published as they "
+    "are. A column value that nobody else has may tell that its person is in the table."
+)
+BY_REGION = "That somebody in the table is in a certain region of one column."
+OPEN = (
+    "What someone learns who already knows the sensitive values of other people in the bucket.",
+    "What someone works out who compares buckets, or knows how they were chosen.",
+    "What follows from joining this release with others about the same people.",
+)
+PRINTED = (
+    "The paper's check was asked for. Somebody who knows the quasi-identifiers of everybody can "
+    "rule out buckets, and may even be certain of a person's value; the audit says for whom."
+)
+
+
+def word_sliced(
+    principle: Principle, columns: Sequence[Sequence[str]], frequency: object, check: object
+) -> tuple[Promise, dict[str, str]]:
+    """Put a promise of buckets into words; and say what the rows are."""
+    said = [part.promise for part in principle.parts if part.reads_values]
+    if principle.look_alikes > 1:  # people share a bucket, and look like nobody
+        said.append(f"Every bucket holds at least {principle.look_alikes} people.")
+    opened = principle.all_left_open
+    if check == "paper":
+        opened = (PRINTED, *opened)
+        said.append("This is said of somebody who knows the quasi-identifiers of one person.")
+    regions, seen = "", EXACTLY
+    if frequency != 1:
+        regions, seen = REGIONS.format(frequency=frequency), BY_REGION
+    words = "; ".join(", ".join(column) for column in columns)
+    promise = Promise(principle, " ".join(said), (*opened, seen, *OPEN))
+    return promise, {"sliced": ABOUT.format(columns=words, regions=regions)}

@@ -1,0 +1,45 @@
+"""What boxes leave open about who is in a table, in words: for all forms that show boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from discreet.release import Release
+
+ENDS = ("tight", "cuts")
+"""Where boxes end: at values of their people, or at cuts, whoever is on their sides."""
+TIGHT = (
+    "Whether a person is in the table: the ends of intervals and the values of sets are "
+    "somebody's. Who knows everybody that it can be about is certain of whoever alone has one, and "
+    "of all people of a box that covers no others."
+)
+CUTS = (
+    "Whether a person is in the table: of all people that a box covers, as many are in it as it "
+    "has records; where it covers no others, all of them are known to be in it."
+)
+OUTERMOST = (
+    "Which values of {names} are in the table, or the lowest and the highest of them: no public "
+    "domain was given."
+)
+
+
+def word_presence(ends: object, own: Sequence[str]) -> list[str]:
+    """Say it of boxes that end so; ``own`` are attributes of no public domain."""
+    if ends != "cuts":
+        return [TIGHT]
+    return [CUTS, *([OUTERMOST.format(names=", ".join(own))] if own else [])]
+
+
+def read_presence(release: Release) -> list[str]:
+    """Say it of a published release.
+
+    Which domains are public is not in it, so that it is believed which attributes have none.
+    """
+    names = release.schema.quasi_identifiers
+    listed = [
+        [name for name in names if name in text.split(" are in the table")[0]]
+        for text in release.promise.leaves_open
+    ]
+    own = next((some for some, text in zip(listed, release.promise.leaves_open, strict=True)
+                if some and text == OUTERMOST.format(names=", ".join(some))), [])  # fmt: skip
+    return word_presence(release.parameters.get("ends", "tight"), own)
