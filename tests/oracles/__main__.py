@@ -10,7 +10,7 @@ from itertools import count
 from multiprocessing import get_context
 
 from oracles.running import Tally, tally_trials
-from oracles.tables import SETUPS
+from oracles.tables import SETUPS, TOGETHER
 
 AT_ONCE = 200
 """Tables that are tried before the next line is printed."""
@@ -25,6 +25,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="forms that have this in their name")
     asked = parser.parse_args()
     setups = [setup for setup in SETUPS if asked.only in setup]
+    setups += [setup for setup in TOGETHER if asked.only == setup]
     found = {}
     with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
         for setup in setups:

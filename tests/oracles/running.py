@@ -15,7 +15,7 @@ from oracles.all_worlds import count_worlds
 from oracles.comparing import SMALL_RULES, Figure, compare, compare_composed
 from oracles.lossy_joins import compare_links
 from oracles.pieces import Publication, read_pieces
-from oracles.tables import SETUPS, Drawn
+from oracles.tables import SETUPS, TOGETHER, Drawn
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Tally:
 def try_one(setup: str, seed: str) -> Trial | None:
     """Publish and audit the table of a seed; nothing where the publication is refused."""
     try:
-        drawn = SETUPS[setup](Random(seed))
+        drawn = (SETUPS | TOGETHER)[setup](Random(seed))
         data = drawn.read()
         releases = [
             dc.publish(drawn.read(*drawn.left_out) if drawn.left_out else data, drawn.method)

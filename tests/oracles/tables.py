@@ -274,6 +274,7 @@ SETUPS: dict[str, Callable[[Random], Drawn]] = {
     "slicing, random buckets, 3 columns": draw_slices(3, scattered=True),
     "slicing, random buckets, beside the value": draw_slices(2, beside=True, scattered=True),
     "slicing, the paper's check": draw_slices(2, beside=True, printed=True),
-    "two releases": draw_pair,
     "sequential": draw_sequential,
 }
+TOGETHER: dict[str, Callable[[Random], Drawn]] = {"two releases": draw_pair}
+"""What is known to say too little: beliefs from several releases are fitted, not counted."""
