@@ -31,7 +31,7 @@ MOST_WORLDS = 1000
 MOST_SAMPLED, FEWEST_SAMPLED, MOST_ROWS = 200, 24, 500_000
 """Of a few people of groups: arrangements that are published again, and rows of these."""
 FEW_PEOPLE = 4
-AGAIN = 3
+AGAIN = 5
 """Publications by which a method that draws at random is told from one that does not."""
 
 World = tuple[int, ...]
@@ -51,9 +51,9 @@ def measure_minimality(release: Release, data: Microdata, method: Method) -> Min
         return "the method draws at random"
     if not _look_same(made, release):
         return "the plan's method does not make this release of this table"
-    groups = _list_groups(release, people)
+    groups = _list_groups(release, people, name)
     if groups is None:
-        return "some people may be in several groups"
+        return "it is not told which group people and values are in"
     own = people.codes[name].astype(np.int64)
     if prod(_count_arrangements(own[group]) for group in groups) <= MOST_WORLDS:
         parts, known = [groups], "everybody's quasi-identifiers"
@@ -95,10 +95,16 @@ def _make_plain(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _list_groups(release: Release, people: Microdata) -> list[Ints] | None:
-    """Give the people of every group; none if it is not told who is in which."""
-    found = release.views[0].match(people)
+def _list_groups(release: Release, people: Microdata, name: str) -> list[Ints] | None:
+    """Give the people of every group; none if it is not told who is in which, or has whose values.
+
+    Only then do values within groups, arranged in all ways, make all worlds.
+    """
+    view = release.views[0]
+    found = view.match(people)
     if len(release.views) > 1 or (found.set_of < 0).any() or found.several.any():
+        return None
+    if not view.holds_values or not np.array_equal(view.source_bags(name)[0], view.labels):
         return None
     return [np.flatnonzero(found.group_of == g) for g in range(found.view.count)]
 
