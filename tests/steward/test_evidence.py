@@ -57,10 +57,12 @@ def read_people(office: Path) -> dc.Microdata:
 def test_every_form_can_be_signed_off(office: Path, tmp_path: Path, name: str) -> None:
     data = read_people(office)
     folder = dc.publish(data, METHODS[name]).write(tmp_path / "release")
-    report = audit(folder, data, attacks=True)
+    report = audit(folder, data, attacks=True, population_data=data)
     found = gather(folder, office / "people.csv", data, report, draw_salt())
     seal = write_evidence(found, tmp_path / "evidence")
     page = (tmp_path / "evidence" / "evidence.html").read_text(encoding="utf-8")
+    # all of a population are in the table, so everybody is certain to be
+    assert '<td class="amber"><b>400</b>' in page
     assert read_seal(tmp_path / "evidence") == seal
     assert check_evidence(tmp_path / "evidence", folder) == []
     told = json.loads((tmp_path / "evidence" / "evidence.json").read_text(encoding="utf-8"))
