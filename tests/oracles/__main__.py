@@ -9,6 +9,7 @@ from functools import partial
 from itertools import count
 from multiprocessing import get_context
 
+from oracles.noise import NOISE
 from oracles.running import Tally, tally_trials
 from oracles.tables import SETUPS, TOGETHER
 
@@ -33,7 +34,13 @@ def main() -> int:
     print(*tabulate(found), sep="\n")
     for tally in found.values():
         print(*(f"\n{example}" for example in tally.examples), sep="\n", end="")
-    return int(any(tally.under.total() for tally in found.values()))
+    wrong = any(tally.under.total() for tally in found.values())
+    for form, try_tables in NOISE.items():
+        if asked.only in form:
+            noise = try_tables(asked.tables, seed=1)
+            print(form, *(f"{what}: {many:g}" for what, many in noise.items()), sep="; ")
+            wrong |= noise["under"] + noise["broken"] > 0
+    return int(wrong)
 
 
 def run_setup(pool: ProcessPoolExecutor, setup: str, tables: int, jobs: int) -> Tally:

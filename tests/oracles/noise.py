@@ -25,14 +25,6 @@ ROUNDING = 1e-9
 """What floats of a report may lack, being floats."""
 
 
-def run(tables: int, seed: int) -> dict[str, Tally]:
-    """Hold audits of random tables against all worlds, and count where they say less, and more."""
-    return {
-        "perturbed": run_perturbed(tables, seed),
-        "swapped": run_swapped(tables, seed),
-    }
-
-
 def run_perturbed(tables: int, seed: int) -> Tally:
     """Tables of 4 to 6 people; a promise is broken if any world's reader believes more than 1/m."""
     return _run(_perturb, tables, seed)
@@ -263,8 +255,9 @@ def pair_up(
     return list(ways.items())  # type: ignore[arg-type]
 
 
-if __name__ == "__main__":
-    import sys
+def run(tables: int, seed: int) -> dict[str, Tally]:
+    """Hold audits of random tables against all worlds, and count where they say less, and more."""
+    return {form: try_tables(tables, seed) for form, try_tables in NOISE.items()}
 
-    for form, found in run(int(sys.argv[1]), seed=1).items():
-        print(form, found)
+
+NOISE = {"perturbation": run_perturbed, "rank-swapping": run_swapped}

@@ -173,9 +173,9 @@ def draw_safely(
     """Draw tables, keeping as much as allowed, until one passes for who reads all of it.
 
     That reader knows how many people have each number, and takes every way to give these numbers
-    to the people by how likely it makes the whole table. No retention probability above some
-    hundredth would be safe whatever is drawn (everybody may happen to show their own), so it is
-    the table drawn that is judged; retentions are tried by halving.
+    to the people by how likely it makes the whole table. To be safe whatever is drawn, far less
+    could be kept, as everybody may happen to show their own. So it is the table drawn that is
+    judged, and retentions are tried by halving.
 
     Judging tells nothing. *Proof.* Whether a table passes follows from how many records show each
     number and how many people have it, whoever they are. The reader knows both, so that it tells
