@@ -32,8 +32,8 @@ def measure_publishing(n: int, times: int) -> list[dict[str, Any]]:
     for g in (1, 4):
         for batches in ("direct", "mondrian"):
             method = dc.Angelization(principle, marginals=marginals[:g], batches=batches)  # type: ignore[arg-type]
-            dc.publish(data, method, insecure_seed=1)
-            span = clock(lambda: dc.publish(data, method, insecure_seed=1), times)  # noqa: B023
+            dc.publish(data, method)
+            span = clock(lambda: dc.publish(data, method), times)  # noqa: B023
             rows.append({"what": f"angelization, {g} marginals, {batches} batches", "n": n,
                          "seconds": span, "against": f"{g + 1} Mondrian releases (k = 10)",
                          "ratio": span / one / (g + 1)})  # fmt: skip
@@ -43,7 +43,7 @@ def measure_publishing(n: int, times: int) -> list[dict[str, Any]]:
 def measure_workload(n: int, times: int) -> list[dict[str, Any]]:
     """1,000 counts over six attributes: the truth, and the release's answers."""
     data = people(n)
-    release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(8)), insecure_seed=1)
+    release = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(8)))
     workload = draw_workload(data, 0.05, 1000)
     plain = clock(lambda: np.sort(data.codes["age"]), 7)
     rows = []

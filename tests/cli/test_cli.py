@@ -150,6 +150,19 @@ def test_bad_input_is_one_error_and_exit_2(
     assert {p: p.stat().st_mtime_ns for p in published.rglob("*")} == before
 
 
+def test_a_test_release_by_a_seed_must_be_asked_for_as_what_it_is(published: Path) -> None:
+    text = (published / "adult.plan.toml").read_text()
+    seeded = text.replace("[release]\n", "[release]\ninsecure_seed = 7\n")
+    (published / "seeded.toml").write_text(seeded)
+    command = ["publish", "seeded.toml", "--out", "seeded"]
+    done = discreet(*command, cwd=published)
+    assert done.returncode == 2 and "add --insecure" in done.stderr
+    assert not (published / "seeded").exists()
+    done = discreet(*command, "--insecure", cwd=published)
+    assert done.returncode == 0 and "give it to nobody" in done.stdout
+    assert dc.load(published / "seeded").method == "generalization"
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("delay", [0.15, 0.3, 0.6])
 def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path, name: str, delay: float) -> None:
