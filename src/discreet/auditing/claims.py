@@ -6,11 +6,8 @@ sentences from the promise, parameters from tables, domains from the microdata.
 
 from __future__ import annotations
 
-import polars as pl
-
 from discreet.forms import find_form
 from discreet.release import Release, Transformation
-from discreet.table.domain import Domain, reduce_column
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Role
 
@@ -69,23 +66,6 @@ def _compare_parameters(release: Release) -> list[str]:
     return sorted(findings)
 
 
-def _compare_domain(release: Release, domain: Domain, name: str) -> list[str]:
-    """Hold the domain of a blurred attribute against the microdata; a public one may be wider."""
-    recoding, public = release.recodings[name], release.parameters.get("ends") == "cuts"
-    if recoding.transformation == Transformation.INTERVAL:
-        ends = [domain.texts[0], domain.texts[len(domain.values) - 1]]
-        told = pl.Series([*recoding.domain, *ends], dtype=pl.String)
-        values = reduce_column(told, domain.attribute).encode(None)[1].texts
-        if recoding.domain != ends and not (public and [values[0], values[-1]] == recoding.domain):
-            return [f"{name} goes from {ends[0]} to {ends[1]} in the microdata"]
-    if recoding.transformation == Transformation.SET:
-        found = domain.find(recoding.domain)
-        known = found[found >= 0] if public else found
-        if sorted(known.tolist()) != list(range(domain.size)):
-            return [f"the values of {name} are not those of the microdata"]
-    return []
-
-
 def _compare_attributes(release: Release, data: Microdata) -> list[str]:
     """Hold domains, empty cells and taxonomies against the microdata, attribute by attribute."""
     form, findings = find_form(release.form), []
@@ -99,7 +79,14 @@ def _compare_attributes(release: Release, data: Microdata) -> list[str]:
         if recoding.missing != domain.missing:
             has = "has" if domain.missing else "has no"
             findings.append(f"{name} {has} empty cells in the microdata")
-        findings += _compare_domain(release, domain, name)
+        if recoding.transformation == Transformation.INTERVAL:
+            ends = [domain.texts[0], domain.texts[len(domain.values) - 1]]
+            if recoding.domain != ends:
+                findings.append(f"{name} goes from {ends[0]} to {ends[1]} in the microdata")
+        if recoding.transformation == Transformation.SET:
+            found = domain.find(recoding.domain)
+            if sorted(found.tolist()) != list(range(domain.size)):
+                findings.append(f"the values of {name} are not those of the microdata")
         if (attribute.missing, attribute.na) != (ours.missing, ours.na):
             findings.append(f"empty cells of {name} were not read as the release says")
         if attribute.role is Role.SENSITIVE and attribute.taxonomy != ours.taxonomy:
