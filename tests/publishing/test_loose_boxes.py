@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from discreet.auditing.claims import find_false_claims
 from discreet.errors import DiscreetError, MicrodataError, PlanError, SchemaError
 from discreet.forms.verify import verify
 from discreet.steward.plan import Plan
-from worlds import covers
 
 KNOWN = dc.Role.QUASI_IDENTIFIER
 TREE = dc.Taxonomy.from_paths(
@@ -50,6 +50,21 @@ def draw(seed: int, n: int = 60) -> pl.DataFrame:
             "disease": pl.Series(["flu", "gout", "ulcer"]).gather(np.arange(n) % 3),
         }
     )
+
+
+def covers(release: dc.Release, box: dict[str, Any], place: dict[str, Any]) -> bool:
+    """Whether a box holds a place, by its published cells alone; ordinals as ranks."""
+    for name, value in place.items():
+        labels = release.recodings[name].labels
+        if labels:
+            if ("(missing)" if value is None else str(value)) not in labels[box[name]]:
+                return False
+        elif value is None:
+            if not box[f"{name}_missing"]:
+                return False
+        elif box[f"{name}_low"] is None or not box[f"{name}_low"] <= value <= box[f"{name}_high"]:
+            return False
+    return True
 
 
 def count_covering(release: dc.Release) -> set[int]:
@@ -158,6 +173,34 @@ def test_what_has_no_public_domain_is_said() -> None:
         assert "values of age are" in said
         assert release.recodings["age"].domain == ["20", "26"]
         assert [release.recodings[n].public for n in ("age", "land")] == [False, True]
+
+
+def test_a_public_domain_that_is_not_one_is_found() -> None:
+    data = dc.read(draw(0), SCHEMA)
+    tight, loose = (
+        dc.publish(data, dc.Generalization(dc.KAnonymity(3), ends=ends))
+        for ends in ("tight", "cuts")  # type: ignore[arg-type]
+    )
+    age, land = loose.recodings["age"], loose.recodings["land"]
+    forged = [
+        (tight, {"age": replace(tight.recodings["age"], public=True)}, "is called public"),
+        (loose, {"age": replace(age, domain=["21", "29"])}, "goes from 20 to 26"),
+        (loose, {"age": replace(age, public=False)}, "goes from 20 to 26"),
+        (loose, {"land": replace(land, domain=[*land.domain[1:]])}, "values of land"),
+    ]
+    for release, changed, said in forged:
+        false = replace(release, recodings={**release.recodings, **changed})
+        findings, _ = find_false_claims(false, data)
+        assert any(said in finding for finding in findings), findings
+    assert find_false_claims(loose, data) == ([], [])
+    # without a public domain, too, it is not told whether anybody's value is missing
+    plain = SCHEMA.changed(
+        replace(SCHEMA["age"], low=None, high=None),
+        replace(SCHEMA["land"], values=(), missing=dc.Missing.VALUE),
+    )
+    own = dc.read(draw(0), plain)
+    for method in METHODS.values():
+        assert find_false_claims(dc.publish(own, method), own) == ([], [])
 
 
 def test_the_default_is_tight_and_says_so() -> None:

@@ -6,10 +6,14 @@ sentences from the promise, parameters from tables, domains from the microdata.
 
 from __future__ import annotations
 
+import polars as pl
+
 from discreet.forms import find_form
-from discreet.release import Release, Transformation
+from discreet.release import Recoding, Release, Transformation
+from discreet.release.selection import find_positions
+from discreet.table.domain import MISSING, Domain
 from discreet.table.microdata import Microdata
-from discreet.table.schema import Role
+from discreet.table.schema import Missing, Role
 
 
 def find_false_claims(release: Release, data: Microdata) -> tuple[list[str], list[str]]:
@@ -76,19 +80,37 @@ def _compare_attributes(release: Release, data: Microdata) -> list[str]:
             findings.append(f"{name} is not {recoding.transformation} in a {form.name} release")
         if recoding.is_blurred and attribute.role is not Role.QUASI_IDENTIFIER:
             findings.append(f"{name} is blurred, but no quasi-identifier")
-        if recoding.missing != domain.missing:
+        loose = release.parameters.get("ends") == "cuts"
+        if recoding.public and not loose:
+            findings.append(f"the domain of {name} is called public, but boxes end at people")
+        # boxes that end at cuts do not tell whether anybody's value is missing, where that is one
+        untold = loose and attribute.missing is Missing.VALUE and recoding.missing
+        if recoding.missing != domain.missing and not untold:
             has = "has" if domain.missing else "has no"
             findings.append(f"{name} {has} empty cells in the microdata")
-        if recoding.transformation == Transformation.INTERVAL:
-            ends = [domain.texts[0], domain.texts[len(domain.values) - 1]]
-            if recoding.domain != ends:
-                findings.append(f"{name} goes from {ends[0]} to {ends[1]} in the microdata")
-        if recoding.transformation == Transformation.SET:
-            found = domain.find(recoding.domain)
-            if sorted(found.tolist()) != list(range(domain.size)):
-                findings.append(f"the values of {name} are not those of the microdata")
+        findings += _compare_domain(recoding, domain)
         if (attribute.missing, attribute.na) != (ours.missing, ours.na):
             findings.append(f"empty cells of {name} were not read as the release says")
         if attribute.role is Role.SENSITIVE and attribute.taxonomy != ours.taxonomy:
             findings.append(f"the taxonomy of {name} is not that of the microdata")
     return findings
+
+
+def _compare_domain(recoding: Recoding, domain: Domain) -> list[str]:
+    """Hold a domain against the values of the microdata; a public one has to hold them all."""
+    name = domain.attribute.name
+    if recoding.transformation == Transformation.INTERVAL:
+        ends = [domain.texts[0], domain.texts[len(domain.values) - 1]]
+        good = recoding.domain == ends
+        if recoding.public and len(domain.values):
+            both = pl.Series([*recoding.domain, *ends], dtype=pl.String)
+            low, high, first, last = find_positions(both, domain.attribute).tolist()
+            good = low <= first and last <= high
+        return [] if good else [f"{name} goes from {ends[0]} to {ends[1]} in the microdata"]
+    if recoding.transformation == Transformation.SET:
+        named, own = (sorted(t for t in texts if t != MISSING)
+                      for texts in (recoding.domain, domain.texts))  # fmt: skip
+        good = set(own) <= set(named) if recoding.public else own == named
+        if not good or (MISSING in recoding.domain) != recoding.missing:
+            return [f"the values of {name} are not those of the microdata"]
+    return []

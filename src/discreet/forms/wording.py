@@ -31,15 +31,7 @@ def word_presence(ends: object, own: Sequence[str]) -> list[str]:
 
 
 def read_presence(release: Release) -> list[str]:
-    """Say it of a published release.
-
-    Which domains are public is not in it, so that it is believed which attributes have none.
-    """
+    """Say it of a published release."""
     names = release.schema.quasi_identifiers
-    listed = [
-        [name for name in names if name in text.split(" are in the table")[0]]
-        for text in release.promise.leaves_open
-    ]
-    own = next((some for some, text in zip(listed, release.promise.leaves_open, strict=True)
-                if some and text == OUTERMOST.format(names=", ".join(some))), [])  # fmt: skip
+    own = [name for name in names if not release.recodings[name].public]
     return word_presence(release.parameters.get("ends", "tight"), own)
