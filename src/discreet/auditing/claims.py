@@ -56,26 +56,22 @@ def _compare_parameters(release: Release) -> list[str]:
         return []
     findings = []
     for name in known.keys() | release.parameters.keys():
+        choices, given = known.get(name), release.parameters.get(name)
         if name not in known:
             findings.append(f"{release.method} has no parameter {name!r}")
-        elif name not in release.parameters:
-            # not told where nobody is dealt, nor by whoever knew tight ends only
-            optional = {"dealing", "ends"}
-            if name not in optional:
-                findings.append(f"its {name} is not told")
-        else:
-            choices = known[name]
-            if choices is not None and release.parameters[name] not in choices:
-                findings.append(f"{name} = {release.parameters[name]!r} is no choice it has")
+        elif choices is not None and given not in choices:
+            findings.append(f"{name} = {given!r} is no choice it has")
+        elif choices is None and name not in release.parameters:
+            findings.append(f"its {name} is not told")
     return sorted(findings)
 
 
 def _compare_attributes(release: Release, data: Microdata) -> list[str]:
     """Hold domains, empty cells and taxonomies against the microdata, attribute by attribute."""
-    form, findings = find_form(release.form), []
+    form, schema, findings = find_form(release.form), data.public_schema, []
     for attribute in release.schema:
         name, recoding = attribute.name, release.recodings[attribute.name]
-        domain, ours = data.domains[attribute.name], data.public_schema[attribute.name]
+        domain, ours = data.domains[attribute.name], schema[attribute.name]
         if not recoding.is_blurred and recoding.transformation != form.transform(attribute.role):
             findings.append(f"{name} is not {recoding.transformation} in a {form.name} release")
         if recoding.is_blurred and attribute.role is not Role.QUASI_IDENTIFIER:

@@ -197,7 +197,10 @@ class Form(ABC):
     transformations: ClassVar[dict[str, str]] = {}
     """What it does to attributes, other than blurring them or leaving them alone; in words."""
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {}
-    """Who is known to make it: per method its parameters, and what each may be if few things."""
+    """Who is known to make it: per method its parameters, and what each may be if few things.
+
+    ``None`` among these: it may be left out.
+    """
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:

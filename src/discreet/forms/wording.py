@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from discreet.release import Release
 
-ENDS = ("tight", "cuts")
-"""Where boxes end: at values of their people, or at cuts, whoever is on their sides."""
+ENDS = (None, "tight", "cuts")
+"""Where boxes end: at values of their people, which need not be said, or at cuts."""
 TIGHT = (
     "Whether a person is in the table: the ends of intervals and the values of sets are "
     "somebody's. Who knows everybody that it can be about is certain of whoever alone has one, and "

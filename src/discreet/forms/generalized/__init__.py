@@ -27,7 +27,8 @@ class Generalized(GroupedForm):
     owner: ClassVar[str] = "class"
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "generalization": {
-            "categories": ("set", "ancestor"), "dealing": ("local", "round-robin"), "ends": ENDS,
+            "categories": ("set", "ancestor"), "dealing": (None, "local", "round-robin"),
+            "ends": ENDS,
         },
         "full-domain": {"ends": ENDS},
         "sequential": {
