@@ -25,7 +25,7 @@ MOST_PEOPLE, MOST_STEPS = 40, 100_000
 
 
 @dataclass
-class Options:
+class BucketOptions:
     """The buckets that people may be in, and the rows there that are nobody's yet."""
 
     person: Ints
@@ -71,7 +71,7 @@ def is_impossible(view: SlicedView, matches: Matches, numbers: list[tuple[Ints, 
     if int(matches.sizes[seen].sum()) > MOST_OPTIONS:
         return False
     person, group = matches.list_options(matches.set_of)
-    options = Options(person, view.bucket_of[group], [], [])
+    options = BucketOptions(person, view.bucket_of[group], [], [])
     there = np.ones(len(person), dtype=bool)
     for own, shown in numbers:
         size = int(max(own.max(), shown.max())) + 1
@@ -95,20 +95,22 @@ def is_impossible(view: SlicedView, matches: Matches, numbers: list[tuple[Ints, 
     return _try_components(options)
 
 
-def _try_components(options: Options) -> bool:
+def _try_components(options: BucketOptions) -> bool:
     """Whether the people of some small component, who share no bucket with others, do not fit."""
     part = _find_components(options)
+    order = np.argsort(part, kind="stable")
     budget = MOST_STEPS
-    for number in np.unique(part):
-        chosen = np.flatnonzero(part == number)
-        if len(np.unique(options.person[chosen])) <= MOST_PEOPLE and budget > 0:
-            fits, budget = _try_partings(options, chosen, budget)
+    for chosen in np.split(order, np.flatnonzero(np.diff(part[order])) + 1):
+        if len(np.unique(options.person[chosen])) <= MOST_PEOPLE:
+            fits, budget = _try_partings(options, chosen, budget - 1)
             if fits is False:
                 return True
+        if budget <= 0:
+            break
     return False
 
 
-def _find_components(options: Options) -> Ints:
+def _find_components(options: BucketOptions) -> Ints:
     """Number the options so that those that share a person or a bucket have one number."""
     part = np.arange(len(options.person))
     while True:
@@ -121,7 +123,7 @@ def _find_components(options: Options) -> Ints:
             return part
 
 
-def _try_partings(options: Options, chosen: Ints, budget: int) -> tuple[bool | None, int]:
+def _try_partings(options: BucketOptions, chosen: Ints, budget: int) -> tuple[bool | None, int]:
     """Look for a parting of a component's people, those of fewest buckets first.
 
     Gives whether there is one, ``None`` if the budget did not suffice, and what is left of it.
