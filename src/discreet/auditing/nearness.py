@@ -77,7 +77,7 @@ def measure_nearness(
     beliefs: dict[str, list[Posterior]], data: Microdata, principle: Principle | None
 ) -> dict[str, Nearness]:
     """Measure every sensitive number over a range of ε, and at the promised one."""
-    wanted = list(demands(principle, list(beliefs))) if principle else []
+    wanted = list(demands(principle, list(beliefs))) if principle and beliefs else []
     found = {}
     for name, views in beliefs.items():
         domain = data.domains[name]
