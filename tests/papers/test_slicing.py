@@ -62,7 +62,8 @@ def sliced(
     """Somebody else's sliced table, with a promise."""
     method = dc.Slicing(dc.FrequencyDiversity(1), columns=columns)
     release = dc.publish(data, method, insecure_seed=1)
-    promise = replace(release.promise, principle=dc.FrequencyDiversity(l))
+    principle = dc.FrequencyDiversity(l)
+    promise = replace(release.promise, principle=principle, guarantee=principle.promise)
     return replace(release, tables={"sliced": table}, promise=promise)
 
 
