@@ -602,7 +602,7 @@ def test_the_shown_statement_carries_all_it_needs(
 
 
 def test_the_command_line_asks_too(release: dc.Release, tmp_path: Path) -> None:
-    release.write(tmp_path / "r")
+    release.write(tmp_path / "r", insecure=True)
     command = [sys.executable, "-c", "from discreet.cli import main; main()", "query", "r"]
     question = "SELECT AVG(capital_loss) AS loss FROM release WHERE age BETWEEN 30 AND 60"
 
