@@ -6,6 +6,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,7 @@ def room_of(path: Path) -> str:
 def imports_of(path: Path) -> list[tuple[str, bool]]:
     """All discreet modules a file imports, and whether only inside a function or for types."""
     found = []
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parse(path)
     top = {id(node) for node in tree.body}
     for node in ast.walk(tree):
         names = []
@@ -52,6 +54,27 @@ FILES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
 LEVEL = {room: level for level, room in enumerate(ROOMS)}
 
 
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def every_file(rule: Callable[[Path], None]) -> Callable[[], None]:
+    """Ask a rule of every file, and name those that break it."""
+
+    def ask() -> None:
+        broken = []
+        for path in FILES:
+            try:
+                rule(path)
+            except AssertionError as error:
+                broken.append(f"{path.relative_to(SOURCE)}: {error}")
+        assert not broken, "\n".join(broken)
+
+    ask.__name__, ask.__doc__ = rule.__name__, rule.__doc__
+    return ask
+
+
 def test_every_room_is_in_the_picture() -> None:
     assert {room_of(path) for path in FILES} == set(LEVEL)
     picture = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -59,7 +82,7 @@ def test_every_room_is_in_the_picture() -> None:
         assert room in picture, room
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+@every_file
 def test_imports_go_left(path: Path) -> None:
     here = room_of(path)
     for name, lazy in imports_of(path):
@@ -136,7 +159,7 @@ def test_nothing_lies_in_the_root_but_rooms() -> None:
     assert there == {"__init__", "errors", "demo"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+@every_file
 def test_files_stay_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 440
 
@@ -149,10 +172,10 @@ TRIALS = {"t", "first"}
 """What trials of a comparison are called; they are sorted by their method."""
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+@every_file
 def test_what_is_known_about_a_release_goes_by_its_form(path: Path) -> None:
     """Asking who made it would shut out another algorithm for the same form."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path)):
         asked: list[ast.AST] = []
         if isinstance(node, ast.Compare):
             asked = [node.left, *node.comparators]
@@ -170,7 +193,7 @@ def test_what_is_known_about_a_release_goes_by_its_form(path: Path) -> None:
         assert not names & {"method", "form"} - allowed, f"{path.name}:{node.lineno}"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+@every_file
 def test_what_a_view_is_only_forms_know(path: Path) -> None:
     """Everyone else asks it; a ladder of classes would have to know every form."""
     if room_of(path) == "forms":
@@ -183,13 +206,13 @@ def test_what_a_view_is_only_forms_know(path: Path) -> None:
     assert not re.search(r"isinstance\([^)]*\b(view|View|\w+View)\b", text)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+@every_file
 def test_what_forms_and_their_tables_are_called_only_they_say(path: Path) -> None:
     """Who else spelled it would know what is the form's to say."""
     if room_of(path) in ("forms", "publishing", "experiments", "demo"):
         return
     words = {word for form in list_forms().values() for word in (form.name, *form.auxiliary)}
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parse(path)
     said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     allowed = set(OLDER_FORMS.values()) if path.name == "manifest.py" else set()
     assert not said & words - allowed
@@ -202,7 +225,7 @@ def test_every_class_has_a_name_of_its_own() -> None:
     """A reader who has met a name, of a class or a type, must not meet it for something else."""
     found: dict[str, list[str]] = {}
     for path in FILES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parse(path)
         names = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else []
