@@ -276,9 +276,10 @@ def audit(
     beliefs, truths, worst = _believe(told)
     identity = measure_identity(candidates[candidates > 0], population)
     counts = views[0].view.smallest_count
+    how = {name: max((view.how for view in views), key=len) for name, views in told.items()}
     for name in adversary.certain:
         beliefs[name] = truths[name] = np.ones(data.n)
-        worst = Fraction(1)
+        worst, how[name] = Fraction(1), "as an upper bound: it is taken for told"
     kept_columns = count_kept(release, data)
     crowd = views[0].view.describe_crowd(identity.smallest)
     return AuditReport(
@@ -293,7 +294,7 @@ def audit(
         presets={preset.name: preset.admits(identity.smallest, counts) for preset in wanted},
         beliefs=beliefs,
         truths=truths,
-        how={name: max((view.how for view in views), key=len) for name, views in told.items()},
+        how=how,
         candidates=candidates,
         breached=breached,
         worst=worst,
