@@ -105,7 +105,7 @@ def _perturb(rng: Random) -> Case | None:
     check = rng.choice(["safe", "safe", "paper"])
     method = dc.Perturbation(dc.Proximity(epsilon, m), check=check)  # type: ignore[arg-type]
     try:
-        release = dc.publish(data, method)
+        release = dc.publish(data, method, insecure_seed=rng.getrandbits(32))
     except dc.errors.PromiseError:
         return None
     rows: list[tuple[int, int]] = release.tables["perturbed"].select("age", "pay").rows()
@@ -187,7 +187,8 @@ def _swap(rng: Random) -> Case | None:
     ages, pays, data = _draw(rng, 4, 5)
     k, e = rng.choice([1, 2, 2, 3]), rng.choice([0, 1, 2, 5])
     try:
-        release = dc.publish(data, dc.RankSwapping(dc.KE(k, e)))
+        swapping = dc.RankSwapping(dc.KE(k, e))
+        release = dc.publish(data, swapping, insecure_seed=rng.getrandbits(32))
     except dc.errors.PromiseError:
         return None
     rows: list[tuple[int, int]] = release.tables["swapped"].select("age", "pay").rows()
