@@ -282,7 +282,7 @@ def test_many_columns_are_audited_in_little_memory(people: dc.Microdata) -> None
 
 def test_more_combinations_than_numbers_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fakes, "MOST_COUNTED", 10**20)
-    data = dc.read_ratings(dc.datasets.ratings_frame(60, 300, seed=1))
+    data = dc.read_ratings(dc.datasets.ratings_frame(60, 100, seed=1))
     columns = [[name] for name in data.quasi_identifiers]
     release = dc.publish(
         data, dc.Slicing(dc.KAnonymity(10), columns=columns, buckets=20), insecure_seed=1
