@@ -78,7 +78,7 @@ class BoxView(View):
         schema = self.release.schema
         names = [name for name in schema.names if name not in schema.quasi_identifiers]
         findings: list[str] = []
-        for asked in [*([name] for name in names), names]:
+        for asked in [*([name] for name in names), *([names] if len(names) > 1 else [])]:
             missed = 0 if findings and len(asked) > 1 else count_misplaced(matches, data, asked)
             if missed:
                 findings.append(

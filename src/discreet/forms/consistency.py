@@ -45,7 +45,10 @@ def compare_columns(view: View, data: Microdata) -> list[str]:
     """Hold the published people, as a multiset, against those of the microdata."""
     schema = view.release.schema
     exact = [n for n in schema.names if n not in schema.sensitive]
-    for names in (schema.quasi_identifiers, exact):
+    for names in [
+        schema.quasi_identifiers,
+        *([exact] if exact != schema.quasi_identifiers else []),
+    ]:
         own, shown = number_jointly(view, data, names)
         if not np.array_equal(np.sort(own), np.sort(shown)):
             what = "quasi-identifiers are" if names is not exact else "columns, taken together, are"

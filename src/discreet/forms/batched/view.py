@@ -105,6 +105,9 @@ class BatchedRecords(BatchedView, RecordView):
     def _look_alike(self, people: int) -> Bools:
         return np.full(self.count, people <= 1)
 
+    def _read_bags(self, name: str) -> Groups:  # noqa: ARG002
+        return self.held
+
     def list_batches(self, matches: Matches, sets: Ints) -> pl.DataFrame:
         """Records that show a person's values refer to so many of each batch."""
         place, batch = matches.list_options(sets)
