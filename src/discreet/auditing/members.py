@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.forms.exposure import Fakes
+from discreet.forms.exposure import Fakes, tell_apart
 from discreet.forms.matches import Matches
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata, row_ids
@@ -67,11 +67,10 @@ def measure_membership(found: Sequence[Matches], data: Microdata) -> Membership 
         return Membership(None, 0, fakes)
     others = replace(data, codes={**data.taken(chosen).codes, **made}, rows=None)
     others = others.taken(np.flatnonzero(~real))
-    members = np.sort(_count_records(found)[chosen])
-    strangers = np.sort(_count_records([matches.view.match(others) for matches in found]))
-    below = np.searchsorted(strangers, members, side="left")
-    upto = np.searchsorted(strangers, members, side="right")
-    told = float((below + upto).mean() / 2 / len(strangers))
+    members = _count_records(found)[chosen]
+    strangers = _count_records([matches.view.match(others) for matches in found])
+    inside = np.repeat([1.0, 0.0], [len(members), len(strangers)])
+    told = tell_apart(np.concatenate([members, strangers]), inside, 1 - inside)
     return Membership(told, len(strangers), fakes)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from discreet.errors import SchemaError, name_closest
 from discreet.forms.crowds import Crowds, NamedValues
+from discreet.forms.exposure import tell_apart
 from discreet.forms.matches import Matches
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata, row_ids
@@ -276,11 +277,6 @@ def _find_attained(
 
 def _tell_apart(belief: Floats, members: Floats) -> float | None:
     """Say how often a member is believed in more than another, ties counting half."""
-    inside, outside = members.sum(), (1 - members).sum()
-    if outside < 0.5:
+    if (1 - members).sum() < 0.5:
         return None
-    _, which = np.unique(belief, return_inverse=True)
-    ins = np.bincount(which, weights=members)
-    outs = np.bincount(which, weights=1 - members)
-    below = np.cumsum(outs) - outs
-    return float((ins * (below + outs / 2)).sum() / inside / outside)
+    return tell_apart(belief, members, 1 - members)

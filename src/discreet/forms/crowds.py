@@ -44,16 +44,16 @@ def gather_crowds(matches: Matches) -> Crowds:
     Exact records are those of everybody who looks so. Of boxes that overlap it is only known how
     many records those have together that share people.
     """
+    from discreet.kernels.options import connect
+
     if not matches.pools_groups:
         return Crowds(matches.set_of, matches.records)
-    part = np.arange(matches.view.count)
-    starts, before = matches.offsets[:-1], None
-    while len(starts) and (before is None or (part != before).any()):
-        before = part.copy()
-        least = np.minimum.reduceat(part[matches.groups], starts)
-        np.minimum.at(part, matches.groups, np.repeat(least, matches.sizes))
-        part = part[part]
-    _, number = np.unique(part, return_inverse=True)
-    records = np.bincount(number, weights=matches.view.sizes).astype(np.int64)
-    crowd_of = np.append(number, -1)[matches.group_of]
+    groups, count = matches.groups, matches.view.count
+    crowd = connect(matches.offsets, groups[:, None], count)
+    of_group = np.full(count, -1, dtype=np.int64)
+    of_group[groups] = np.repeat(crowd, matches.sizes)
+    nobody = np.flatnonzero(of_group < 0)  # groups that may be nobody's are crowds of their own
+    of_group[nobody] = int(crowd.max(initial=-1)) + 1 + np.arange(len(nobody))
+    records = np.bincount(of_group, weights=matches.view.sizes).astype(np.int64)
+    crowd_of = np.append(crowd, -1)[matches.set_of]
     return Crowds(crowd_of, records, exact=bool((matches.sizes <= 1).all()))

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.table.arrays import Ints
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.table.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,3 +73,17 @@ class Fakes:
             f"{self.fakes:,.0f} combinations that nobody has match as well, "
             f"{self.ratio:.1f} per original{'' if self.exact else ' (estimated)'}"
         )
+
+
+def tell_apart(scores: NDArray[np.number], ours: Floats, theirs: Floats) -> float:
+    """Say how often one of ours scores above one of theirs, ties counting half: 0.5 is chance.
+
+    ``ours`` and ``theirs`` are how many of either have a score.
+
+    >>> tell_apart(np.array([3, 1, 1, 0]), np.array([1.0, 1, 0, 0]), np.array([0.0, 0, 1, 1]))
+    0.875
+    """
+    _, which = np.unique(scores, return_inverse=True)
+    here, there = np.bincount(which, weights=ours), np.bincount(which, weights=theirs)
+    below = np.cumsum(there) - there
+    return float((here * (below + there / 2)).sum() / ours.sum() / theirs.sum())

@@ -14,11 +14,14 @@ import numpy as np
 
 from discreet.forms.assignments import Chances, Places, count_chances
 from discreet.principles.groups import Groups
-from discreet.table.arrays import Bools, Ints
+from discreet.table.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
     from discreet.release import Release
+
+FINE = 2**40
+"""Likelihoods are rounded to so many parts of the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,13 +220,18 @@ def weigh_holders(
     """
     from discreet.kernels.options import weigh_holders as weigh
 
-    order = np.argsort(bags.codes, kind="stable")
-    starts = np.searchsorted(bags.codes[order], np.arange(bags.domain.size + 1))
+    order, starts = bags.by_code
     found: tuple[Ints, Ints, Ints] = weigh(
         cases.sets, cases.codes, matches.offsets, matches.groups, matches.likelihood, starts,
         bags.owners[order], order, bags.weights, parts, wholes,
     )  # fmt: skip
     return found
+
+
+def round_likelihoods(likely: Floats) -> Ints:
+    """Give likelihoods as whole parts of the largest, never as nothing."""
+    parts = np.round(likely / likely.max(initial=1e-300) * FINE)
+    return np.asarray(np.maximum(parts, 1), dtype=np.int64)
 
 
 def look_up(bags: Groups, place: Ints, own: Ints) -> Ints:

@@ -62,13 +62,17 @@ class Posterior:
     @cached_property
     def _bounded(self) -> Bools:
         """Which candidate sets have several groups that were not counted out."""
-        several = self.found.sizes > 1
-        return several & ~(self.found.chances.counted & self.found.pools_groups)
+        return ~self.found.chances.counted
+
+    @property
+    def _plain(self) -> Bools:
+        """Which have one group, or are bounded by the most telling: no bags need be mixed."""
+        return np.asarray((self.found.sizes == 1) | self._bounded)
 
     @cached_property
     def _mixtures(self) -> list[Mixture]:
         """What both adversaries believe of the sets with several groups that were counted."""
-        sets = np.flatnonzero((self.found.sizes > 1) & ~self._bounded)
+        sets = np.flatnonzero(~self._plain)
         if not len(sets):
             return []
         place = np.full(self.found.count + 1, -1, dtype=np.int64)  # the last is of nobody
@@ -90,10 +94,9 @@ class Posterior:
     @cached_property
     def _most_told(self) -> list[tuple[Ints, Ints, Ints]]:
         """List sets, and what part of what whole the likeliest value of one of their bags is."""
-        bags, sets = self.found.view.bags(self.name), np.arange(self.found.count)
-        place, group = self.found.list_options(sets[(self.found.sizes == 1) | self._bounded])
-        owner = sets[(self.found.sizes == 1) | self._bounded][place]
-        told = [(owner, bags.largest[group], bags.sizes[group])]
+        bags, plain = self.found.view.bags(self.name), np.flatnonzero(self._plain)
+        place, group = self.found.list_options(plain)
+        told = [(plain[place], bags.largest[group], bags.sizes[group])]
         for place, bags in self._mixtures:
             owner = np.flatnonzero(place >= 0)
             told.append((owner, bags.largest, bags.sizes))
@@ -113,7 +116,7 @@ class Posterior:
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
         bags, cases = self.found.view.bags(self.name), self._cases
-        plain = np.append((self.found.sizes == 1) | self._bounded, False)[cases.sets]
+        plain = np.append(self._plain, False)[cases.sets]
         sizes = bags.sizes[bags.owners]
         parts, wholes, _ = weigh_holders(self.found, bags, cases, bags.weights, sizes)
         belief = np.where(plain, parts / wholes, 0.0)

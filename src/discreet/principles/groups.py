@@ -142,6 +142,12 @@ class Groups:
         """Bag number of each entry of ``codes``."""
         return np.repeat(np.arange(self.count), self.distinct)
 
+    @cached_property
+    def by_code(self) -> tuple[Ints, Ints]:
+        """The entries in the order of their codes, then bags; and where each code begins."""
+        order = np.argsort(self.codes, kind="stable")
+        return order, np.searchsorted(self.codes[order], np.arange(self.domain.size + 1))
+
     def sum(self, per_entry: np.ndarray) -> np.ndarray:
         """Add up a number per entry over each bag."""
         return np.add.reduceat(per_entry, self.offsets[:-1])

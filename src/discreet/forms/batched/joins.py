@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
-from discreet.forms.matches import Matches
+from discreet.forms.matches import Matches, round_likelihoods
 from discreet.table.arrays import Ints
 from discreet.table.microdata import representatives, row_ids
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
     from discreet.forms.batched.view import BatchedView
-
-FINE = 2**40
-"""Likelihoods are rounded to so many parts of the largest."""
 
 
 def join_tables(batches: View, found: Sequence[Matches]) -> Matches:
@@ -40,7 +37,6 @@ def join_tables(batches: View, found: Sequence[Matches]) -> Matches:
     likely = np.ones(len(batch))
     for c in range(len(found)):
         likely *= options[f"w{c}"].to_numpy() / batches.sizes[batch]
-    times = np.maximum(np.round(likely / likely.max(initial=1e-300) * FINE), 1).astype(np.int64)
     # somebody for whom the tables leave no batch is in no candidate set
     left, starts = np.unique(cell, return_index=True)
     place = np.full(len(cells) + 1, -1, dtype=np.int64)
@@ -53,7 +49,7 @@ def join_tables(batches: View, found: Sequence[Matches]) -> Matches:
         set_of,
         np.append(starts, len(batch)).astype(np.int64),
         batch,
-        times,
+        round_likelihoods(likely),
         people[left],
         cells=options.select(f"c{c}" for c in range(len(found))).to_numpy(),
         room=room,

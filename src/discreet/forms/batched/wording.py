@@ -38,8 +38,8 @@ def word_batched(
     """Put a promise of batches into words; and say what one row of each table is.
 
     ``shown`` gives the quasi-identifiers of every table, ``presence`` what boxes leave open about
-    who is in it. Unless they are ``exact``, the first thing
-    promised is how many people look the same in each.
+    who is in it. Unless they are ``exact``, the first thing promised is how many people look the
+    same in each.
     """
     about = {title: ABOUT_GENERALIZED.format(names=", ".join(names))
              for title, names in shown.items()}  # fmt: skip

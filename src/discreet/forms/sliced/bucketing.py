@@ -35,6 +35,12 @@ class BucketOptions:
     room: list[Ints]
     """Per column how many rows show each value in each bucket."""
 
+    @property
+    def starts(self) -> Ints:
+        """Where the options of each person begin, who has any; and where all end."""
+        first = np.flatnonzero(np.append(True, np.diff(self.person) != 0))
+        return np.append(first, len(self.person))
+
     def keep(self, these: Bools) -> None:
         """Leave only some options."""
         self.person, self.bucket = self.person[these], self.bucket[these]
@@ -86,11 +92,8 @@ def is_impossible(view: SlicedView, matches: Matches, numbers: list[tuple[Ints, 
         return True
     if not len(options.person):
         return False
-    starts = np.flatnonzero(np.append(True, np.diff(options.person) != 0))
-    starts = np.append(starts, len(options.person))
-    if any(
-        place(starts, rows, room) for rows, room in zip(options.rows, options.room, strict=True)
-    ):
+    pairs = zip(options.rows, options.room, strict=True)
+    if any(place(options.starts, rows, room) for rows, room in pairs):
         return True
     return _try_components(options)
 
@@ -112,15 +115,11 @@ def _try_components(options: BucketOptions) -> bool:
 
 def _find_components(options: BucketOptions) -> Ints:
     """Number the options so that those that share a person or a bucket have one number."""
-    part = np.arange(len(options.person))
-    while True:
-        before = part
-        for ends in (options.person, options.bucket):
-            least = np.full(int(ends.max()) + 1, len(part))
-            np.minimum.at(least, ends, part)
-            part = least[ends]
-        if np.array_equal(part, before):
-            return part
+    from discreet.kernels.options import connect
+
+    starts = options.starts
+    part = connect(starts, options.bucket[:, None], int(options.bucket.max()) + 1)
+    return np.repeat(part, np.diff(starts))
 
 
 def _try_partings(options: BucketOptions, chosen: Ints, budget: int) -> tuple[bool | None, int]:

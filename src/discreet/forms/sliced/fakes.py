@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from discreet.forms.exposure import Fakes
+from discreet.forms.exposure import Fakes, tell_apart
 from discreet.forms.matching import number_jointly
 from discreet.forms.sliced.matching import join_postings
 from discreet.table.arrays import Floats, Ints
@@ -111,8 +111,6 @@ def _compare(found: Ints, given: Ints, weights: Floats) -> float:
     """Give the chance that an original has more matches than a fake, ties counting half."""
     if not len(given):
         return 1.0
-    size = int(max(found.max(), given.max())) + 1
-    original = np.bincount(found, minlength=size) / len(found)
-    fake = np.bincount(given, weights=weights, minlength=size) / weights.sum()
-    below = np.concatenate([[0], np.cumsum(fake)[:-1]])
-    return float((original * (below + fake / 2)).sum())
+    original = np.repeat([1.0, 0.0], [len(found), len(given)])
+    fake = np.concatenate([np.zeros(len(found)), weights])
+    return tell_apart(np.concatenate([found, given]), original, fake)

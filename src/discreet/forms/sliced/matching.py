@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from discreet.forms.matches import round_likelihoods
 from discreet.forms.matching import number_jointly
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
@@ -21,8 +22,6 @@ from discreet.table.microdata import Microdata
 if TYPE_CHECKING:
     from discreet.forms.sliced.view import SlicedView
 
-FINE = 2**40
-"""Likelihoods are rounded to so many parts of the largest."""
 AT_ONCE = 5_000_000
 """Buckets that combinations are tried with at a time."""
 
@@ -78,14 +77,13 @@ def match_buckets(view: SlicedView, data: Microdata) -> Found:
     likely = np.ones(lines.height)
     for i in range(last):
         likely *= lines[f"n{i}"].to_numpy() / sizes
-    times = np.maximum(np.round(likely / max(likely.max(initial=0), 1e-300) * FINE), 1)
     fewest = lines.select(pl.min_horizontal(counts)).to_series().to_numpy().astype(np.int64)
     rooms = [p[name].to_numpy() for p, name in zip(postings, counts, strict=True)]
     return Found(
         person.astype(np.int64),
         lines["person"].to_numpy(),
         lines["group"].to_numpy(),
-        times.astype(np.int64),
+        round_likelihoods(likely),
         fewest,
         lines.select(cells).to_numpy().astype(np.int64),
         np.concatenate(rooms).astype(np.int64),

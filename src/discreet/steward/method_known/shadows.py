@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.auditing.method_known import ShadowAttack
 from discreet.errors import DiscreetError
+from discreet.forms.exposure import tell_apart
 from discreet.forms.matches import Matches, look_up
 from discreet.publishing import publish
 from discreet.publishing.method import Method
@@ -52,7 +53,8 @@ def attack_membership(data: Microdata, method: Method) -> ShadowAttack | str:
         weights = _learn(
             np.concatenate([seen[i] for i in others]), np.concatenate([members[i] for i in others])
         )
-        found.append(_rank(seen[left] @ weights, members[left]))
+        inside = members[left].astype(float)
+        found.append(tell_apart(seen[left] @ weights, inside, 1 - inside))
     auc, spread = float(np.mean(found)), float(np.std(found, ddof=1)) / SHADOWS**0.5
     low, high = max(auc - STUDENT * spread, 0.0), min(auc + STUDENT * spread, 1.0)
     return ShadowAttack(auc, low, high, SHADOWS, half)
@@ -113,15 +115,3 @@ def _learn(seen: Floats, members: Bools, rounds: int = 20, ridge: float = 1.0) -
         bend = (x * (p * (1 - p))[:, None]).T @ x + ridge * np.eye(len(weights))
         weights = weights + np.linalg.solve(bend, slope)
     return np.asarray(weights / scale)
-
-
-def _rank(scores: Floats, members: Bools) -> float:
-    """Give how often a member scores above another person; ties count half.
-
-    >>> _rank(np.array([3.0, 1.0, 1.0, 0.0]), np.array([True, True, False, False]))
-    0.875
-    """
-    ours, theirs = scores[members], np.sort(scores[~members])
-    below = np.searchsorted(theirs, ours, side="left")
-    upto = np.searchsorted(theirs, ours, side="right")
-    return float((below + upto).mean() / 2 / len(theirs))
