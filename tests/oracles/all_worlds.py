@@ -37,6 +37,19 @@ class Worlds:
         """Per person the chance of every value of a sensitive attribute."""
         return [_sum(chances, lambda option: _values(option)[name]) for chances in self.chances]
 
+    def believe_any(self, rows: Sequence[int], name: str) -> Belief:
+        """The chance of every value that any of some rows has it: of whoever has these rows."""
+        values = {v for row in rows for v in self.believe(name)[row]}
+        return {v: 1 - Fraction(self._count_without(rows, name, v), self.count) for v in values}
+
+    def _count_without(self, rows: Sequence[int], name: str, value: Any) -> int:
+        """Count the worlds in which none of some rows has a value."""
+
+        def barred(row: int, option: Option) -> bool:
+            return row in rows and _values(option)[name] == value
+
+        return _count_ways(*_list_all(len(self.chances), self.publications), barred)
+
     def believe_in_group(self, name: str) -> list[dict[Any, Belief]]:
         """The same to somebody who knows the person's group, for each that it may be.
 
@@ -121,8 +134,24 @@ def _whereabouts(option: Option, name: str) -> Any:
     return group.label, next(p.shown for p in pieces if name in dict(p.values))
 
 
-def count_worlds(people: int, publications: Sequence[Publication]) -> Worlds:
-    """Count all worlds, and for everybody those that give them each of their options."""
+Listed = list[tuple[Option, tuple[int, ...]]]
+
+
+def _count_ways(
+    slots: Sequence[int], options: Sequence[Listed], barred: Callable[[int, Option], bool]
+) -> int:
+    states = {tuple(slots): 1}
+    for row, mine in enumerate(options):
+        following: dict[tuple[int, ...], int] = defaultdict(int)
+        for state, ways in states.items():
+            for option, taken in mine:
+                if not barred(row, option) and (times := prod(state[i] for i in taken)):
+                    following[_take(state, taken)] += ways * times
+        states = following
+    return sum(states.values())
+
+
+def _list_all(people: int, publications: Sequence[Publication]) -> tuple[list[int], list[Listed]]:
     slots = {
         (r, g, c, piece): many
         for r, publication in enumerate(publications)
@@ -132,7 +161,13 @@ def count_worlds(people: int, publications: Sequence[Publication]) -> Worlds:
     }
     number = {slot: i for i, slot in enumerate(slots)}
     options = [list(_list_options(person, publications, number)) for person in range(people)]
-    states: list[dict[tuple[int, ...], int]] = [{tuple(slots.values()): 1}]
+    return list(slots.values()), options
+
+
+def count_worlds(people: int, publications: Sequence[Publication]) -> Worlds:
+    """Count all worlds, and for everybody those that give them each of their options."""
+    slots, options = _list_all(people, publications)
+    states: list[dict[tuple[int, ...], int]] = [{tuple(slots): 1}]
     for mine in options:
         following: dict[tuple[int, ...], int] = defaultdict(int)
         for state, ways in states[-1].items():

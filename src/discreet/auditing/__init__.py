@@ -15,31 +15,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.auditing.attacks import Attack, attack
+from discreet.auditing.checks import check_links, check_parts
 from discreet.auditing.claims import find_false_claims
 from discreet.auditing.composition import Composed, compose
 from discreet.auditing.grounds import Grounds, explain_person, explain_worst
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joined import Check, find_alone, join_tables
 from discreet.auditing.kept_columns import KeptColumns, count_kept
-from discreet.auditing.links import list_x_groups
 from discreet.auditing.members import Membership, measure_membership
 from discreet.auditing.method_known import MethodKnown
 from discreet.auditing.nearness import Nearness, measure_nearness
+from discreet.auditing.people import (
+    Beliefs,
+    Crowd,
+    SeveralRows,
+    believe_people,
+    count_behind,
+    count_several,
+    find_miscounted,
+    near_people,
+)
 from discreet.auditing.presence import Presence, measure_presence
 from discreet.auditing.rates import PrivacyRisk
 from discreet.auditing.risks import measure_risks, refuse_members
-from discreet.auditing.roles import Adversary, unite_roles
+from discreet.auditing.roles import unite_roles
 from discreet.errors import PromiseError, SchemaError, list_problems, name_closest
 from discreet.files import write_text
 from discreet.forms.consistency import check
 from discreet.forms.exposure import JoinedCells
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
-from discreet.principles.base import Principle, demands, part_joins
-from discreet.principles.linking import Linking
+from discreet.principles.base import Principle, part_joins
 from discreet.release import Promise, Release
 from discreet.release.explanation import Explanation
 from discreet.table.arrays import Bools, Floats, Ints
@@ -58,6 +66,8 @@ class AuditReport:
     """The auditor's findings. The steward's and the reviewer's, never part of a release."""
 
     people: int
+    rows_read: int
+    """Rows of the microdata: as many as people, or more where some have several."""
     records: int
     groups: int
     promise: Promise
@@ -99,10 +109,13 @@ class AuditReport:
     notes: list[str]
     """What of the earlier releases was left out of account."""
     rows: Ints
+    """Per person the number of the row in the source, the first of several."""
     findings: list[str]
     """What is wrong with the release itself, whoever is in it."""
     risks: list[PrivacyRisk] = field(default_factory=list)
     """Singling out, linkability and inference, where attacks were tried."""
+    several: SeveralRows | None = None
+    """How rows are spread over people, where these are not the same."""
     method_known: MethodKnown | None = None
     """What somebody learns who knows the method, where the steward measured it."""
     examined: tuple[Release, Microdata] | None = field(default=None, repr=False)
@@ -137,8 +150,9 @@ class AuditReport:
                 f"{self.uncovered} people of the microdata are in no published group: "
                 "is this the table the release was made from?"
             )
-        if self.records != self.people:
-            found.append(f"the release has {self.records} records for {self.people} people")
+        if self.records != self.rows_read:
+            rows = "people" if self.several is None else "rows"
+            found.append(f"the release has {self.records} records for {self.rows_read} {rows}")
         found += [str(made) for made in self.composed]
         found += [f"the rule {name} is not kept" for name, good in self.presets.items() if not good]
         return found + self.findings
@@ -204,7 +218,9 @@ def audit(
 ) -> AuditReport:
     """Examine a release against the microdata it was made from.
 
-    ``release`` is a loaded release or its folder. The promise examined is the release's own, or
+    It is about people: where the microdata says by a key whose rows are whose, what is found of
+    rows is said of those who have them. ``release`` is a loaded release or its folder. The promise
+    examined is the release's own, or
     the given ``principle``. ``population`` is the number of people the table is a sample of,
     ``population_data`` a table of them, by which it is found who must be in the release;
     ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
@@ -224,17 +240,7 @@ def audit(
     """
     from discreet.evaluate.loss import weigh_loss
 
-    findings = []
-    if not isinstance(release, Release):
-        from discreet.release.store import find_rewritten, find_strangers, load
-
-        findings += [
-            f"the folder holds {name}, which the manifest does not list"
-            for name in find_strangers(Path(release))
-        ]
-        folder, release = Path(release), load(release)
-        release.views  # noqa: B018  what is not of its form is refused before it is weighed
-        findings += find_rewritten(folder, release)
+    release, findings = _load(release)
     _refuse_other_table(release, data)
     if control is not None:
         _refuse_other_table(release, control)
@@ -249,20 +255,22 @@ def audit(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
         )
-    candidates = np.min([_spread(found, found.crowds) for found in views], axis=0)
+    persons = data.persons
+    crowds = [] if persons is None else [Crowd(found, persons) for found in views]
+    candidates = np.min([count_behind(found, persons) for found in views], axis=0)
     alike = adversary.count_alike(data)
     candidates = candidates if alike is None else np.minimum(candidates, alike)
-    judged = principle or release.promise.principle
     told = {
         name: [found.view.posterior(found, data, name) for found in views]
         for name in adversary.told
     }
     before = [_open(held, i) for i, held in enumerate(earlier)]
-    alone, linkings = part_joins(judged)
-    checks, breached = _check(views, told, alone, data.n, adversary)
+    alone, linkings = part_joins(principle or release.promise.asked)
+    checks, breached = check_parts(views, told, alone, adversary, persons)
+    findings += find_miscounted(release, checks, crowds)
     if linkings:
-        linked, broken, lost = _check_links(
-            adversary.release, views[0], linkings, [r for _, r in before]
+        linked, broken, lost = check_links(
+            adversary.release, views[0], linkings, [r for _, r in before], persons
         )
         checks, breached = [*checks, *linked], breached | broken
         findings += lost
@@ -270,28 +278,38 @@ def audit(
     joined = join_tables(views, told, data)
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
-        breached |= find_alone(checks, joined, release.promise.principle)
-    if population is None and population_data is not None:
-        population = population_data.n
-    beliefs, truths, worst = _believe(told)
-    identity = measure_identity(candidates[candidates > 0], population)
+        breached |= find_alone(checks, joined, release.promise.asked)
+    counted = population_data.n if population is None and population_data else population
+    beliefs, truths, worst, how = by_row = _believe(told)
+    proximity = measure_nearness(told, data, alone)
+    rows = np.arange(data.n) if data.rows is None else data.rows
+    several = None
+    if persons is not None:
+        several = count_several(persons, crowds)
+        beliefs, truths, worst, how = believe_people(told, persons)
+        proximity = near_people(proximity, persons)
+        candidates, breached = persons.fold_min(candidates), persons.fold_any(breached)
+        rows = rows[persons.first]
+    identity = measure_identity(
+        candidates[candidates > 0], counted, None if several is None else several.dominant
+    )
     counts = views[0].view.smallest_count
-    how = {name: max((view.how for view in views), key=len) for name, views in told.items()}
     for name in adversary.certain:
-        beliefs[name] = truths[name] = np.ones(data.n)
+        beliefs[name] = truths[name] = np.ones(len(rows))
         worst, how[name] = Fraction(1), "as an upper bound: it is taken for told"
     kept_columns = count_kept(release, data)
     crowd = views[0].view.describe_crowd(identity.smallest)
     return AuditReport(
-        people=data.n,
+        people=len(rows),
+        rows_read=data.n,
         records=views[0].view.table.height,
         groups=release.views[0].count,
         promise=release.promise,
-        judged=judged,
+        judged=principle or release.promise.asked,
         checks=checks,
         identity=identity,
         crowd=crowd if kept_columns is None else f"{crowd}, by quasi-identifiers alone",
-        presets={preset.name: preset.admits(identity.smallest, counts) for preset in wanted},
+        presets={preset.name: preset.admits(identity.fewest, counts) for preset in wanted},
         beliefs=beliefs,
         truths=truths,
         how=how,
@@ -299,7 +317,7 @@ def audit(
         breached=breached,
         worst=worst,
         loss=weigh_loss(data, *release.views),
-        proximity=measure_nearness(told, data, alone),
+        proximity=proximity,
         joined=joined,
         membership=measure_membership(views, data),
         presence=None
@@ -308,12 +326,28 @@ def audit(
         kept_columns=kept_columns,
         composed=composed,
         notes=[*adversary.notes, *unchecked, *notes],
-        attacks=attack(_widest(views), data, beliefs) if attacks else [],
+        attacks=attack(_widest(views), data, by_row[0]) if attacks else [],
         findings=[*findings, *dict.fromkeys(f for found in views for f in check(found, data))],
-        rows=np.arange(data.n) if data.rows is None else data.rows,
+        rows=rows,
+        several=several,
         risks=measure_risks(release, data, control) if attacks else [],
         examined=(release, data),
     )
+
+
+def _load(release: Release | str | Path) -> tuple[Release, list[str]]:
+    """Give a release, and what is wrong with its folder, if it lies in one."""
+    from discreet.release.store import find_rewritten, find_strangers, load
+
+    if isinstance(release, Release):
+        return release, []
+    folder, loaded = Path(release), load(release)
+    findings = [
+        f"the folder holds {name}, which the manifest does not list"
+        for name in find_strangers(folder)
+    ]
+    loaded.views  # noqa: B018  what is not of its form is refused before it is weighed
+    return loaded, [*findings, *find_rewritten(folder, loaded)]
 
 
 def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
@@ -330,76 +364,15 @@ def _widest(views: list[Matches]) -> Matches:
     return max(views, key=lambda found: len(found.release.schema.quasi_identifiers))
 
 
-def _check(
-    views: list[Matches],
-    told: dict[str, list[Posterior]],
-    principle: Principle | None,
-    n: int,
-    adversary: Adversary,
-) -> tuple[list[Check], Bools]:
-    """Count the people for whom each part of a principle fails, in any table."""
-    checks, breached = [], np.zeros(n, dtype=bool)
-    for part, name in demands(principle, adversary.sensitive) if principle else ():
-        failing = np.full(n, name in adversary.certain)
-        for view in told.get(name, []) if name is not None else []:
-            try:
-                failing |= view.fails(part)
-            except SchemaError:  # it was never promised of this one, and does not hold for it
-                if name not in adversary.added:
-                    raise
-                failing[:] = True
-        for found in views if name is None or part.look_alikes > 1 else []:
-            good = found.view.hides(part, found)
-            failing |= (found.set_of >= 0) & ~good[found.set_of]
-        said = views[0].view.word_check(part)
-        checks.append(Check(part, name, int(failing.sum()), said))
-        breached |= failing
-    return checks, breached
-
-
-def _check_links(
-    release: Release,
-    found: Matches,
-    parts: tuple[Principle, ...],
-    tables: Sequence[Release],
-) -> tuple[list[Check], Bools, list[str]]:
-    """Count the people in classes of which some X-group of the join breaks a principle."""
-    if not tables:
-        raise SchemaError(
-            f"{parts[0]} is about joins: the earlier releases are needed to examine it.",
-            hint="Give them: earlier=[...], on the command line --earlier FOLDER.",
-        )
-    checks, breached = [], np.zeros(len(found.set_of), dtype=bool)
-    findings: dict[str, None] = {}
-    for part in parts:
-        assert isinstance(part, Linking)
-        groups, owners, lost = list_x_groups(
-            release, found.view.table, found.view.labels, tables, part
-        )
-        if any(lost):
-            findings[
-                f"{lost[0]} records match nobody in the earlier releases given, and "
-                f"{sum(lost[1:])} of theirs nobody here: these are not releases of the same people"
-            ] = None
-        if groups is None:
-            continue
-        bad = np.flatnonzero(~part.admits(groups))
-        broken = np.isin(found.group_of, owners[np.isin(owners[:, 0], bad), 1])
-        checks.append(Check(part, None, int(broken.sum()), str(part)))
-        breached |= broken
-    return checks, breached, list(findings)
-
-
-def _believe(
-    told: dict[str, list[Posterior]],
-) -> tuple[dict[str, Floats], dict[str, Floats], Fraction | None]:
+def _believe(told: dict[str, list[Posterior]]) -> Beliefs:
     """Measure the largest belief in any value, and in the true one, from the most telling table."""
     beliefs, truths, worst = {}, {}, None
+    how = {name: max((view.how for view in views), key=len) for name, views in told.items()}
     for name, views in told.items():
         beliefs[name] = np.maximum.reduce([view.largest() for view in views])
         truths[name] = np.maximum.reduce([view.truths() for view in views])
         worst = max(worst or Fraction(0), *(view.worst() for view in views))
-    return beliefs, truths, worst
+    return beliefs, truths, worst, how
 
 
 def _refuse_other_table(release: Release, data: Microdata) -> None:
@@ -423,11 +396,6 @@ def _find_preset(name: str) -> Preset:
     if name not in PRESETS:
         raise SchemaError(f"There is no preset {name!r}.", hint=name_closest(name, list(PRESETS)))
     return PRESETS[name]
-
-
-def _spread(found: Matches, per_set: NDArray[Any]) -> NDArray[Any]:
-    """Give everybody what their candidate set has; 0 to those without."""
-    return np.where(found.set_of >= 0, per_set[found.set_of], 0)
 
 
 __all__ = ["PRESETS", "Attack", "AuditReport", "Check", "IdentityRisk", "Preset", "audit"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from discreet.forms import find_form
+from discreet.forms.wording import word_people
 from discreet.release import Recoding, Release, Transformation
 from discreet.release.selection import find_positions
 from discreet.table.domain import MISSING, Domain
@@ -35,6 +36,8 @@ def _compare_words(release: Release) -> tuple[list[str], list[str]]:
     if words is None:
         return [], []
     promise, about = words
+    if release.promise.people is not None:
+        promise, about = word_people(promise, about, release.promise.people)
     findings = []
     if release.promise.guarantee != promise.guarantee:
         findings.append(f"its guarantee does not say what it promises: {promise.guarantee}")

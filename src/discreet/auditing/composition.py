@@ -197,7 +197,7 @@ class _Tally:
 
 
 def _list_demands(held: Release) -> Iterator[tuple[Principle, str | None]]:
-    alone, _ = part_joins(held.promise.principle)
+    alone, _ = part_joins(held.promise.over_rows)
     return demands(alone, held.schema.sensitive) if alone else iter(())
 
 
@@ -212,7 +212,7 @@ def compose_joins(
     tables = [(title, held) for title, held in releases if held.own_records is not None]
     broken = []
     for title, held in tables:
-        for part in part_joins(held.promise.principle)[1]:
+        for part in part_joins(held.promise.over_rows)[1]:
             assert isinstance(part, Linking)
             named = {*part.x, *(() if isinstance(part.y, str) else part.y)}
             others = [(t, r) for t, r in tables if t != title]

@@ -72,6 +72,8 @@ class Grounds:
     others: dict[str, int] = field(default_factory=dict)
     """Per table how many more there are."""
     reasons: tuple[str, ...] = ()
+    rows: int = 1
+    """How many rows the person has; then candidates are people."""
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
@@ -81,6 +83,8 @@ class Grounds:
     def __str__(self) -> str:
         many = "1 record" if self.candidates == 1 else f"{self.candidates:,} records"
         lines = [f"{self.person}: {many} may be theirs."]
+        if self.rows > 1:
+            lines = [f"{self.person}: {self.candidates:,} may be behind their {self.rows:,} rows."]
         for name, belief in self.beliefs.items():
             truth = f", in their own with {self.truths[name]:.1%}" if name in self.truths else ""
             lines.append(f"  {name}: some value is believed with {belief:.1%}{truth}.")
@@ -105,13 +109,18 @@ def _say(shares: Shares) -> str:
 
 def explain_person(report: AuditReport, row: int) -> Grounds:
     """Say why the person of one row of the source is at the beliefs that the audit found."""
-    place = np.flatnonzero(report.rows == row)
+    assert report.examined is not None
+    _, data = report.examined
+    rows = np.arange(data.n) if data.rows is None else data.rows
+    place = np.flatnonzero(rows == row)
     if not len(place):
         raise SchemaError(
             f"Row {row} is not one that was audited.",
-            hint=f"Rows are counted from 0, of the table that was read: {report.rows.min()} to "
-            f"{report.rows.max()}.",
+            hint=f"Rows are counted from 0, of the table that was read: {rows.min()} to "
+            f"{rows.max()}.",
         )
+    if data.persons is not None:
+        place = data.persons.of[place]
     (found,) = _explain(report, place, masked=False)
     return found
 
@@ -127,10 +136,12 @@ def explain_worst(report: AuditReport) -> list[Grounds]:
 def _explain(report: AuditReport, people: Ints, *, masked: bool) -> list[Grounds]:
     assert report.examined is not None
     release, data = report.examined
-    chosen = data.taken(people)
+    chosen = data.taken(people if data.persons is None else data.persons.first[people])
     titles = list(release.shown)
     readers = [_GroupReader(view.match(chosen), chosen, masked=masked) for view in release.views]
     found = []
+    persons = data.persons
+    rows = [1] * len(people) if persons is None else persons.rows[people].tolist()
     for i, person in enumerate(people.tolist()):
         beliefs = {name: float(b[person]) for name, b in report.beliefs.items()}
         truths = {name: float(t[person]) for name, t in report.truths.items()}
@@ -147,19 +158,28 @@ def _explain(report: AuditReport, people: Ints, *, masked: bool) -> list[Grounds
                 {} if masked else truths,
                 groups,
                 {title: count for title, count in others.items() if count},
-                tuple(_give_reasons(report, release, beliefs, told)),
+                tuple(_give_reasons(report, release, beliefs, told, rows[i])),
+                rows[i],
             )
         )
     return found
 
 
 def _give_reasons(
-    report: AuditReport, release: Release, beliefs: dict[str, float], told: dict[str, float]
+    report: AuditReport,
+    release: Release,
+    beliefs: dict[str, float],
+    told: dict[str, float],
+    rows: int,
 ) -> list[str]:
     """Say what else a belief rests on, where groups by themselves do not tell it."""
     reasons = []
     if not all(view.holds_values for view in release.views):
         reasons.append("Numbers shown are drawn: beliefs follow from how many people have which.")
+    if rows > 1:
+        reasons.append(f"They have {rows:,} rows, any of which may have a value; shown is the "
+                       "first.")  # fmt: skip
+        return reasons
     for name, belief in beliefs.items():
         if told[name] and belief > told[name] + 1e-9:
             who = "who knows everybody's quasi-identifiers"

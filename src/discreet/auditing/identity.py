@@ -75,9 +75,19 @@ class IdentityRisk:
     journalist: Fraction | None = None
     """Largest risk of one person, seen from the population."""
 
+    @property
+    def fewest(self) -> int:
+        """Among how many people that is, as if all had as many records."""
+        return int(1 / self.prosecutor)
 
-def measure_identity(candidates: Ints, population: int | None) -> IdentityRisk:
-    """Measure from each person's number of candidate records.
+
+def measure_identity(
+    candidates: Ints, population: int | None, dominant: Fraction | None = None
+) -> IdentityRisk:
+    """Measure from each person's number of candidates.
+
+    ``dominant`` is the largest part of some records that are one person's: that likely is whoever
+    puts one of them down to that person right.
 
     >>> risk = measure_identity(np.array([2, 2, 4, 4, 4, 4]), population=60)
     >>> risk.prosecutor, risk.marketer, risk.journalist
@@ -97,4 +107,5 @@ def measure_identity(candidates: Ints, population: int | None) -> IdentityRisk:
                 hint="Give the number of people the table was drawn from.",
             )
         journalist = Fraction(1, smallest) * n / population
-    return IdentityRisk(smallest, Fraction(1, smallest), expected / n, population, journalist)
+    prosecutor = max(Fraction(1, smallest), dominant or Fraction(0))
+    return IdentityRisk(smallest, prosecutor, expected / n, population, journalist)

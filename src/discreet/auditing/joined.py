@@ -33,7 +33,10 @@ def join_tables(
     together = views[0].view.join(views)
     if together is None:
         return None
-    sizes = np.append(np.bincount(together.set_of[together.set_of >= 0]), 1)
+    if data.persons is None:
+        sizes = np.append(np.bincount(together.set_of[together.set_of >= 0]), 1)
+    else:
+        sizes = np.append(data.persons.count_units(together.set_of, together.count), 1)
     worst, how = Fraction(0), "exactly"
     for name, alone in told.items():
         found = together.view.posterior(together, data, name)

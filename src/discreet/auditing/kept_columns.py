@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.auditing.people import count_behind
 from discreet.errors import StoreError
 from discreet.forms import find_form
 from discreet.release import Release
@@ -49,8 +50,10 @@ def count_kept(release: Release, data: Microdata) -> KeptColumns | None:
     unique = {name: data.count_unique([name]) for name in names}
     try:
         found = [v.match(data) for v in find_form(release.form).add_known(release, names).views]
-        left = [np.append(f.crowds, 0)[f.set_of] for f in found]
-        alone = int((np.min(left, axis=0) == 1).sum())
+        left = [count_behind(f, data.persons) for f in found]
+        told = np.min(left, axis=0) == 1
+        alone = int((told if data.persons is None else data.persons.fold_any(told)).sum())
     except StoreError:  # its form does not say; nobody is told apart by more than all values
         alone = data.count_unique([*release.schema.quasi_identifiers, *names])
-    return KeptColumns(data.n, unique, alone)
+    people = data.n if data.persons is None else data.persons.count
+    return KeptColumns(people, unique, alone)

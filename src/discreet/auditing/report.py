@@ -24,6 +24,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         "kept": report.kept,
         "problems": report.problems,
         "people": report.people,
+        "rows": None if report.several is None else report.several.to_dict(),
         "records": report.records,
         "groups": report.groups,
         "breaches": report.breaches,

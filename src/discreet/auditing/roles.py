@@ -57,6 +57,8 @@ class Adversary:
         if not self.unmatched:
             return None
         number = data.number(self.known) if self.known else np.zeros(data.n, dtype=np.int64)
+        if data.persons is not None:
+            return data.persons.count_units(number, int(number.max()) + 1)[number]
         return np.asarray(np.bincount(number)[number])
 
 
@@ -106,7 +108,7 @@ def widen(schema: Schema, shown: Schema) -> Schema:
     """Give what a schema publishes, and whatever else a release shows."""
     published = schema.published
     more = (attribute for attribute in shown if attribute.name not in published.names)
-    return Schema((*published, *more))
+    return Schema((*published, *more), schema.people)
 
 
 def _word(attribute: Attribute) -> str:

@@ -50,6 +50,12 @@ def audit(
         Path | None,
         typer.Option(help="Hold the release to this plan's promise and roles, not to its own."),
     ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="The column that says which rows are of one person.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="The column of those found together, such as households.")
+    ] = None,
     attacks: Annotated[
         bool,
         typer.Option(
@@ -94,11 +100,11 @@ def audit(
         [report, per_person, *packed], inputs=inputs, release=release, overwrite=overwrite
     )
     wanted = None if plan is None else _read_plan(plan)
-    schema = _read_roles(release, wanted)
+    schema = _read_roles(release, wanted, person, cluster)
     with working(f"Reading {', '.join(file.name for file in inputs)}"):
         data = _read_people(microdata, schema, earlier or ())
-        others = None if control is None else read(control, schema)
-        known = schema.only(schema.quasi_identifiers)
+        others = None if control is None else read(control, schema.of_rows)
+        known = schema.of_rows.only(schema.quasi_identifiers)
         everyone = None if population_file is None else read(population_file, known)
     with working("Auditing and attacking" if attacks else "Auditing"):
         found = examine(
@@ -163,13 +169,18 @@ def _hand_over(folder: Path, seal: str, kept: Path) -> None:
     show(f"Check a copy of the release against it: discreet verify {quote(str(folder))} RELEASE")
 
 
-def _read_roles(release: Path, wanted: Plan | None) -> Schema:
-    """Give the columns of a release, and those that a plan has beside them."""
+def _read_roles(
+    release: Path, wanted: Plan | None, person: str | None, cluster: str | None
+) -> Schema:
+    """Give the columns of a release, and those that a plan has beside them; and the key."""
     from discreet.auditing.roles import widen
     from discreet.release.store import load_schema
 
     schema = load_schema(release)
-    return schema if wanted is None else widen(wanted.schema, schema)
+    schema = schema if wanted is None else widen(wanted.schema, schema)
+    told = schema.people
+    key = replace(told, person=person or told.person, cluster=cluster or told.cluster)
+    return replace(schema, people=key)
 
 
 def _read_people(microdata: Path, schema: Schema, earlier: Sequence[Path]) -> Microdata:

@@ -107,7 +107,7 @@ def print_findings(found: Any) -> None:
     show(f"{found.people:,} people in {found.groups:,} groups; {found.crowd}.")
     if found.kept_columns is not None:
         show(f"CAUTION: {found.kept_columns}", AMBER)
-    lines = []
+    lines = [] if found.several is None else [str(found.several)]
     if found.max_belief is not None:
         lines.append(
             f"Largest belief in a sensitive value of anyone: {found.worst} "

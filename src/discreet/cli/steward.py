@@ -320,6 +320,7 @@ def _put_out(
     """Audit a draft, and put it in place if the promise is kept; say what was found."""
     from discreet.auditing import audit
     from discreet.auditing.report import render_html
+    from discreet.publishing import ask_of_rows
     from discreet.release.store import write
 
     audits: list[AuditReport] = []
@@ -330,7 +331,7 @@ def _put_out(
         found = audit(written, data, earlier=wanted.method.earlier)
         audits.append(found)
         if report is not None:
-            write_page(render_html(found, wanted.method.explain(data)))
+            write_page(render_html(found, ask_of_rows(wanted.method, data).explain(data)))
         found.require_kept()
 
     with _beforehand(report) as write_page:

@@ -107,9 +107,9 @@ def read_known(source: TableLike, schema: Schema, releases: Sequence[Release]) -
     for name, attribute in shown.items():
         if name in frame.columns and name not in schema.published.names:
             others = [a for a in schema if a.name != name]
-            wider = Schema((*others, replace(attribute, missing=Missing.VALUE)))
+            wider = Schema((*others, replace(attribute, missing=Missing.VALUE)), schema.people)
             try:
-                read(frame.select(name), wider.only([name]))
+                read(frame.select(name), wider.only([name]).of_rows)
             except DiscreetError:  # it reads otherwise by now, and is left out of account
                 continue
             schema = wider

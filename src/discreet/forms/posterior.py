@@ -113,6 +113,15 @@ class Posterior:
         """Give the largest of these exactly."""
         return max(find_largest(parts, wholes) for _, parts, wholes in self._most_told)
 
+    def list_own_groups(self) -> Ints | None:
+        """Give the group of every row whose value is one of its bag, each as likely; -1 elsewhere.
+
+        ``None`` where values are not dealt out so.
+        """
+        if not self.found.view.deals_values:
+            return None
+        return np.append(self.found.only, -1)[self.found.set_of]
+
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
         bags, cases = self.found.view.bags(self.name), self._cases

@@ -1,10 +1,10 @@
-"""What boxes leave open about who is in a table, in words: for all forms that show boxes."""
+"""What forms have in common to say: of people with several rows, and of who is in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.release import Release
+from discreet.release import OfPeople, Promise, Release
 
 ENDS = (None, "tight", "cuts")
 """Where boxes end: at values of their people, which need not be said, or at cuts."""
@@ -35,3 +35,34 @@ def read_presence(release: Release) -> list[str]:
     names = release.schema.quasi_identifiers
     own = [name for name in names if not release.recodings[name].public]
     return word_presence(release.parameters.get("ends", "tight"), own)
+
+
+ROWS = (
+    "What follows from how the rows of a person go together: who knows that all of them have the "
+    "same value, or which values come together, learns more.",
+    "Which values somebody with many rows has, as a matter of course: the more rows, the likelier "
+    "any value is among them. What is promised is said of whoever has most.",
+)
+CLUSTERS = (
+    "What is true of all people of a cluster: they count as one among those who look the same, and "
+    "what is told of one of them may be told of all."
+)
+ONE_ROW = "One row per person"
+
+
+def word_people(
+    promise: Promise, about: dict[str, str], people: OfPeople
+) -> tuple[Promise, dict[str, str]]:
+    """Say of people what a promise about rows means, and that rows are not people."""
+    each = f"who have up to {people.rows:,} rows each" if people.rows > 1 else "one row each"
+    if people.together > people.rows:
+        each += f" and count as one with those of their cluster, up to {people.together:,} rows"
+    said = f"Of people, {each}: {promise.guarantee}"
+    if promise.principle != people.principle:
+        said = f"Of people, {each}: {people.principle.promise} Of single rows: {promise.guarantee}"
+    more = (*(ROWS if people.rows > 1 else ()),
+            *([CLUSTERS] if people.together > people.rows else ()))  # fmt: skip
+    row = "One row per row of the microdata" if people.rows > 1 else ONE_ROW
+    rows = {title: text.replace(ONE_ROW, row) for title, text in about.items()}
+    worded = Promise(promise.principle, said, (*promise.leaves_open, *more), people)
+    return worded, rows

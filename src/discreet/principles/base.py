@@ -123,6 +123,22 @@ class Principle(ABC):
         """
         return self if self.monotone else None
 
+    def over_rows(self, rows: int, together: int) -> Principle:  # noqa: ARG002
+        """What bags of rows must satisfy so that this holds of people with several of them.
+
+        Nobody has more than ``rows`` rows, and people who count as one, such as a household, no
+        more than ``together``. Whatever is published, and however an adversary weighs worlds: if of
+        each of a person's rows a value is believed with at most p/rows, that any of them has it is
+        believed with at most p, as the chance of a union is at most the sum of the chances. And
+        so many rows are of at least one in ``together`` of them people.
+        """
+        raise PromiseError(
+            f"{self} says nothing of people who have several rows.",
+            hint='Publish one row of everybody (rows = "one" or "fold" under [source]), or promise '
+            "a principle that bounds beliefs, such as frequency-diversity.",
+            subject=self,
+        )
+
     def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
         """Say the same for kernels, or ``None`` if it takes more than a histogram."""
         return None
@@ -259,6 +275,11 @@ class All(Principle):
         """
         least = max(least, self.distinct_enough or 1)
         return _combine([part.generalizable(least) for part in self.members])
+
+    def over_rows(self, rows: int, together: int) -> Principle:
+        """Every part's."""
+        parts = [part.over_rows(rows, together) for part in self.members]
+        return All(tuple(p for part in parts for p in part.parts))
 
     @property
     def promise(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -22,6 +22,7 @@ from discreet.principles.base import (
     require_whole,
 )
 from discreet.principles.groups import Groups
+from discreet.principles.size import KAnonymity
 from discreet.table.arrays import Bools
 
 LDIVERSITY = "Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity, TKDD 2007"
@@ -68,6 +69,10 @@ class DistinctDiversity(CountedPrinciple):
     def min_size(self) -> int:
         """One row per value."""
         return self.l
+
+    def over_rows(self, rows: int, together: int) -> DistinctDiversity:  # noqa: ARG002
+        """As many times the values: who has so many rows may have l sets of them, none twice."""
+        return replace(self, l=self.l * rows)
 
     def rules(self, whole: Groups) -> list[KernelRule]:  # noqa: ARG002
         """The number of codes touched."""
@@ -124,6 +129,10 @@ class FrequencyDiversity(CountedPrinciple):
     def min_size(self) -> int:
         """A value that occurs once needs l - 1 others beside it."""
         return math.ceil(ratio(self.l))
+
+    def over_rows(self, rows: int, together: int) -> FrequencyDiversity:  # noqa: ARG002
+        """Of each row, that many times less is believed."""
+        return replace(self, l=ratio(self.l) * rows)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:
         """The largest share."""
@@ -197,6 +206,10 @@ class EntropyDiversity(CountedPrinciple):
             f"l ≤ {math.floor(reach * 100 + 1e-9) / 100:g}"
         )
         return Feasibility(bool(self.admits(whole)[0]), best)
+
+    def over_rows(self, rows: int, together: int) -> EntropyDiversity:  # noqa: ARG002
+        """As mixed as that many times the values, of which a person has ``rows``."""
+        return replace(self, l=ratio(self.l) * rows)
 
     @property
     def min_size(self) -> int:
@@ -329,6 +342,11 @@ class AlphaK(CountedPrinciple):
         """k, or as many as make one row no more than α."""
         exact = ratio(self.alpha)
         return max(self.k, math.ceil(1 / exact) if exact else 1)
+
+    def over_rows(self, rows: int, together: int) -> Principle:
+        """So many people, and of each row that many times less believed."""
+        rare = replace(self, alpha=ratio(self.alpha) / rows, k=1)
+        return rare & KAnonymity(self.k).over_rows(rows, together)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:
         """The size and the largest share."""

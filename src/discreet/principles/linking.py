@@ -7,7 +7,7 @@ with it. Only the method ``sequential`` makes such bags; others refuse these pri
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -27,8 +27,8 @@ from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools
 
 SEQUENTIAL = "Wang and Fung: Anonymizing Sequential Releases, KDD 2006"
-PEOPLE, PAIRS = "people", "pairs"
-"""For Y: the people of the new table, or the rows of the join."""
+PEOPLE, PERSON, PAIRS = "people", "person", "pairs"
+"""For Y: the people of the new table (the paper's Pid), or the rows of the join."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Linking(Principle):
     def __post_init__(self) -> None:
         if self.on is not None:
             raise SchemaError(f"{self.title} says what it is about by x and y, not by on.")
+        if self.y == PERSON:
+            object.__setattr__(self, "y", PEOPLE)
         given = {}
         for name in ("x", "y"):
             value = getattr(self, name)
@@ -74,8 +76,9 @@ class XYAnonymity(Linking):
     [True, False]
 
     **Guarantee**: whoever knows X of a person, joins this table with the earlier ones and finds
-    the rows that fit, finds at least k different values of Y. With ``y="people"`` these are people
-    of the new table, which is k-anonymity if X covers what tables share. It bounds no probability.
+    the rows that fit, finds at least k different values of Y. With ``y="person"`` these are people
+    of the new table, by their key if they have several rows (the paper's Pid, Example 2), which is
+    k-anonymity if X covers what tables share. It bounds no probability.
     """
 
     title: ClassVar[str] = "xy-anonymity"
@@ -97,6 +100,10 @@ class XYAnonymity(Linking):
         """Reachable up to what one group of everything has."""
         most = int((whole.sizes if isinstance(self.y, str) else whole.distinct)[0])
         return Feasibility(most >= self.k, f"all together have {most:,}: k ≤ {most}")
+
+    def over_rows(self, rows: int, together: int) -> XYAnonymity:
+        """So many rows that they are of k people; or values that nobody has all of a k-th of."""
+        return replace(self, k=self.k * (together if isinstance(self.y, str) else rows))
 
     @property
     def min_size(self) -> int:
@@ -153,6 +160,15 @@ class XYLinkability(Linking):
                 require_ratio(f"values.{value}", most, 0, 1)
         else:
             object.__setattr__(self, "values", tuple(self.values))
+
+    def over_rows(self, rows: int, together: int) -> XYLinkability:  # noqa: ARG002
+        """Of each row, that many times less is believed."""
+        values = self.values
+        if isinstance(values, Mapping):
+            values = {
+                value: ratio(most) / rows for value, most in values.items() if ratio(most) < 1
+            }
+        return replace(self, k=ratio(self.k) / rows, values=values)
 
     def threshold(self, value: str) -> Fraction:
         """The most of a group's rows a value may have; 1 for one that does not matter."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from typing import ClassVar
@@ -167,6 +167,10 @@ class Proximity(CountedPrinciple):
     def min_size(self) -> int:
         """A value and m - 1 others outside its neighbourhood."""
         return self.m
+
+    def over_rows(self, rows: int, together: int) -> Proximity:  # noqa: ARG002
+        """That many times less near any number, of each row."""
+        return replace(self, m=self.m * rows)
 
     @property
     def mixture_safe(self) -> Principle:

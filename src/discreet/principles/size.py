@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -56,6 +56,10 @@ class KAnonymity(CountedPrinciple):
     def look_alikes(self) -> int:
         """Exactly k."""
         return self.k
+
+    def over_rows(self, rows: int, together: int) -> KAnonymity:  # noqa: ARG002
+        """So many rows that they are of k people, or clusters, whoever has how many."""
+        return replace(self, k=self.k * together)
 
     def max_conflict(self, bags: Groups) -> Ints:
         """Anybody may stand beside anybody."""

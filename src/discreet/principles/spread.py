@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -78,6 +78,10 @@ class KE(Principle):
     def min_size(self) -> int:
         """One row per number."""
         return self.k
+
+    def over_rows(self, rows: int, together: int) -> KE:  # noqa: ARG002
+        """That many times the numbers; each row's are spread as far."""
+        return replace(self, k=self.k * rows)
 
     def rules(self, whole: Groups) -> list[KernelRule]:
         """The number of codes and their outermost numbers."""

@@ -40,6 +40,11 @@ class Method(ABC):
         """The earlier releases that it takes into account, or their folders."""
         return ()
 
+    @property
+    def counts_people(self) -> bool:
+        """Whether it counts people by their key; else it takes more rows for as many people."""
+        return False
+
     @abstractmethod
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make a release that keeps the promise, or raise and say what could be kept."""

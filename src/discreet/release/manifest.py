@@ -20,7 +20,7 @@ from discreet.errors import DAMAGED, DiscreetError, StoreError
 from discreet.files import digest
 from discreet.principles import All, make_principle
 from discreet.principles.base import Principle
-from discreet.release import Promise, Recoding, Release, Transformation
+from discreet.release import OfPeople, Promise, Recoding, Release, Transformation
 from discreet.release.dictionary import ABOUT
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 from discreet.table.taxonomy import Taxonomy
@@ -106,12 +106,21 @@ class Resource(_Part):
         return Seal(self.bytes, self.hash.removeprefix(HASH))
 
 
+class OfPeoplePart(_Part):
+    """What is promised of people, where some have several rows."""
+
+    principles: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    rows: Annotated[int, Field(ge=1)]
+    together: Annotated[int, Field(ge=1)]
+
+
 class PromisePart(_Part):
     """What is promised: principles with their parameters, and what that means in words."""
 
     principles: Annotated[list[dict[str, Any]], Field(min_length=1)]
     guarantee: str
     leaves_open: list[str]
+    people: OfPeoplePart | None = None
 
 
 class AttributePart(_Part):
@@ -237,10 +246,18 @@ def describe(
                 principles=[_describe_principle(part) for part in promise.principle.parts],
                 guarantee=promise.guarantee,
                 leaves_open=list(promise.leaves_open),
+                people=_describe_people(promise.people),
             ),
             attributes=[_describe_attribute(a, release.recodings[a.name]) for a in release.schema],
         ),
     )
+
+
+def _describe_people(people: OfPeople | None) -> OfPeoplePart | None:
+    if people is None:
+        return None
+    principles = [_describe_principle(part) for part in people.principle.parts]
+    return OfPeoplePart(principles=principles, rows=people.rows, together=people.together)
 
 
 def _describe_principle(principle: Principle) -> dict[str, Any]:
@@ -308,15 +325,15 @@ def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
     What its labels stand for is another table's matter, except in older releases.
     """
     ours = manifest.discreet
-    principles = []
-    for number, part in enumerate(ours.promise.principles):
-        with _reading(f"promise.principles[{number}]"):
-            principles.append(make_principle({k: v for k, v in part.items() if k != "paper"}))
+    told = ours.promise.people
     promise = Promise(
-        principles[0] if len(principles) == 1 else All(tuple(principles)),
+        _understand_principles(ours.promise.principles, "promise"),
         ours.promise.guarantee,
         tuple(ours.promise.leaves_open),
-    )
+        None if told is None else OfPeople(
+            _understand_principles(told.principles, "promise.people"), told.rows, told.together
+        ),
+    )  # fmt: skip
     attributes = []
     for number, described in enumerate(ours.attributes):
         with _reading(f"attributes[{number}]"):
@@ -338,6 +355,14 @@ def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
     about = {r.name: r.description for r in manifest.resources}
     parameters = dict(ours.parameters)
     return Release(form, ours.method, parameters, promise, schema, recodings, {}, about), stored
+
+
+def _understand_principles(described: list[dict[str, Any]], place: str) -> Principle:
+    principles = []
+    for number, part in enumerate(described):
+        with _reading(f"{place}.principles[{number}]"):
+            principles.append(make_principle({k: v for k, v in part.items() if k != "paper"}))
+    return principles[0] if len(principles) == 1 else All(tuple(principles))
 
 
 @contextmanager

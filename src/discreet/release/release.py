@@ -63,12 +63,41 @@ class Recoding:
 
 
 @dataclass(frozen=True)
+class OfPeople:
+    """What is promised of people, where a row is not a person."""
+
+    principle: Principle
+    rows: int
+    """The most rows that anybody has."""
+    together: int
+    """The most rows of people who count as one: a person's, or a cluster's."""
+
+    @property
+    def over_rows(self) -> Principle:
+        """What of rows is enough for it, whoever has how many."""
+        return self.principle.over_rows(self.rows, self.together)
+
+
+@dataclass(frozen=True)
 class Promise:
     """What a release guarantees, in symbols and in words."""
 
     principle: Principle
+    """What its tables keep, row by row."""
     guarantee: str
     leaves_open: tuple[str, ...]
+    people: OfPeople | None = None
+    """What follows for people who have several rows, where some have."""
+
+    @property
+    def asked(self) -> Principle:
+        """What is promised of people."""
+        return self.principle if self.people is None else self.people.principle
+
+    @property
+    def over_rows(self) -> Principle:
+        """What of rows is enough for that."""
+        return self.principle if self.people is None else self.people.over_rows
 
 
 @dataclass(frozen=True, eq=False)

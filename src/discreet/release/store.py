@@ -311,7 +311,7 @@ def _explain(release: Release, dictionary: dict[str, pl.DataFrame], format: Form
         "## What is promised",
         release.promise.guarantee,
         "",
-        *(f"- {part} — {part.paper}" for part in release.promise.principle.parts),
+        *(f"- {part} — {part.paper}" for part in release.promise.asked.parts),
         "",
         "## What is not protected",
         *(f"- {text}" for text in release.promise.leaves_open),

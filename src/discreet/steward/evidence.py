@@ -69,9 +69,9 @@ def gather(
         "columns": _list_columns(release, source),
         "method": {"name": release.method, "parameters": dict(release.parameters)},
         "promise": {
-            "principles": [str(part) for part in release.promise.principle.parts],
+            "principles": [str(part) for part in release.promise.asked.parts],
             "guarantee": release.promise.guarantee,
-            "papers": list(dict.fromkeys(p.paper for p in release.promise.principle.parts)),
+            "papers": list(dict.fromkeys(p.paper for p in release.promise.asked.parts)),
         },
         "kept_columns": _describe_kept(report),
         "risk": _list_risks(data, report),

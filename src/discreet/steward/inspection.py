@@ -19,8 +19,9 @@ from discreet.errors import DiscreetError, visible
 from discreet.publishing.methods import REGISTRY as METHODS
 from discreet.table.arx_projects import PROJECT, read_project
 from discreet.table.microdata import read
+from discreet.table.people import count_repeats, read_persons
 from discreet.table.readers import read_described
-from discreet.table.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.schema import Attribute, Missing, PeopleKey, Role, Schema, Type
 from discreet.table.spss_stata import Described
 from discreet.table.taxonomy import Taxonomy, canonical_text
 
@@ -33,10 +34,12 @@ class Inspection:
     schema: Schema
     missing: dict[str, int]
     unique: int
-    """Rows that no other row equals on the proposed quasi-identifiers."""
+    """Rows, or people with several, whom no others equal on the proposed quasi-identifiers."""
     plan: str
     files: dict[str, str]
     """Texts of the files that the plan refers to and that lie nowhere yet."""
+    repeats: dict[str, int]
+    """Distinct values of columns that name people, and have some value twice."""
 
     @property
     def story(self) -> str:
@@ -44,12 +47,19 @@ class Inspection:
         names = self.schema.quasi_identifiers
         if not names:
             return "No column looks like a quasi-identifier: set the roles in the plan yourself."
+        many, who = min([(self.rows, "rows"), *((d, "people") for d in self.repeats.values())])
         told = (
-            f"{self.unique:,} of {self.rows:,} rows ({self.unique / self.rows:.1%}) are unique on "
+            f"{self.unique:,} of {many:,} {who} ({self.unique / many:.1%}) are unique on "
             f"the {len(names)} proposed quasi-identifiers: {', '.join(names)}."
         )
         if not self.schema.sensitive:
             told += "\nNo column looks sensitive: set the roles in the plan yourself."
+        for name, distinct in self.repeats.items():
+            told += (
+                f"\n{name} names people and has {distinct:,} values in {self.rows:,} rows, "
+                f"{self.rows / distinct:.1f} rows each: say in the plan whether they are of one "
+                f'person (person = "{name}") or rows are people (rows_are_people = true).'
+            )
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,6 +67,7 @@ class Inspection:
         return {
             "rows": self.rows,
             "unique_rows": self.unique,
+            "repeated_identifiers": self.repeats,
             "columns": [
                 {
                     "name": a.name,
@@ -151,8 +162,12 @@ def _draft(
     files: dict[str, str],
 ) -> Inspection:
     # count missing cells of every column, also of those that will not be published
-    readable = Schema(tuple(_readable(a) for a in schema))
+    readable = Schema(tuple(_readable(a) for a in schema)).of_rows
+    repeats = count_repeats(frame, [a.name for a in schema.having(Role.IDENTIFIER)])
     data = read(frame, readable)
+    if repeats and data.rows is None:
+        key = PeopleKey(min(repeats, key=repeats.__getitem__))
+        data = replace(data, persons=read_persons(frame, key))
     shares = {
         name: float(np.bincount(data.codes[name]).max() / data.n)
         for name in schema.sensitive
@@ -164,8 +179,14 @@ def _draft(
         missing=data.intake.missing,
         unique=data.count_unique(schema.quasi_identifiers),
         plan=draft_plan(
-            schema, source, rows=frame.height, most_frequent=shares, taxonomies=taxonomies
+            schema,
+            source,
+            rows=frame.height,
+            most_frequent=shares,
+            taxonomies=taxonomies,
+            repeats=repeats,
         ),
+        repeats=repeats,
         files=files,
     )
 
@@ -200,6 +221,7 @@ def draft_plan(
     rows: int,
     most_frequent: Mapping[str, float],
     taxonomies: Mapping[str, str],
+    repeats: Mapping[str, int],
 ) -> str:
     """Write a commented plan that runs as it is and is meant to be edited.
 
@@ -222,6 +244,15 @@ def draft_plan(
         "[source]",
         f"file = {_quote(source)}",
     ]
+    for name, distinct in repeats.items():
+        lines += [
+            f"# {visible(name)} names people and has {distinct:,} values in {rows:,} rows. Nothing "
+            "is published until you say",
+            f"# person = {_quote(name)}",
+            "# if rows with the same value are of one person (all are published; or say",
+            '# most_rows = 3, rows = "one", or rows = "fold" with fold = "…" for columns), or',
+            "# rows_are_people = true",
+        ]
     for attribute in schema:
         lines += ["", f"[columns.{_quote(attribute.name)}]", f"# {visible(attribute.reason)}"]
         lines.append(f"role = {_quote(attribute.role)}")

@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from datetime import date
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import product
@@ -25,8 +24,8 @@ from discreet.principles import make_principle
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY as METHODS
 from discreet.release import Format
-from discreet.table.schema import Attribute, Missing, Role, Schema, Type
-from discreet.table.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy, TaxonomyRule
+from discreet.steward.sections import ColumnPlan, ReleasePlan, Section, SourcePlan
+from discreet.table.schema import Schema
 
 SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
 """A range of whole numbers to try."""
@@ -36,90 +35,6 @@ NO_SEED = (
     "release that can be made again takes insecure_seed, and --insecure"
 )
 RULES = "give lists of four: attribute here, its values, attribute there, its values"
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class TaxonomyPlan(_Section):
-    """Where a taxonomy comes from: one of a file, or a rule."""
-
-    file: str | None = None
-    intervals: list[float] | None = None
-    prefixes: list[Annotated[int, Field(ge=0, le=10_000)]] | None = None
-    dates: list[Literal[DATE_LEVELS]] | None = None  # type: ignore[valid-type]
-
-    def make(self, attribute: str, folder: Path) -> Taxonomy | TaxonomyRule:
-        """Read the file or make the rule."""
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise PlanError(
-                f"columns.{attribute}.taxonomy: give one of file, intervals, prefixes, dates.",
-            )
-        if self.file is not None:
-            return Taxonomy.read(folder / self.file, attribute=attribute)
-        if self.intervals is not None:
-            return Intervals(tuple(self.intervals))
-        if self.prefixes is not None:
-            return Prefixes(tuple(self.prefixes))
-        return Dates(tuple(self.dates or ()))
-
-
-class ColumnPlan(_Section):
-    """One column of the table."""
-
-    role: Role
-    type: Type = Type.CATEGORY
-    missing: Missing = Missing.REJECT
-    na: list[str] = []
-    order: list[str] = []
-    decimals: int | None = Field(default=None, ge=0, le=18)
-    low: int | float | str | date | None = None
-    high: int | float | str | date | None = None
-    values: list[str] | Literal["taxonomy"] = []
-    keep: bool = False
-    taxonomy: TaxonomyPlan | None = None
-
-    def make(self, name: str, folder: Path) -> Attribute:
-        """Make the attribute."""
-        taxonomy = self.taxonomy.make(name, folder) if self.taxonomy else None
-        values = self.values
-        if values == "taxonomy":
-            if not isinstance(taxonomy, Taxonomy):
-                raise PlanError(
-                    f'columns.{name}.values = "taxonomy": there is no file of a taxonomy.',
-                    hint="Give taxonomy = { file = … }, or list the values.",
-                )
-            values = list(taxonomy.leaves)
-        return Attribute(
-            name,
-            self.role,
-            self.type,
-            missing=self.missing,
-            taxonomy=taxonomy,
-            order=tuple(self.order),
-            decimals=self.decimals if self.type is Type.DECIMAL else None,
-            na=tuple(self.na),
-            low=self.low,
-            high=self.high,
-            values=tuple(values),
-            keep=self.keep,
-        )
-
-
-class SourcePlan(_Section):
-    """The table to publish."""
-
-    file: str
-
-
-class ReleasePlan(_Section):
-    """Where the release goes."""
-
-    folder: str = "release"
-    format: Format = "parquet"
-    insecure_seed: int | None = Field(default=None, ge=0, strict=True)
 
 
 def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseModel]:
@@ -180,7 +95,7 @@ def plan_model() -> type[BaseModel]:
     """Build the model of a whole plan from the registries of principles and methods."""
     return create_model(
         "Plan",
-        __base__=_Section,
+        __base__=Section,
         source=(SourcePlan, ...),
         columns=(dict[str, ColumnPlan], Field(min_length=1)),
         method=(_method_model(), ...),
@@ -277,7 +192,8 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
     used = [column.taxonomy for column in plan.columns.values()]
     taxonomies = [folder / t.file for t in used if t is not None and t.file is not None]
     try:
-        schema = Schema(tuple(c.make(name, folder) for name, c in plan.columns.items()))
+        columns = tuple(c.make(name, folder) for name, c in plan.columns.items())
+        schema = Schema(columns, plan.source.make_key())
         method = _make_method(plan.method.model_dump(), folder)
         contenders = tuple(_list_contenders(plan.compare, path))
     except DiscreetError as error:

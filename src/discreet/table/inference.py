@@ -14,7 +14,7 @@ from discreet.errors import SchemaError, name_closest
 from discreet.table.domain import FALSE_TEXTS, ISO, MOST_DIGITS, TRUE_TEXTS
 from discreet.table.microdata import NEARLY_UNIQUE, SMALLEST_JUDGED
 from discreet.table.readers import TableLike, read_table
-from discreet.table.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.schema import Attribute, Missing, PeopleKey, Role, Schema, Type
 
 NA_TEXTS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None")
 NA_IN_NUMBERS = (*NA_TEXTS, "NA", "na", "-", "--", ".", "..", "x", ":")
@@ -36,6 +36,10 @@ class _Name(StrEnum):
         r"(^|[_\W])(id|ids|uuid|guid|ssn|nin|iban|mrn|passport|e?mail|phone|mobile|tel|"
         r"address|street|(first|last|sur|family|full|user)?_?name|insurance_?n\w*)($|[_\W])"
     )
+    PERSON = (
+        r"(^|[_\W])([pu]?id|uuid|guid|ssn|nin|mrn|(person|patient|customer|client|member|subject|"
+        r"respondent|student|employee)(_?(no|nr|id|key|number))?)($|[_\W])"
+    )
     SENSITIVE = (
         r"(^|[_\W])(disease|diagnosis|diagnoses|icd\d*|condition|illness|symptom|hiv|medication|"
         r"treatment|salary|income|wage|wages|pay|earnings|debt|credit|capital|religion|crime|"
@@ -55,12 +59,15 @@ def infer(
     sensitive: Sequence[str] | None,
     identifiers: Sequence[str] | None,
     keep: Sequence[str],
+    people: PeopleKey,
 ) -> Schema:
     """Propose a schema; see :meth:`discreet.table.schema.Schema.infer`."""
     frame = read_table(source)
     given = _gather_roles(frame.columns, quasi_identifiers, sensitive, identifiers)
-    for name in keep:
+    keys = [name for name in (people.person, people.cluster) if name is not None]
+    for name in (*keep, *keys):
         _refuse_unknown(name, frame.columns)
+    given = dict.fromkeys(keys, Role.IDENTIFIER) | given
     named = {Role.QUASI_IDENTIFIER: quasi_identifiers, Role.SENSITIVE: sensitive}
     closed = [role for role, names in named.items() if names is not None]
     attributes = []
@@ -71,7 +78,7 @@ def infer(
         elif proposal.role in closed:
             proposal = _with_role(proposal, Role.OTHER, f"not named among the {proposal.role}s")
         attributes.append(replace(proposal, keep=name in keep))
-    return Schema(tuple(attributes))
+    return Schema(tuple(attributes), people)
 
 
 def _gather_roles(
@@ -218,6 +225,8 @@ def _infer_role(
             return role, f"name says {found.group(2)!r}; {spread}"
     if re.search(_Name.IDENTIFIER, spoken) and (share > 0.5 or not judged):
         return Role.IDENTIFIER, f"name of an identifier; {spread}"
+    if re.search(_Name.PERSON, spoken) and judged:
+        return Role.IDENTIFIER, f"name of a key of people; {distinct:,} values in {rows:,} rows"
     return Role.OTHER, f"nothing tells its role: left out; {spread}"
 
 

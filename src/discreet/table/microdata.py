@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
+from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
@@ -34,6 +35,10 @@ class Intake:
     dropped: int = 0
     missing: dict[str, int] = field(default_factory=dict)
     """Missing cells per column that has any."""
+    repeats: dict[str, int] = field(default_factory=dict)
+    """Per column that names people, and has some value twice, how many values it has."""
+    left_out: int = 0
+    """Rows of people who have more of them than are published."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +61,12 @@ class Microdata:
     intake: Intake
     rows: Ints | None = None
     """Numbers of the rows kept, if some were dropped."""
+    persons: Persons | None = None
+    """Whose rows are whose; ``None`` where every row is a person, found alone."""
 
     @property
     def n(self) -> int:
-        """Number of people."""
+        """Number of rows."""
         return len(next(iter(self.codes.values())))
 
     @property
@@ -81,7 +88,14 @@ class Microdata:
         published = self.schema.published
         return published.changed(
             *(
-                replace(a, taxonomy=self.domains[a.name].taxonomy, low=None, high=None, values=())
+                replace(
+                    a,
+                    taxonomy=self.domains[a.name].taxonomy,
+                    low=None,
+                    high=None,
+                    values=(),
+                    fold=None,
+                )
                 for a in published
             )
         )
@@ -109,7 +123,9 @@ class Microdata:
     def taken(self, rows: Ints) -> Microdata:
         """Give the people of some rows, in this order."""
         codes = {name: column[rows] for name, column in self.codes.items()}
-        return replace(self, codes=codes, rows=rows if self.rows is None else self.rows[rows])
+        persons = None if self.persons is None else self.persons.taken(rows)
+        numbers = rows if self.rows is None else self.rows[rows]
+        return replace(self, codes=codes, rows=numbers, persons=persons)
 
     def order(self, names: Sequence[str]) -> Ints:
         """Give the rows in the order of the first of some attributes, then the second, and so on.
@@ -131,13 +147,23 @@ class Microdata:
         return np.lexsort(keys[::-1])
 
     def head(self, n: int) -> Microdata:
-        """Give the first ``n`` people as a table of their own."""
-        return read(self.to_polars().head(n), self.schema.published)
+        """Give the first ``n`` rows as a table of their own."""
+        first = read(self.to_polars().head(n), self.schema.published)
+        if self.persons is None:
+            return first
+        persons = self.persons.taken(np.arange(first.n))
+        return replace(first, schema=self.schema.only(first.schema.names), persons=persons)
 
     def count_unique(self, names: Sequence[str] | None = None) -> int:
         """Count the people whose values on the quasi-identifiers nobody else has."""
         names = self.quasi_identifiers if names is None else list(names)
-        return int((np.bincount(self.number(names)) == 1).sum()) if names else 0
+        if not names:
+            return 0
+        number = self.number(names)
+        if self.persons is None:
+            return int((np.bincount(number) == 1).sum())
+        alone = self.persons.count_units(number, int(number.max()) + 1)[number] == 1
+        return int(self.persons.fold_any(alone).sum())
 
     def number(self, names: Sequence[str]) -> Ints:
         """Number the combinations of some attributes, from 0 on without gaps."""
@@ -182,11 +208,19 @@ def number_keys(keys: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
 
 
-def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microdata:
+def read(
+    source: TableLike,
+    schema: Schema | str | Path | None = None,
+    *,
+    person: str | None = None,
+    cluster: str | None = None,
+) -> Microdata:
     """Read a table under a schema.
 
     ``source`` is a path (CSV, Parquet, Excel, SPSS, Stata) or a polars, pandas or Arrow table.
     ``schema`` is a :class:`Schema`, the path of a plan, or ``None`` to infer everything.
+    ``person`` and ``cluster`` name the columns that say whose rows are whose and who would be found
+    together, where the schema does not.
 
     All problems of all columns are collected into one error; nothing is read halfway.
     """
@@ -196,7 +230,11 @@ def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microd
         schema = Plan.read(schema).schema
     frame = read_table(source)
     if schema is None:
-        schema = Schema.infer(frame)
+        schema = Schema.infer(frame, person=person, cluster=cluster)
+    elif person is not None or cluster is not None:
+        told = schema.people
+        key = replace(told, person=person or told.person, cluster=cluster or told.cluster)
+        schema = replace(schema, people=key)
     unknown = [name for name in schema.names if name not in frame.columns]
     if unknown:
         where = Path(source).name if isinstance(source, str | Path) else "the table"
@@ -216,7 +254,14 @@ def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microd
     codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
     domains = {c.attribute.name: part for c, (_, part) in zip(columns, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
-    data = Microdata(schema, codes, domains, intake, rows)
+    persons = read_persons(frame, schema.people)
+    if persons is not None and rows is not None:
+        persons = persons.taken(rows)
+    named = [a.name for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
+    intake = replace(intake, repeats=count_repeats(frame, named))
+    data = settle_rows(Microdata(schema, codes, domains, intake, rows, persons))
+    if data.persons is not None and not data.persons.several:
+        data = replace(data, persons=None)
     _refuse_identifiers(data)
     return data
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from discreet.errors import SchemaError, name_closest
 from discreet.table.taxonomy import Taxonomy, TaxonomyRule, canonical_text
@@ -63,6 +63,54 @@ class Missing(StrEnum):
     """Leave the row out, and count it."""
 
 
+Fold = Literal["first", "last", "sum", "mean", "min", "max", "set", "count"]
+"""How the values of a person's rows become one."""
+Rows = Literal["all", "one", "fold"]
+"""What is published of a person's rows: each, one of them, or one made of all."""
+
+
+@dataclass(frozen=True)
+class PeopleKey:
+    """Which rows are of one person, who would be found together, and what is published of them.
+
+    ``person`` and ``cluster`` name columns, which never leave. Of a person's rows all are
+    published, or ``most_rows`` of them; or one, drawn; or one that all are folded into.
+    ``rows_are_people`` says that every row is a person, although a column that names people
+    repeats.
+    """
+
+    person: str | None = None
+    cluster: str | None = None
+    rows: Rows = "all"
+    most_rows: int | None = None
+    rows_are_people: bool = False
+
+    def __post_init__(self) -> None:
+        if self.person is None and (self.rows != "all" or self.most_rows is not None):
+            raise SchemaError(
+                "rows and most_rows are about people who have several rows.",
+                hint='Say whose they are: person = "the column that tells".',
+            )
+        if self.person is not None and self.rows_are_people:
+            raise SchemaError(
+                f"Rows are people, but person = {self.person!r} says whose rows are whose.",
+                hint="Leave one of them out.",
+            )
+        if self.rows not in ("all", "one", "fold"):
+            raise SchemaError(f"rows = {self.rows!r}: give one of all, one, fold.")
+        if self.most_rows is not None and (self.rows != "all" or self.most_rows < 1):
+            raise SchemaError(
+                f"most_rows = {self.most_rows}: it caps how many of all rows of a person are "
+                "published.",
+                hint='Give a whole number of at least 1, with rows = "all".',
+            )
+        if self.person is not None and self.person == self.cluster:
+            raise SchemaError(
+                f"{self.person!r} is both person and cluster.",
+                hint="A cluster holds several people, such as a household.",
+            )
+
+
 @dataclass(frozen=True)
 class Attribute:
     """One column: its role, its type, and how to read it.
@@ -85,6 +133,8 @@ class Attribute:
     high: int | float | str | dt.date | None = None
     values: tuple[str, ...] = ()
     keep: bool = False
+    fold: Fold | None = None
+    """What becomes of it where a person's rows are folded into one; ``None`` if all are equal."""
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -111,6 +161,15 @@ class Attribute:
                 subject=self,
             )
         self._check_public_domain()
+        numbers = self.type in (Type.INTEGER, Type.DECIMAL)
+        if (self.fold in ("sum", "mean") and not numbers) or (
+            self.fold in ("min", "max") and not self.type.numeric
+        ):
+            raise SchemaError(
+                f"Column {self.name!r} is a {self.type}: it has no {self.fold}.",
+                hint='Fold it by "first", "last", "set" or "count".',
+                subject=self,
+            )
         if self.keep and self.role is Role.IDENTIFIER:
             raise SchemaError(
                 f"Column {self.name!r} is an identifier and cannot be kept.",
@@ -140,6 +199,19 @@ class Attribute:
         known = self.type in (Type.ORDINAL, Type.BOOLEAN)
         return known or self.low is not None or bool(self.values)
 
+    @property
+    def folded(self) -> Attribute:
+        """What it is once the rows of everybody are folded into one."""
+        if self.fold == "set":
+            plain = replace(self, type=Type.CATEGORY, taxonomy=None, order=(), decimals=None)
+        elif self.fold == "count":
+            plain = replace(self, type=Type.INTEGER, taxonomy=None, order=(), decimals=None, na=())
+        elif self.fold == "sum":
+            plain = self
+        else:
+            return self
+        return replace(plain, low=None, high=None, values=(), fold=None)
+
     def reads_like(self, other: Attribute) -> bool:
         """Whether its values can be compared with those of another attribute."""
         return (self.type, self.decimals, self.order) == (other.type, other.decimals, other.order)
@@ -162,9 +234,22 @@ class Schema:
     """
 
     attributes: tuple[Attribute, ...]
+    people: PeopleKey = PeopleKey()
+    """Whose rows are whose. The steward's, never published."""
 
     def __post_init__(self) -> None:
         names = self.names
+        for what in ("person", "cluster"):
+            name = getattr(self.people, what)
+            shown = [a for a in self.attributes if a.name == name and a.published]
+            if shown:
+                role = "kept" if shown[0].keep else f"a {shown[0].role}"
+                raise SchemaError(
+                    f"{what} = {name!r} says whose rows are whose and never leaves, but the column "
+                    f"is {role}.",
+                    hint=f'Set role = "identifier" for {name!r}.',
+                    subject=self,
+                )
         folded = [name.casefold() for name in names]
         alike = [name for name in names if folded.count(name.casefold()) > names.count(name)]
         if alike:
@@ -190,15 +275,21 @@ class Schema:
         sensitive: Sequence[str] | None = None,
         identifiers: Sequence[str] | None = None,
         keep: Sequence[str] = (),
+        person: str | None = None,
+        cluster: str | None = None,
+        rows_are_people: bool = False,
     ) -> Schema:
         """Infer the types of all columns and propose the roles that are not given.
 
         A role that is given is kept as given; the rest are proposed with a reason. Columns
-        named in ``keep`` are published unchanged, so they must be harmless.
+        named in ``keep`` are published unchanged, so they must be harmless. ``person`` is the
+        column that says which rows are of one person, ``cluster`` who would be found together,
+        such as a household; see :class:`PeopleKey`.
         """
         from discreet.table.inference import infer
 
-        return infer(frame, quasi_identifiers, sensitive, identifiers, keep)
+        people = PeopleKey(person, cluster, rows_are_people=rows_are_people)
+        return infer(frame, quasi_identifiers, sensitive, identifiers, keep, people)
 
     @property
     def names(self) -> list[str]:
@@ -224,6 +315,11 @@ class Schema:
         """The part of the schema that a release shows."""
         return Schema(tuple(a for a in self.attributes if a.published))
 
+    @property
+    def of_rows(self) -> Schema:
+        """The same of a table in which nobody says whose rows are whose."""
+        return replace(self, people=PeopleKey(rows_are_people=True))
+
     def __getitem__(self, name: str) -> Attribute:
         for attribute in self.attributes:
             if attribute.name == name:
@@ -240,14 +336,14 @@ class Schema:
 
     def only(self, names: Container[str]) -> Schema:
         """The same without attributes that are not named."""
-        return Schema(tuple(a for a in self.attributes if a.name in names))
+        return replace(self, attributes=tuple(a for a in self.attributes if a.name in names))
 
     def changed(self, *attributes: Attribute) -> Schema:
         """Give a schema with these attributes in place of those of the same name."""
         new = {attribute.name: attribute for attribute in attributes}
         for name in new:
             self[name]  # an unknown name raises before anything is replaced
-        return Schema(tuple(new.get(a.name, a) for a in self.attributes))
+        return replace(self, attributes=tuple(new.get(a.name, a) for a in self.attributes))
 
     def with_taxonomies(self, taxonomies: dict[str, Taxonomy | TaxonomyRule]) -> Schema:
         """Give a schema in which the named attributes have these taxonomies."""

@@ -118,6 +118,8 @@ class BatchedRecords(BatchedView, RecordView):
 class BatchedBoxes(BatchedView, BoxView):
     """The boxes of one generalized table."""
 
+    deals_values: ClassVar[bool] = False  # a box mixes batches, of which it has known parts
+
     def _look_alike(self, people: int) -> Bools:
         return self.sizes >= people
 

@@ -153,6 +153,10 @@ class PerturbedPosterior(Posterior):
         """Give the largest of these, exactly where it follows from a record alone."""
         return _find_worst(*self._weigh_likeliest())
 
+    def list_own_groups(self) -> None:
+        """Numbers are not dealt out: whose are whose depends on all of them."""
+        return
+
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
         own, run = self.counts[self.case_code], (self.case_code, self.case_code + 1)

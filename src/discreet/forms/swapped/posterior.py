@@ -60,6 +60,10 @@ class SwappedPosterior(Posterior):
         """Give the largest of these."""
         return Fraction(float(self.largest().max()))
 
+    def list_own_groups(self) -> None:
+        """Numbers are not dealt out: whose are whose depends on all of them."""
+        return
+
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
         codes = np.arange(self.bags.domain.size)

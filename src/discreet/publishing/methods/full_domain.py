@@ -21,6 +21,7 @@ from discreet.publishing.methods.generalization import release_boxes
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.histograms import bag_groups, require_feasible, require_names
+from discreet.publishing.partitioners.units import count_units
 from discreet.release import Release
 from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
@@ -76,13 +77,19 @@ class FullDomain(Method):
                     subject=part,
                 )
 
+    @property
+    def counts_people(self) -> bool:
+        """By their key."""
+        return True
+
     def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
         """Find the levels that lose least, and show everybody their nodes."""
         require_names(data.quasi_identifiers)
         if self.ends == "cuts":
             data = widen(data, trees=True)
-        require_feasible(data, self.principle)
-        lattice = Lattice.over(data, self.principle)
+        keyed, principle = count_units(data, self.principle)
+        require_feasible(keyed, principle)
+        lattice = Lattice.over(keyed, principle)
         chosen = lattice.find_least()
         cuts: dict[str, Cut] = {}
         for name, levels, level in zip(data.quasi_identifiers, lattice.levels, chosen, strict=True):

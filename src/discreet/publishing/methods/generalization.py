@@ -20,6 +20,7 @@ from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
+from discreet.publishing.partitioners.units import count_units
 from discreet.release import Recoding, Release, Transformation
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
@@ -83,6 +84,11 @@ class Generalization(Method):
             del given["dealing"]
         return given
 
+    @property
+    def counts_people(self) -> bool:
+        """Where people are split, not where they are dealt."""
+        return self.principle.monotone
+
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Partition, blur each group to its box, and put the people in canonical order."""
         if self.categories == "ancestor" and not any(
@@ -95,7 +101,8 @@ class Generalization(Method):
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
         if self.principle.monotone:
-            partition = mondrian(data, self.principle, categories=self.categories)
+            partition = mondrian(*count_units(data, self.principle), data.quasi_identifiers,
+                                 categories=self.categories)  # fmt: skip
         else:
             partition = split_and_deal(
                 data, self.principle, categories=self.categories, dealing=self.dealing

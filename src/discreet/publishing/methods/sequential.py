@@ -107,6 +107,11 @@ class Sequential(Method):
     def _gain(self) -> Gain:
         return self.gain or ("entropy" if self.target else "distortion")
 
+    @property
+    def counts_people(self) -> bool:
+        """By their key."""
+        return True
+
     def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
         """Specialize as far as the join allows, and publish the cut."""
         cuts = _list_cuts(data, self.specialize(data), self.generalized(data))
@@ -127,7 +132,9 @@ class Sequential(Method):
         links = [Link(part, data, history, tuple(names)) for part in self._linkings()]
         if links:
             _require_population(data, history)
-        limits = [Limit(k=part.k) for part in self.principle.parts if isinstance(part, KAnonymity)]
+        units = None if data.persons is None else data.persons.units
+        limits = [Limit(units, k=part.k)
+                  for part in self.principle.parts if isinstance(part, KAnonymity)]  # fmt: skip
         checks = []
         for link in links:
             limit = link.limit()
@@ -137,7 +144,7 @@ class Sequential(Method):
                 limits.append(limit)
         found = specialize(data, names, limits, checks, target=self.target, gain=self._gain)
         if found is None:
-            self._refuse(links, data.n)
+            self._refuse(links, data.n if units is None else len(np.unique(units)))
         assert found is not None
         return found
 

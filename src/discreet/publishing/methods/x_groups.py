@@ -84,6 +84,8 @@ class Link:
         return Limit(values, above=above, below=below, weigh=None if covered else self._repeat())
 
     def _number_told(self) -> Ints | None:
+        if self.principle.y == PEOPLE and self.data.persons is not None:
+            return self.data.persons.units
         return self.data.number(self.told) if self.told else None
 
     def _word_told(self) -> list[str]:
@@ -205,6 +207,9 @@ class Link:
         rows = here.join(there, on="place").group_by("x1", "x2", "y1", "y2").agg(
             (pl.col("w1").cast(pl.Int64) * pl.col("w2")).sum().alias("w")
         )  # fmt: skip
+        if self.principle.y == PEOPLE and told is not None:  # everybody once, by whatever row
+            rows = rows.with_columns(y1=0, w=1).group_by("x1", "x2", "y1", "y2").agg(
+                pl.col("w").sum().cast(pl.Int64))  # fmt: skip
         return self._pack(rows)
 
     def _pack(self, rows: pl.DataFrame) -> Groups:

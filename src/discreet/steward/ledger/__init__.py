@@ -266,7 +266,7 @@ class Ledger:
         from discreet.principles import KAnonymity
         from discreet.principles.base import part_joins
 
-        alone, joins = part_joins(release.promise.principle)
+        alone, joins = part_joins(release.promise.asked)
         if joins and all(entry.state == "withdrawn" for entry in self.entries):
             raise StoreError(
                 f"{joins[0]} is about joins, and this ledger has no earlier release.",
@@ -376,7 +376,7 @@ def _describe(
 ) -> Entry:
     """Write the entry of a release of which a copy lies at a place."""
     return Entry(
-        number, made, release.method, str(release.promise.principle),
+        number, made, release.method, str(release.promise.asked),
         max(table.height for table in release.tables.values()),
         [{"name": a.name, "role": str(a.role), "type": str(a.type),
           "published": str(release.recodings[a.name].transformation)} for a in release.schema],

@@ -1,0 +1,126 @@
+"""Checks: for whom does each part of a principle fail?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from discreet.auditing.joined import Check
+from discreet.auditing.links import list_x_groups
+from discreet.auditing.people import Crowd, fail_people
+from discreet.auditing.roles import Adversary
+from discreet.errors import PromiseError, SchemaError
+from discreet.forms.matches import Matches
+from discreet.forms.posterior import Posterior
+from discreet.principles.base import Principle, demands
+from discreet.principles.linking import PEOPLE, Linking, XYAnonymity
+from discreet.release import Release
+from discreet.table.arrays import Bools, Ints
+from discreet.table.people import Persons
+
+
+def check_parts(
+    views: list[Matches],
+    told: dict[str, list[Posterior]],
+    principle: Principle | None,
+    adversary: Adversary,
+    persons: Persons | None,
+) -> tuple[list[Check], Bools]:
+    """Count the people for whom each part of a principle fails, in any table.
+
+    With whom, row by row: of people with several rows, each.
+    """
+    n = len(views[0].set_of)
+    checks, breached = [], np.zeros(n, dtype=bool)
+    for part, name in demands(principle, adversary.sensitive) if principle else ():
+        failing = np.full(n, name in adversary.certain)
+        for view in told.get(name, []) if name is not None else []:
+            try:
+                if persons is None:
+                    failing |= view.fails(part)
+                else:
+                    failing |= fail_people(view, part, persons)
+            except SchemaError:  # it was never promised of this one, and does not hold for it
+                if name not in adversary.added:
+                    raise
+                failing[:] = True
+        for found in views if name is None or part.look_alikes > 1 else []:
+            failing |= (found.set_of >= 0) & ~_hide(found, part, persons)
+        said = views[0].view.word_check(part)
+        checks.append(Check(part, name, _count(failing, persons), said))
+        breached |= failing
+    return checks, breached
+
+
+def _count(failing: Bools, persons: Persons | None) -> int:
+    return int((failing if persons is None else persons.fold_any(failing)).sum())
+
+
+def _hide(found: Matches, part: Principle, persons: Persons | None) -> Bools:
+    """Say of every row whether so many people look the same, or rows that are of so many."""
+    if persons is None:
+        return np.append(found.view.hides(part, found), False)[found.set_of]
+    good = Crowd(found, persons).count() >= part.look_alikes
+    try:
+        enough = part.over_rows(persons.most_rows, persons.most_together).parts
+    except PromiseError:
+        return good
+    for needed in enough:
+        if needed.look_alikes > 1:
+            good |= np.append(found.view.hides(needed, found), False)[found.set_of]
+    return good
+
+
+def check_links(
+    release: Release,
+    found: Matches,
+    parts: tuple[Principle, ...],
+    tables: Sequence[Release],
+    persons: Persons | None,
+) -> tuple[list[Check], Bools, list[str]]:
+    """Count the people in classes of which some X-group of the join breaks a principle."""
+    if not tables:
+        raise SchemaError(
+            f"{parts[0]} is about joins: the earlier releases are needed to examine it.",
+            hint="Give them: earlier=[...], on the command line --earlier FOLDER.",
+        )
+    checks, breached = [], np.zeros(len(found.set_of), dtype=bool)
+    findings: dict[str, None] = {}
+    for part in parts:
+        assert isinstance(part, Linking)
+        groups, owners, lost = list_x_groups(
+            release, found.view.table, found.view.labels, tables, part
+        )
+        if any(lost):
+            findings[
+                f"{lost[0]} records match nobody in the earlier releases given, and "
+                f"{sum(lost[1:])} of theirs nobody here: these are not releases of the same people"
+            ] = None
+        if groups is None:
+            continue
+        if persons is None:
+            good = part.admits(groups)
+        elif isinstance(part, XYAnonymity) and part.y == PEOPLE:
+            good = _count_owners(owners, found, persons, groups.count) >= part.k
+        else:
+            good = part.over_rows(persons.most_rows, persons.most_together).admits(groups)
+        bad = np.flatnonzero(~good)
+        broken = np.isin(found.group_of, owners[np.isin(owners[:, 0], bad), 1])
+        checks.append(Check(part, None, _count(broken, persons), str(part)))
+        breached |= broken
+    return checks, breached, list(findings)
+
+
+def _count_owners(owners: Ints, found: Matches, persons: Persons, count: int) -> Ints:
+    """Count the people of each X-group: those who have rows in its classes."""
+    class_of = np.flatnonzero(found.group_of >= 0)
+    order = class_of[np.argsort(found.group_of[class_of], kind="stable")]
+    ends = np.searchsorted(found.group_of[order], np.arange(found.view.count + 1))
+    lengths = np.diff(ends)[owners[:, 1]]
+    starts = np.repeat(ends[owners[:, 1]] - np.cumsum(lengths) + lengths, lengths)
+    rows = order[starts + np.arange(int(lengths.sum()))]
+    pairs = np.unique(
+        np.repeat(owners[:, 0], lengths) * (len(persons.of) + 1) + persons.units[rows]
+    )
+    return np.bincount(pairs // (len(persons.of) + 1), minlength=count)

@@ -1,0 +1,112 @@
+"""Sections of a plan: the table, its columns, and where the release goes."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.errors import PlanError
+from discreet.release import Format
+from discreet.table.schema import Attribute, Fold, Missing, PeopleKey, Role, Rows, Type
+from discreet.table.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy, TaxonomyRule
+
+
+class Section(BaseModel):
+    """A table of a plan; what it does not know is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class TaxonomyPlan(Section):
+    """Where a taxonomy comes from: one of a file, or a rule."""
+
+    file: str | None = None
+    intervals: list[float] | None = None
+    prefixes: list[Annotated[int, Field(ge=0, le=10_000)]] | None = None
+    dates: list[Literal[DATE_LEVELS]] | None = None  # type: ignore[valid-type]
+
+    def make(self, attribute: str, folder: Path) -> Taxonomy | TaxonomyRule:
+        """Read the file or make the rule."""
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise PlanError(
+                f"columns.{attribute}.taxonomy: give one of file, intervals, prefixes, dates.",
+            )
+        if self.file is not None:
+            return Taxonomy.read(folder / self.file, attribute=attribute)
+        if self.intervals is not None:
+            return Intervals(tuple(self.intervals))
+        if self.prefixes is not None:
+            return Prefixes(tuple(self.prefixes))
+        return Dates(tuple(self.dates or ()))
+
+
+class ColumnPlan(Section):
+    """One column of the table."""
+
+    role: Role
+    type: Type = Type.CATEGORY
+    missing: Missing = Missing.REJECT
+    na: list[str] = []
+    order: list[str] = []
+    decimals: int | None = Field(default=None, ge=0, le=18)
+    low: int | float | str | date | None = None
+    high: int | float | str | date | None = None
+    values: list[str] | Literal["taxonomy"] = []
+    keep: bool = False
+    fold: Fold | None = None
+    taxonomy: TaxonomyPlan | None = None
+
+    def make(self, name: str, folder: Path) -> Attribute:
+        """Make the attribute."""
+        taxonomy = self.taxonomy.make(name, folder) if self.taxonomy else None
+        values = self.values
+        if values == "taxonomy":
+            if not isinstance(taxonomy, Taxonomy):
+                raise PlanError(
+                    f'columns.{name}.values = "taxonomy": there is no file of a taxonomy.',
+                    hint="Give taxonomy = { file = … }, or list the values.",
+                )
+            values = list(taxonomy.leaves)
+        return Attribute(
+            name,
+            self.role,
+            self.type,
+            missing=self.missing,
+            taxonomy=taxonomy,
+            order=tuple(self.order),
+            decimals=self.decimals if self.type is Type.DECIMAL else None,
+            na=tuple(self.na),
+            low=self.low,
+            high=self.high,
+            values=tuple(values),
+            keep=self.keep,
+            fold=self.fold,
+        )
+
+
+class SourcePlan(Section):
+    """The table to publish, and whose rows are whose in it."""
+
+    file: str
+    person: str | None = None
+    cluster: str | None = None
+    rows: Rows = "all"
+    most_rows: int | None = Field(default=None, ge=1, strict=True)
+    rows_are_people: bool = Field(default=False, strict=True)
+
+    def make_key(self) -> PeopleKey:
+        """Say which rows are of one person, and what is published of them."""
+        told = {name: getattr(self, name) for name in type(self).model_fields if name != "file"}
+        return PeopleKey(**told)
+
+
+class ReleasePlan(Section):
+    """Where the release goes."""
+
+    folder: str = "release"
+    format: Format = "parquet"
+    insecure_seed: int | None = Field(default=None, ge=0, strict=True)
