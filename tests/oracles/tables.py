@@ -161,6 +161,18 @@ def draw_full_domain(rng: Random) -> Drawn:
     return _draw(rng, _some(rng), [name], method, taxonomies=True)
 
 
+def draw_suppressed(title: str) -> Callable[[Random], Drawn]:
+    """Draw tables of which up to half of the people may show ``*``."""
+
+    def draw(rng: Random) -> Drawn:
+        name = _value(rng)
+        kind = dc.FullDomain if title == "full-domain" else dc.Generalization
+        method = kind(draw_principle(rng, name), suppress="1/2")
+        return _draw(rng, _some(rng), [name], method, taxonomies=title == "full-domain")
+
+    return draw
+
+
 def draw_angelization(rng: Random) -> Drawn:
     name = _value(rng)
     method = dc.Angelization(draw_principle(rng, name), k=rng.choice([2, 2, 3]))
@@ -261,7 +273,9 @@ SETUPS: dict[str, Callable[[Random], Drawn]] = {
     "generalization": draw_generalization,
     "generalization, (ε,m)": draw_proximate,
     "generalization, two sensitive": draw_several_values,
+    "generalization, suppressed": draw_suppressed("generalization"),
     "full-domain": draw_full_domain,
+    "full-domain, suppressed": draw_suppressed("full-domain"),
     "angelization": draw_angelization,
     "angelization, several marginals": draw_marginals,
     "anatomy": draw_anatomy,

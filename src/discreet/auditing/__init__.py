@@ -114,6 +114,8 @@ class AuditReport:
     """What is wrong with the release itself, whoever is in it."""
     risks: list[PrivacyRisk] = field(default_factory=list)
     """Singling out, linkability and inference, where attacks were tried."""
+    left_out: int = 0
+    """Rows that the release says it leaves out: of these people it tells that, and nothing else."""
     several: SeveralRows | None = None
     """How rows are spread over people, where these are not the same."""
     method_known: MethodKnown | None = None
@@ -145,12 +147,12 @@ class AuditReport:
             for check in self.checks
             if check.breaches
         ]
-        if self.uncovered:
+        if self.uncovered > self.left_out:
             found.append(
                 f"{self.uncovered} people of the microdata are in no published group: "
                 "is this the table the release was made from?"
             )
-        if self.records != self.rows_read:
+        if self.records + self.left_out != self.rows_read:
             rows = "people" if self.several is None else "rows"
             found.append(f"the release has {self.records} records for {self.rows_read} {rows}")
         found += [str(made) for made in self.composed]
@@ -330,6 +332,7 @@ def audit(
         findings=[*findings, *dict.fromkeys(f for found in views for f in check(found, data))],
         rows=rows,
         several=several,
+        left_out=release.left_out,
         risks=measure_risks(release, data, control) if attacks else [],
         examined=(release, data),
     )

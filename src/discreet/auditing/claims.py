@@ -54,7 +54,8 @@ def _compare_words(release: Release) -> tuple[list[str], list[str]]:
 
 def _compare_parameters(release: Release) -> list[str]:
     """Hold parameters against those of the method, where its form knows it."""
-    known = find_form(release.form).methods.get(release.method)
+    form = find_form(release.form)
+    known = form.methods.get(release.method)
     if known is None:
         return []
     findings = []
@@ -64,7 +65,7 @@ def _compare_parameters(release: Release) -> list[str]:
             findings.append(f"{release.method} has no parameter {name!r}")
         elif choices is not None and given not in choices:
             findings.append(f"{name} = {given!r} is no choice it has")
-        elif choices is None and name not in release.parameters:
+        elif choices is None and name not in {*release.parameters, *form.optional}:
             findings.append(f"its {name} is not told")
     return sorted(findings)
 

@@ -26,6 +26,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         "people": report.people,
         "rows": None if report.several is None else report.several.to_dict(),
         "records": report.records,
+        "left_out": report.left_out,
         "groups": report.groups,
         "breaches": report.breaches,
         "max_belief": report.max_belief,

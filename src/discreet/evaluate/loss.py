@@ -18,7 +18,7 @@ class Loss:
 
     ``ncp`` is the normalized certainty penalty (Xu et al., KDD 2006), per person and attribute:
     of the other values of the attribute's domain, the share that the published interval or set
-    covers as well. 0 is exact, 1 is no information.
+    covers as well. 0 is exact, 1 is no information, as of people who are left out.
     """
 
     ncp: float
@@ -51,6 +51,9 @@ def weigh_loss(data: Microdata, *views: View) -> Loss:
         others = max(data.domains[name].size - 1, 1)
         covered = np.maximum(extent.counts - 1, 0)
         per_attribute[name] = float((covered * times).sum() / (others * n))
+    if release.left_out:  # of whom nothing is shown
+        for name, share in per_attribute.items():
+            per_attribute[name] = (share * n + release.left_out) / (n + release.left_out)
     return Loss(
         ncp=float(np.mean(list(per_attribute.values()))),
         per_attribute=per_attribute,

@@ -203,6 +203,8 @@ class Form(ABC):
 
     ``None`` among these: it may be left out.
     """
+    optional: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that may be anything, or left out."""
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:

@@ -129,6 +129,12 @@ class Release:
         return find_form(self.form).views(self)
 
     @property
+    def left_out(self) -> int:
+        """How many rows of the microdata it says that it leaves out."""
+        said = self.parameters.get("left_out", 0)
+        return said if isinstance(said, int) and said > 0 else 0
+
+    @property
     def columns(self) -> list[str]:
         """The columns that carry its attributes, in whatever tables they are."""
         return [c for name in self.schema.names for c in self.recodings[name].columns(name)]

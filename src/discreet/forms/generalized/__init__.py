@@ -10,14 +10,18 @@ import polars as pl
 
 from discreet.forms.base import Statement, View
 from discreet.forms.generalized.view import read_generalized
-from discreet.forms.generalized.wording import word_generalized
+from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.wording import ENDS, read_presence
+from discreet.principles.base import ratio
 from discreet.release import Promise, Release
 
 if TYPE_CHECKING:
     from discreet.sql.parse import Query
     from discreet.table.microdata import Microdata
+
+
+SUPPRESSED = ("suppress", "left_out", "blanked")
 
 
 class Generalized(GroupedForm):
@@ -28,14 +32,15 @@ class Generalized(GroupedForm):
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "generalization": {
             "categories": ("set", "ancestor"), "dealing": (None, "local", "round-robin"),
-            "ends": ENDS,
+            "ends": ENDS, **dict.fromkeys(SUPPRESSED),
         },
-        "full-domain": {"ends": ENDS},
+        "full-domain": {"ends": ENDS, **dict.fromkeys(SUPPRESSED)},
         "sequential": {
             "gain": ("entropy", "distortion", "discernibility"), "target": None,
             "inconsistent": None,
         },
     }  # fmt: skip
+    optional: ClassVar[frozenset[str]] = frozenset(SUPPRESSED)
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""
@@ -62,13 +67,15 @@ class Generalized(GroupedForm):
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever generalizes does."""
-        return word_generalized(
-            release.promise.principle, release.schema.quasi_identifiers, read_presence(release)
-        )
+        told = (*read_presence(release), *word_suppressed(release.parameters))
+        return word_generalized(release.promise.principle, release.schema.quasi_identifiers, told)
 
-    def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
-        """People are dealt where a principle is not closed under union; targets are columns."""
-        given, found = release.parameters, []
+    def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:
+        """People are dealt where a principle is not closed under union; targets are columns.
+
+        Whoever was suppressed is counted.
+        """
+        given, found = release.parameters, _miscount(release, data)
         if "dealing" in given and release.promise.principle.monotone:
             found.append(f"nobody is dealt under {release.promise.principle}")
         target = given.get("target")
@@ -77,3 +84,29 @@ class Generalized(GroupedForm):
         if given.get("gain") == "entropy" and target is None:
             found.append("gain = 'entropy' has no target")
         return found
+
+
+def _miscount(release: Release, data: Microdata) -> list[str]:
+    """Say where more rows were suppressed than is said, or than may be."""
+    given = release.parameters
+    if not given.keys() & set(SUPPRESSED):
+        return []
+    counts = [given.get(name, 0) for name in ("left_out", "blanked")]
+    share = given.get("suppress", 0)
+    if not all(isinstance(c, int) and c >= 0 for c in counts) or not isinstance(
+        share, int | float | str
+    ):
+        return [f"{', '.join(SUPPRESSED)} are no numbers"]
+    left_out, blanked = (int(str(count)) for count in counts)
+    (view,) = release.views
+    found = []
+    missing = data.n - view.table.height
+    if missing != left_out:
+        found.append(f"it says that {left_out} rows are left out; {missing} are")
+    try:
+        most = int(ratio(share) * data.n)
+    except (ValueError, ZeroDivisionError):
+        return [*found, f"suppress = {share!r} is no share"]
+    if data.persons is None and left_out + blanked > most:
+        found.append(f"suppress = {share} allows for {most} rows, not for {left_out + blanked}")
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from discreet.principles import KAnonymity
 from discreet.principles.base import Principle
@@ -28,11 +28,30 @@ EXACT = (
     "Who somebody is, to whom knows more than X: {names} are published as they are, because no "
     "promise here is about them."
 )
+LEFT_OUT = (
+    "That somebody stands apart: {count} rows of the microdata are left out. Who knows that a "
+    "person is in the microdata and finds no box for them knows that they are one of these; of "
+    "their values it tells nothing."
+)
+BLANKED = (
+    "That somebody stands apart: {count} rows show * where their group differs. Who knows all "
+    "people knows whose these are; what is promised holds for them as for all others."
+)
 LOSSY = (
     "Who can tell by more than the attributes that tables share which of their rows are one "
     "person's: the join is lossy only as long as nobody does.",
     "What follows from releases that were not given as earlier ones.",
 )
+
+
+def word_suppressed(parameters: Mapping[str, object]) -> list[str]:
+    """Say what it tells that people were suppressed, where some were."""
+    said = []
+    if parameters.get("left_out"):
+        said.append(LEFT_OUT.format(count=parameters["left_out"]))
+    if parameters.get("blanked"):
+        said.append(BLANKED.format(count=parameters["blanked"]))
+    return said
 
 
 def word_generalized(

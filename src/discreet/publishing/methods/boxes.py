@@ -17,7 +17,7 @@ from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.mondrian import Categories
 from discreet.publishing.partitioners.regions import Region
 from discreet.release import Recoding, Transformation
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import MISSING, Domain
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import Type
@@ -46,27 +46,43 @@ def blur(
     categories: Categories,
     known: dict[str, Recoding] | None = None,
     regions: Mapping[str, Region] | None = None,
+    blank: Bools | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Recoding]]:
     """Give one row per group with the extents of the named attributes, and how to read them.
 
-    Extents are those of people, or the ``regions`` that hold them. Labels ``known`` from another
-    table of the same release keep their meaning.
+    Extents are those of people, or the ``regions`` that hold them; groups that are ``blank`` show
+    what all their people have, or ``*``. Labels ``known`` from another table of the same release
+    keep their meaning.
     """
     columns: dict[str, pl.Series] = {}
     recodings: dict[str, Recoding] = {}
     for name in names:
-        domain, codes = data.domains[name], data.codes[name][partition.order]
+        domain, codes, groups = data.domains[name], data.codes[name][partition.order], partition
+        if blank is not None:
+            codes, groups = _fill_blanks(domain, codes, partition, blank)
         labels = dict(known[name].labels) if known and name in known else {}
         region = None if regions is None else regions[name]
         if categories == "ancestor" and domain.taxonomy is not None:
-            low, high = _extent(codes, partition)
+            low, high = _extent(codes, groups)
             made, recodings[name] = _blur_to_node(domain, low, high, region, labels)
         elif domain.attribute.type.ordered:
-            made, recodings[name] = _blur_to_interval(domain, codes, partition, region)
+            made, recodings[name] = _blur_to_interval(domain, codes, groups, region)
         else:
-            made, recodings[name] = _blur_to_set(domain, codes, partition, region, labels)
+            made, recodings[name] = _blur_to_set(domain, codes, groups, region, labels)
         _add_columns(columns, data, name, made, recodings[name])
     return pl.DataFrame(list(columns.values())), recodings
+
+
+def _fill_blanks(
+    domain: Domain, codes: NDArray[np.int32], partition: Partition, blank: Bools
+) -> tuple[NDArray[np.int32], Partition]:
+    """Put every value into blank groups that have several, as if somebody had each of them."""
+    low, high = _extent(codes, partition)
+    wide = np.flatnonzero(blank & (low != high))
+    labels = np.concatenate([partition.sorted_labels, np.repeat(wide, domain.size)])
+    filled = np.concatenate([codes, np.tile(np.arange(domain.size), len(wide))]).astype(np.int32)
+    groups = Partition.from_labels(labels)
+    return filled[groups.order], groups
 
 
 def _add_columns(

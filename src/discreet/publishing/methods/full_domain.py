@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import lcm
 from operator import le
@@ -12,18 +12,19 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import SchemaError
-from discreet.principles.base import Principle, demands, require_choice
+from discreet.principles.base import Number, Principle, demands, ratio, require_choice
 from discreet.principles.groups import Groups
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import ANY, Cut, Ends, show_cuts
-from discreet.publishing.methods.generalization import release_boxes
+from discreet.publishing.methods.generalization import release_boxes, require_suppressible
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.histograms import bag_groups, require_feasible, require_names
+from discreet.publishing.partitioners.suppression import allow, suppress
 from discreet.publishing.partitioners.units import count_units
 from discreet.release import Release
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, number_keys, representatives, row_ids
 from discreet.table.public_domain import widen
@@ -41,7 +42,9 @@ class FullDomain(Method):
     :class:`Intervals`, :class:`Prefixes` and :class:`Dates` make some for numbers, codes and dates.
     Without a taxonomy there is nothing between. A missing value stays by itself below ``*``. Of all
     combinations of levels that keep the promise, the one that loses least is found exactly: of the
-    other values of an attribute, the share that is shown with a person's own, on average. Nodes
+    other values of an attribute, the share that is shown with a person's own, on average. With
+    ``suppress`` up to that share of people may be in classes that break it, if all others gain more
+    by that: they show ``*`` wherever they differ among each other, or are left out. Nodes
     stand for those of their values that somebody has; with ``ends="cuts"`` for all that lie below
     them in the public domain.
 
@@ -66,9 +69,11 @@ class FullDomain(Method):
     paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Incognito, SIGMOD 2005"
 
     ends: Ends = "tight"
+    suppress: Number = 0
 
     def __post_init__(self) -> None:
         require_choice("ends", self.ends, Ends)
+        require_suppressible(self.suppress, self.principle, self.ends)
         for part in self.principle.parts:
             if not part.monotone:
                 raise SchemaError(
@@ -91,12 +96,59 @@ class FullDomain(Method):
         require_feasible(keyed, principle)
         lattice = Lattice.over(keyed, principle)
         chosen = lattice.find_least()
+        budget = allow(data, self.suppress)
+        if budget:
+            finer = replace(lattice, budget=budget, keeping=[], breaking=[])
+            lower = finer.find_least()
+            apart = finer.find_failing(lower)
+            # only k-anonymity loses nobody more on the way up: count again, and weigh
+            gained = lattice.weigh(chosen) - lattice.weigh(lower)
+            if apart.any() and int(apart.sum()) <= budget and gained > int(apart.sum()):
+                shown = self._cut(data, lattice, lower)
+                return self._release_suppressed(data, keyed, principle, shown, apart)
+        return release_boxes(self, data, show_cuts(data, self._cut(data, lattice, chosen)),
+                             self.ends)  # fmt: skip
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters besides the principle; the share only where people may be suppressed."""
+        given = super().parameters()
+        if not ratio(self.suppress):
+            del given["suppress"]
+        return given
+
+    def _cut(self, data: Microdata, lattice: Lattice, point: Point) -> dict[str, Cut]:
         cuts: dict[str, Cut] = {}
-        for name, levels, level in zip(data.quasi_identifiers, lattice.levels, chosen, strict=True):
+        for name, levels, level in zip(data.quasi_identifiers, lattice.levels, point, strict=True):
             runs = levels[level]
             there, number = number_keys(_number_runs(runs)[data.codes[name]])
             cuts[name] = [runs[i] for i in there], number
-        return release_boxes(self, data, show_cuts(data, cuts), self.ends)
+        return cuts
+
+    def _release_suppressed(
+        self,
+        data: Microdata,
+        keyed: Microdata,
+        principle: Principle,
+        cuts: dict[str, Cut],
+        apart: Bools,
+    ) -> Release:
+        """Show people whose classes break the promise among each other, or leave them out."""
+        key = row_ids([number for _, number in cuts.values()], data.n)
+        found = suppress(keyed, principle, Partition.from_labels(key), apart)
+        blank = found.blank[found.partition.labels]
+        shown: dict[str, Cut] = {}
+        for name, (runs, number) in cuts.items():
+            of = number[found.rows]
+            first = of[found.partition.order[found.partition.offsets[:-1]]]
+            differ = blank & (of != first[found.partition.labels])
+            group = np.zeros(found.partition.count, dtype=bool)
+            group[found.partition.labels[differ]] = True
+            of = np.where(group[found.partition.labels], len(runs), of)
+            there, of = number_keys(of)
+            every = [*runs, (0, data.domains[name].size - 1, ANY)]
+            shown[name] = [every[i] for i in there], of
+        taken = data.taken(found.rows)
+        return release_boxes(self, taken, show_cuts(taken, shown), self.ends, found)
 
 
 def list_levels(domain: Domain) -> list[list[Run]]:
@@ -142,6 +194,10 @@ class Lattice:
     """Per quasi-identifier and level what is lost, in a unit that makes all of them whole."""
     bags: list[tuple[Principle, Groups]]
     """What is asked, and the bags of all rows that it is asked of."""
+    row_of: Ints
+    """Per row of the table which of these it is."""
+    budget: int = 0
+    """So many rows may be in groups that break the principle."""
     keeping: list[Point] = field(default_factory=list)
     breaking: list[Point] = field(default_factory=list)
 
@@ -158,7 +214,7 @@ class Lattice:
         ]
         rows = Partition.from_labels(row_of)
         bags = [(p, bag_groups(data, rows, name)) for p, name in demands(principle, data.sensitive)]
-        return Lattice(levels, shown, _weigh_levels(data, levels), bags)
+        return Lattice(levels, shown, _weigh_levels(data, levels), bags, row_of)
 
     def find_least(self) -> Point:
         """Find the point that keeps the principle and loses least; of such, the lowest.
@@ -213,17 +269,37 @@ class Lattice:
             return True
         if any(_lies_below(point, other) for other in self.breaking):
             return False
+        group_of, fine = self._judge(point)
+        good = bool(fine.all())
+        if not good and self.budget:
+            rows = np.bincount(self.row_of, minlength=len(group_of))
+            good = int(rows[~fine[group_of]].sum()) <= self.budget
+        if good:
+            self.keeping.append(point)
+        return good
+
+    def _judge(self, point: Point) -> tuple[Ints, Bools]:
+        """Give the group of each row that shows these levels, and whether it is good."""
         rows = len(self.shown[0][0])
         columns = [of[level] for of, level in zip(self.shown, point, strict=True)]
         group_of, each = row_ids(columns, rows), np.arange(rows)
         count, once = int(group_of.max()) + 1, np.ones(rows, dtype=np.int64)
-        good = all(
-            bool(part.admits(bags.mix(each, group_of, once, count)).all())
-            for part, bags in self.bags
-        )
-        if good:
-            self.keeping.append(point)
-        return good
+        fine = np.ones(count, dtype=bool)
+        for part, bags in self.bags:
+            if fine.any():
+                fine &= part.admits(bags.mix(each, group_of, once, count))
+        return group_of, fine
+
+    def find_failing(self, point: Point) -> Bools:
+        """Say of every row of the table whether its group breaks the principle."""
+        group_of, fine = self._judge(point)
+        return np.asarray(~fine[group_of][self.row_of])
+
+    def weigh(self, point: Point) -> float:
+        """Give what people lose who show these levels, each at most 1."""
+        whole = sum(max(of) for of in self.losses) or 1
+        lost = sum(of[level] for of, level in zip(self.losses, point, strict=True))
+        return lost / whole * len(self.row_of)
 
 
 def _move(point: Point, a: int, level: int) -> Point:

@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
-from discreet.forms.generalized.wording import word_generalized
-from discreet.principles.base import require_choice
+from discreet.forms.generalized.wording import word_generalized, word_suppressed
+from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import Ends, ShownBoxes, blur, open_presence
@@ -20,6 +20,7 @@ from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
+from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress, trim
 from discreet.publishing.partitioners.units import count_units
 from discreet.release import Recoding, Release, Transformation
 from discreet.table.domain import Domain
@@ -42,7 +43,9 @@ class Generalization(Method):
     becomes the lowest common ancestor in its taxonomy. All of these are somebody's values, so that
     who knows the population may be certain of a person's presence. With ``ends="cuts"`` boxes end
     where the table was cut, at random between the people on both sides, and tile the public
-    domain.
+    domain. With ``suppress`` up to that share of people, who stand apart from their groups, are put
+    into groups of their own that show ``*`` wherever they differ, or are left out, if all others
+    gain more by that: the promise holds for these groups as well.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -66,8 +69,10 @@ class Generalization(Method):
     categories: Categories = "set"
     dealing: Dealing = "local"
     ends: Ends = "tight"
+    suppress: Number = 0
 
     def __post_init__(self) -> None:
+        require_suppressible(self.suppress, self.principle, self.ends)
         require_choice("categories", self.categories, Categories)
         require_choice("ends", self.ends, Ends)
         require_choice("dealing", self.dealing, Dealing)
@@ -82,6 +87,8 @@ class Generalization(Method):
         given = super().parameters()
         if self.principle.monotone:
             del given["dealing"]
+        if not ratio(self.suppress):
+            del given["suppress"]
         return given
 
     @property
@@ -101,8 +108,12 @@ class Generalization(Method):
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
         if self.principle.monotone:
-            partition = mondrian(*count_units(data, self.principle), data.quasi_identifiers,
-                                 categories=self.categories)  # fmt: skip
+            keyed, asked = count_units(data, self.principle)
+            partition = mondrian(keyed, asked, data.quasi_identifiers, categories=self.categories)
+            budget = allow(data, self.suppress)
+            if budget:
+                apart = trim(keyed, asked, partition, budget, data.quasi_identifiers)
+                return self._release_suppressed(data, suppress(keyed, asked, partition, apart))
         else:
             partition = split_and_deal(
                 data, self.principle, categories=self.categories, dealing=self.dealing
@@ -113,18 +124,47 @@ class Generalization(Method):
         boxes, recodings = blur(data, partition, names, self.categories, regions=regions)
         return release_boxes(self, data, (partition, boxes, recodings), self.ends)
 
+    def _release_suppressed(self, data: Microdata, found: Suppressed) -> Release:
+        """Blur groups as ever, but for those of people who were taken out of others."""
+        shown = data.taken(found.rows)
+        boxes, recodings = blur(
+            shown, found.partition, data.quasi_identifiers, self.categories, blank=found.blank
+        )
+        return release_boxes(self, shown, (found.partition, boxes, recodings), self.ends, found)
+
+
+def require_suppressible(share: Number, principle: Principle, ends: Ends) -> None:
+    """Refuse to leave people out where that would do nothing, or nothing is known of it."""
+    require_ratio("suppress", share, 0, 1)
+    if ratio(share) and (not principle.monotone or ends != "tight"):
+        what = f"ends = {ends!r}" if principle.monotone else f"{principle}, which is not monotone"
+        raise SchemaError(
+            f"suppress = {share} does not go with {what}.", hint="Leave one of them out."
+        )
+
 
 def release_boxes(
-    method: Method, data: Microdata, shown: ShownBoxes, ends: Ends = "tight"
+    method: Method,
+    data: Microdata,
+    shown: ShownBoxes,
+    ends: Ends = "tight",
+    suppressed: Suppressed | None = None,
 ) -> Release:
     """Make the release in which people show their boxes and keep all other columns."""
     partition, boxes, recodings = shown
     exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
     kept = {n: Recoding(Transformation.EXACT, missing=data.domains[n].missing) for n in exact}
     presence = open_presence(data, ends)
-    promise, about = word_generalized(method.principle, data.quasi_identifiers, presence)
+    parameters = method.parameters()
+    if "suppress" in parameters:
+        counts = (suppressed.left_out, suppressed.blanked) if suppressed else (0, 0)
+        parameters |= dict(zip(("left_out", "blanked"), counts, strict=True))
+    told = (*presence, *word_suppressed(parameters))
+    promise, about = word_generalized(method.principle, data.quasi_identifiers, told)
     table = assemble(data, partition, boxes, exact)
-    return method.release(data, {TABLE: table}, recodings | kept, about, promise)
+    return method.release(
+        data, {TABLE: table}, recodings | kept, about, promise, parameters=parameters
+    )
 
 
 def assemble(
