@@ -71,6 +71,32 @@ def _proximity(p: dc.Proximity, bag: list[int], whole: list[int]) -> bool:
     return True
 
 
+def _least_frequent(common: Fraction, own: dict[str, object], inverted: bool) -> dict[int, Fraction]:
+    """The most of a bag that each of the numbers 1 to 9 may be."""
+    most = dict.fromkeys(range(1, 10), common)
+    for value, wanted in own.items():
+        share = Fraction(1) if wanted is None else _share(wanted)
+        most[int(value)] = 1 / share if inverted else share
+    return most
+
+
+def _frequency(p: dc.FrequencyDiversity, bag: list[int], whole: list[int]) -> bool:
+    most = _least_frequent(1 / _share(p.l), dict(p.values or {}), True)
+    return all(Fraction(bag.count(v), len(bag)) <= most[v] for v in bag)
+
+
+def _alpha_k(p: dc.AlphaK, bag: list[int], whole: list[int]) -> bool:
+    most = _least_frequent(_share(p.alpha), dict(p.values or {}), False)
+    return len(bag) >= p.k and all(Fraction(bag.count(v), len(bag)) <= most[v] for v in bag)
+
+
+def _linkability(p: dc.XYLinkability, bag: list[int], whole: list[int]) -> bool:
+    most = dict.fromkeys(range(1, 10), Fraction(1) if p.values else _share(p.k))
+    for value in p.values:
+        most[int(value)] = _share(p.values[value] if isinstance(p.values, dict) else p.k)
+    return all(Fraction(bag.count(v), len(bag)) <= most[v] for v in bag)
+
+
 CASES: dict[str, Case] = {
     "k-anonymity": Case(
         (dc.KAnonymity(1), dc.KAnonymity(3)), lambda p, bag, whole: len(bag) >= p.k
@@ -80,8 +106,14 @@ CASES: dict[str, Case] = {
         lambda p, bag, whole: len(set(bag)) >= p.l,
     ),
     "frequency-diversity": Case(
-        (dc.FrequencyDiversity(2), dc.FrequencyDiversity("5/2"), dc.FrequencyDiversity(3)),
-        lambda p, bag, whole: Fraction(max(_counts(bag)), len(bag)) <= 1 / _share(p.l),
+        (
+            dc.FrequencyDiversity(2),
+            dc.FrequencyDiversity("5/2"),
+            dc.FrequencyDiversity(3),
+            dc.FrequencyDiversity(2, values={"1": 4, "2": None}),
+            dc.FrequencyDiversity("5/2", values={"3": None, "4": None, "5": "7/2"}),
+        ),
+        _frequency,
     ),
     "entropy-diversity": Case(
         (dc.EntropyDiversity(2), dc.EntropyDiversity(1.5), dc.EntropyDiversity(3)), _entropy
@@ -96,10 +128,12 @@ CASES: dict[str, Case] = {
         _recursive,
     ),
     "alpha-k": Case(
-        (dc.AlphaK(0.5, 2), dc.AlphaK("1/3", 4)),
-        lambda p, bag, whole: (
-            len(bag) >= p.k and Fraction(max(_counts(bag)), len(bag)) <= _share(p.alpha)
+        (
+            dc.AlphaK(0.5, 2),
+            dc.AlphaK("1/3", 4),
+            dc.AlphaK(0.5, 2, values={"1": "1/4", "2": None, "3": 0}),
         ),
+        _alpha_k,
     ),
     "t-closeness": Case(
         (
@@ -119,8 +153,13 @@ CASES: dict[str, Case] = {
         lambda p, bag, whole: len(set(bag)) >= p.k,
     ),
     "xy-linkability": Case(
-        (dc.XYLinkability(x=["a"], y=["b"], k="1/2"), dc.XYLinkability(x=["a"], y=["b"], k=0.4)),
-        lambda p, bag, whole: Fraction(max(_counts(bag)), len(bag)) <= _share(p.k),
+        (
+            dc.XYLinkability(x=["a"], y=["b"], k="1/2"),
+            dc.XYLinkability(x=["a"], y=["b"], k=0.4),
+            dc.XYLinkability(x=["a"], y=["b"], k=0.4, values=["1", "2"]),
+            dc.XYLinkability(x=["a"], y=["b"], k=0.4, values={"1": "1/4", "2": 0.5}),
+        ),
+        _linkability,
     ),
     "variance": Case((dc.Variance(2), dc.Variance("9/4")), _variance),
     "proximity": Case(

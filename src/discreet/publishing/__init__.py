@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.errors import SchemaError
+from discreet.principles.thresholds import require_named
 from discreet.publishing.draws import SeededDraws, SystemDraws
 from discreet.publishing.method import Method
 from discreet.release import Release
@@ -18,6 +19,7 @@ def publish(data: Microdata, method: Method, *, insecure_seed: int | None = None
     ``insecure_seed`` the same release is made again, by whoever guesses the seed too: that is for
     tests, and such a release is not written unless that is asked for (``insecure=True``).
     """
+    require_named(method.principle, data.domains, data.sensitive)
     if insecure_seed is None:
         return method.publish(data, SystemDraws())
     if insecure_seed < 0:
