@@ -71,30 +71,24 @@ def _proximity(p: dc.Proximity, bag: list[int], whole: list[int]) -> bool:
     return True
 
 
-def _least_frequent(common: Fraction, own: dict[str, object], inverted: bool) -> dict[int, Fraction]:
-    """The most of a bag that each of the numbers 1 to 9 may be."""
-    most = dict.fromkeys(range(1, 10), common)
-    for value, wanted in own.items():
-        share = Fraction(1) if wanted is None else _share(wanted)
-        most[int(value)] = 1 / share if inverted else share
-    return most
+def _stays_below(bag: list[int], common: Fraction, own: dict[str, Fraction]) -> bool:
+    """Whether no value is more of a bag than its own share, or the common one."""
+    return all(Fraction(bag.count(v), len(bag)) <= own.get(str(v), common) for v in bag)
 
 
 def _frequency(p: dc.FrequencyDiversity, bag: list[int], whole: list[int]) -> bool:
-    most = _least_frequent(1 / _share(p.l), dict(p.values or {}), True)
-    return all(Fraction(bag.count(v), len(bag)) <= most[v] for v in bag)
+    own = {v: 1 if l is None else 1 / _share(l) for v, l in (p.values or {}).items()}  # noqa: E741
+    return _stays_below(bag, 1 / _share(p.l), own)
 
 
 def _alpha_k(p: dc.AlphaK, bag: list[int], whole: list[int]) -> bool:
-    most = _least_frequent(_share(p.alpha), dict(p.values or {}), False)
-    return len(bag) >= p.k and all(Fraction(bag.count(v), len(bag)) <= most[v] for v in bag)
+    own = {v: Fraction(1) if a is None else _share(a) for v, a in (p.values or {}).items()}
+    return len(bag) >= p.k and _stays_below(bag, _share(p.alpha), own)
 
 
 def _linkability(p: dc.XYLinkability, bag: list[int], whole: list[int]) -> bool:
-    most = dict.fromkeys(range(1, 10), Fraction(1) if p.values else _share(p.k))
-    for value in p.values:
-        most[int(value)] = _share(p.values[value] if isinstance(p.values, dict) else p.k)
-    return all(Fraction(bag.count(v), len(bag)) <= most[v] for v in bag)
+    own = {v: _share(p.values[v] if isinstance(p.values, dict) else p.k) for v in p.values}
+    return _stays_below(bag, Fraction(1) if own else _share(p.k), own)
 
 
 CASES: dict[str, Case] = {

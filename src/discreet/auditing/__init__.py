@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.claims import find_false_claims
 from discreet.auditing.composition import Composed, compose
+from discreet.auditing.counted import Counted, find_counted
 from discreet.auditing.grounds import Grounds, explain_person, explain_worst
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joined import Check, find_alone, join_tables
@@ -105,6 +106,8 @@ class AuditReport:
     """Singling out, linkability and inference, where attacks were tried."""
     method_known: MethodKnown | None = None
     """What somebody learns who knows the method, where the steward measured it."""
+    counted: Counted | None = None
+    """What is believed of values that count, where some are called not sensitive."""
     examined: tuple[Release, Microdata] | None = field(default=None, repr=False)
     """What it is about."""
 
@@ -312,6 +315,7 @@ def audit(
         findings=[*findings, *dict.fromkeys(f for found in views for f in check(found, data))],
         rows=np.arange(data.n) if data.rows is None else data.rows,
         risks=measure_risks(release, data, control) if attacks else [],
+        counted=find_counted(told, judged, adversary.certain),
         examined=(release, data),
     )
 

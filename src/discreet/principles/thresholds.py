@@ -197,9 +197,9 @@ def require_named(principle: Principle, domains: Mapping[str, Domain], names: li
             texts = domains[name].texts
             for value in part.named_values:
                 if value not in texts:
-                    near = get_close_matches(value, texts, MOST_SHOWN) or texts[:MOST_SHOWN]
+                    near = dict.fromkeys([*get_close_matches(value, texts, 1), *texts])
                     several = " Or name the attribute it is about: on." if len(names) > 1 else ""
                     raise SchemaError(
                         f"{part}: nobody's {name} is {value!r}.",
-                        hint=f"{name_closest(value, near)}{several}",
+                        hint=f"{name_closest(value, list(near)[:MOST_SHOWN])}{several}",
                     )

@@ -153,6 +153,10 @@ class PerturbedPosterior(Posterior):
         """Give the largest of these, exactly where it follows from a record alone."""
         return _find_worst(*self._weigh_likeliest())
 
+    def worst_among(self, meant: Bools) -> Fraction:  # noqa: ARG002
+        """Bound the largest belief in any of some values by that in any."""
+        return self.worst()
+
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
         own, run = self.counts[self.case_code], (self.case_code, self.case_code + 1)

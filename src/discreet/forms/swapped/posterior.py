@@ -60,6 +60,10 @@ class SwappedPosterior(Posterior):
         """Give the largest of these."""
         return Fraction(float(self.largest().max()))
 
+    def worst_among(self, meant: Bools) -> Fraction:  # noqa: ARG002
+        """Bound the largest belief in any of some values by that in any."""
+        return self.worst()
+
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
         codes = np.arange(self.bags.domain.size)
