@@ -91,6 +91,8 @@ def _find_size(principle: Principle, whole: Groups, q: int) -> int | None:
     n = int(whole.sizes[0])
     if principle.monotone and not principle.admits(whole)[0]:
         return None
+    if principle.monotone and n <= q:
+        return n  # everybody in one
     for size in range(q, min(n, q + MOST_TRIED) + 1):
         if (_count_lanes(whole.whole, size) <= principle.room(size, whole)).all():
             return size
