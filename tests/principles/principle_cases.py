@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -87,7 +87,7 @@ def _alpha_k(p: dc.AlphaK, bag: list[int], whole: list[int]) -> bool:
 
 
 def _linkability(p: dc.XYLinkability, bag: list[int], whole: list[int]) -> bool:
-    own = {v: _share(p.values[v] if isinstance(p.values, dict) else p.k) for v in p.values}
+    own = {v: _share(p.values[v] if isinstance(p.values, Mapping) else p.k) for v in p.values}
     return _stays_below(bag, Fraction(1) if own else _share(p.k), own)
 
 

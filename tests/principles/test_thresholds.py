@@ -56,6 +56,16 @@ def test_thresholds_by_hand() -> None:
     assert alpha.admits(groups).tolist() == [True, False, False, False, True, True, False]
 
 
+def test_principles_with_thresholds_go_into_sets() -> None:
+    again = dc.FrequencyDiversity(2, values={"none": "any", "hiv": 10})
+    other = dc.FrequencyDiversity(2, values={"none": None, "hiv": 9})
+    assert {SOME, again, other, dc.FrequencyDiversity(2)} == {SOME, other, dc.FrequencyDiversity(2)}
+    assert SOME & again == SOME & SOME
+    assert dc.FrequencyDiversity(2, values={}) == dc.FrequencyDiversity(2)
+    tables = {"test": {"hiv": "1/4"}, "drug": ["azt"]}
+    assert {dc.XYLinkability(x=["job"], y=["test", "drug"], k=1, values=tables)}
+
+
 def test_what_most_people_have_need_not_count() -> None:
     whole = Groups.of([ten_people()["disease"].to_list()])
     assert not dc.FrequencyDiversity(2).feasible(whole).possible

@@ -23,7 +23,7 @@ from discreet.principles.base import (
     require_whole,
 )
 from discreet.principles.groups import Groups
-from discreet.principles.thresholds import keep_shares
+from discreet.principles.thresholds import ThresholdTable, keep_shares
 from discreet.table.arrays import Bools
 
 SEQUENTIAL = "Wang and Fung: Anonymizing Sequential Releases, KDD 2006"
@@ -157,6 +157,7 @@ class XYLinkability(Linking):
         elif isinstance(self.values, Mapping):
             for value, most in self.values.items():
                 require_ratio(f"values.{value}", most, 0, 1)  # type: ignore[arg-type]
+            object.__setattr__(self, "values", ThresholdTable(self.values))
         else:
             object.__setattr__(self, "values", tuple(self.values))
 
@@ -169,7 +170,12 @@ class XYLinkability(Linking):
                 f"values = {self.values!r}: there are several attributes y.",
                 hint='Give values of each: values = { test = { hiv = "1/4" }, drug = ["azt"] }.',
             )
-        self.parts  # noqa: B018  each must be one by itself
+        parts = [
+            XYLinkability(self.x, (name,), self.k, tables[name])  # type: ignore[arg-type]
+            for name in self.y
+        ]
+        read = ThresholdTable({part.y[0]: part.values for part in parts})
+        object.__setattr__(self, "values", read)
 
     @property
     def parts(self) -> tuple[Principle, ...]:

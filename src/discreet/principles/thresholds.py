@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +33,31 @@ from discreet.table.taxonomy import canonical_text
 
 MOST_SHOWN = 10
 """Of the values that there are, so many are listed."""
+Asked = TypeVar("Asked")
 Thresholds = Mapping[str, Number | None]
 """Values with what is asked of each; ``None`` or "any" asks nothing."""
+
+
+class ThresholdTable(Mapping[str, Asked]):
+    """A table of what is asked of values, which stays as it is: principles go into sets."""
+
+    def __init__(self, asked: Mapping[str, Asked]) -> None:
+        self._asked = dict(asked)
+
+    def __getitem__(self, value: str) -> Asked:
+        return self._asked[value]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._asked)
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._asked)
 
 
 @dataclass(frozen=True)
@@ -150,14 +174,12 @@ def keep_shares(groups: Groups, shares: list[Fraction], which: NDArray[np.intp])
     for kind, share in enumerate(shares):
         meant = np.flatnonzero(kinds == kind)
         if share < 1 and len(meant):
-            fine = at_most(
-                groups.weights[meant], share.denominator, sizes[meant], share.numerator
-            )
+            fine = at_most(groups.weights[meant], share.denominator, sizes[meant], share.numerator)
             good[groups.owners[meant[~fine]]] = False
     return good
 
 
-def read_thresholds(values: object, low: int, high: int = 10**15) -> dict[str, Number | None] | None:
+def read_thresholds(values: object, low: int, high: int = 10**15) -> Thresholds | None:
     """Read thresholds by value, each a number from ``low`` to ``high``, or nothing asked.
 
     Values are texts, as they are printed; in Python they may be what they are.
@@ -180,7 +202,7 @@ def read_thresholds(values: object, low: int, high: int = 10**15) -> dict[str, N
         read[said] = None if wanted == ANY else wanted
         if read[said] is not None:
             require_ratio(f"values.{said}", wanted, low, high)
-    return read or None
+    return ThresholdTable(read) if read else None
 
 
 def share_of(wanted: Number | None, *, inverted: bool = False) -> Fraction:
@@ -193,12 +215,13 @@ def share_of(wanted: Number | None, *, inverted: bool = False) -> Fraction:
 def require_named(principle: Principle, domains: Mapping[str, Domain], names: list[str]) -> None:
     """Refuse thresholds for values that nobody has: a slip of the pen would protect nothing."""
     for part in principle.parts:
-        for name in [part.on] if part.on in names else names:
+        asked = [part.on] if part.on in names else names
+        for name in asked:
             texts = domains[name].texts
             for value in part.named_values:
                 if value not in texts:
                     near = dict.fromkeys([*get_close_matches(value, texts, 1), *texts])
-                    several = " Or name the attribute it is about: on." if len(names) > 1 else ""
+                    several = " Or name the attribute it is about: on." if len(asked) > 1 else ""
                     raise SchemaError(
                         f"{part}: nobody's {name} is {value!r}.",
                         hint=f"{name_closest(value, list(near)[:MOST_SHOWN])}{several}",
