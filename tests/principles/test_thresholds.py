@@ -320,3 +320,16 @@ def test_linkability_of_several_attributes_is_one_principle_for_each(tmp_path: P
                              values={"test": {"hvi": "1/4"}, "drug": ["azt"]})  # fmt: skip
     with pytest.raises(dc.errors.SchemaError, match="'test' has no value 'hvi'"):
         dc.publish(data, dc.Sequential(principles=[wrong], earlier=[old]))
+
+
+def test_where_small_batches_are_not_found_groups_of_mondrian_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A third may have flu, but no ten people hold four of them: twelve would."""
+    monkeypatch.setattr("discreet.publishing.partitioners.batches.MOST_TRIED", 0)
+    disease = ["flu"] * 4 + ["hiv"] + ["none"] * 7
+    data = microdata(pl.DataFrame({"age": range(12), "disease": disease}), ["age"], ["disease"])
+    asked = dc.FrequencyDiversity(3, values={"hiv": 10, "none": None})
+    assert dc.audit(dc.publish(data, dc.Anatomy(asked)), data).kept
+    with pytest.raises(dc.errors.PromiseError, match='or set batches = "mondrian"'):
+        dc.publish(data, dc.Anatomy(asked, batches="direct"))

@@ -33,18 +33,18 @@ from discreet.table.taxonomy import canonical_text
 
 MOST_SHOWN = 10
 """Of the values that there are, so many are listed."""
-Asked = TypeVar("Asked")
+Threshold = TypeVar("Threshold")
 Thresholds = Mapping[str, Number | None]
 """Values with what is asked of each; ``None`` or "any" asks nothing."""
 
 
-class ThresholdTable(Mapping[str, Asked]):
+class ThresholdTable(Mapping[str, Threshold]):
     """A table of what is asked of values, which stays as it is: principles go into sets."""
 
-    def __init__(self, asked: Mapping[str, Asked]) -> None:
+    def __init__(self, asked: Mapping[str, Threshold]) -> None:
         self._asked = dict(asked)
 
-    def __getitem__(self, value: str) -> Asked:
+    def __getitem__(self, value: str) -> Threshold:
         return self._asked[value]
 
     def __iter__(self) -> Iterator[str]:

@@ -33,9 +33,13 @@ MOST_TRIED = 1000
 Batching = Literal["direct", "mondrian", "anatomize"]
 
 
-def choose_batching(principle: Principle) -> Batching:
+def choose_batching(principle: Principle, whole: Groups) -> Batching:
     """Give the way that answers best under a principle: ``direct`` wherever it applies."""
-    return "direct" if principle.distinct_enough is not None else "mondrian"
+    q = principle.distinct_enough
+    if q is None:
+        return "mondrian"
+    can_split = principle.monotone and not principle.spaced and principle.admits(whole)[0]
+    return "mondrian" if can_split and _find_size(principle, whole, q) is None else "direct"
 
 
 def make_batches(
