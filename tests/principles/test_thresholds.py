@@ -23,6 +23,7 @@ from discreet.publishing.draws import SeededDraws
 from discreet.publishing.partitioners.batches import make_batches
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.publishing.partitioners.slices import _look_within
+from discreet.steward.evidence import _list_risks
 from discreet.steward.inspection import inspect_table
 from discreet.steward.plan import Plan, plan_model
 from samples import microdata
@@ -333,3 +334,17 @@ def test_where_small_batches_are_not_found_groups_of_mondrian_are_taken(
     assert dc.audit(dc.publish(data, dc.Anatomy(asked)), data).kept
     with pytest.raises(dc.errors.PromiseError, match='or set batches = "mondrian"'):
         dc.publish(data, dc.Anatomy(asked, batches="direct"))
+
+
+def test_evidence_and_comparisons_tell_values_that_count_from_others() -> None:
+    frame = pl.concat([ten_people()] * 4)
+    data = microdata(frame, ["age", "sex"], ["disease"])
+    report = dc.audit(dc.publish(data, dc.Generalization(SOME)), data)
+    risks = {row["risk"]: row for row in _list_risks(data, report)}
+    counted = risks["belief in a value of disease that counts (not: none), at most"]
+    assert counted["before"] == 1  # four of age 29, all with hiv
+    assert report.counted is not None
+    assert counted["after"] == float(report.counted.beliefs["disease"]) == 0.1
+    assert risks["belief in a value of disease, at most"]["after"] == report.max_belief == 0.7
+    compared = dc.compare(data, [dc.Generalization(SOME)], 5).table
+    assert compared["worst belief"].item() == float(report.counted.worst)
