@@ -356,7 +356,7 @@ def test_earlier_releases_stay_as_they_are_and_the_audit_asks_for_them(tmp_path:
         (lambda: dc.XYAnonymity(x=["a"], y="rows", k=2), "y = 'rows'"),
         (lambda: dc.XYAnonymity(x=["a"], y=["a"], k=2), "both have 'a'"),
         (lambda: dc.XYLinkability(x=["a"], y="people", k=1), "counted by xy-anonymity"),
-        (lambda: dc.XYLinkability(x=["a"], y=["b", "c"], k=1, values=["v"]), "one attribute"),
+        (lambda: dc.XYLinkability(x=["a"], y=["b", "c"], k=1, values=["v"]), "several attributes"),
         (lambda: dc.XYLinkability(x=["a"], y=["b"], k=2), "k = 2"),
         (dc.Sequential, "needs a principle"),
         (lambda: dc.Sequential(dc.XYAnonymity(x=["a"], y="people", k=2)), "no earlier release"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -71,6 +71,26 @@ def _proximity(p: dc.Proximity, bag: list[int], whole: list[int]) -> bool:
     return True
 
 
+def _stays_below(bag: list[int], common: Fraction, own: dict[str, Fraction]) -> bool:
+    """Whether no value is more of a bag than its own share, or the common one."""
+    return all(Fraction(bag.count(v), len(bag)) <= own.get(str(v), common) for v in bag)
+
+
+def _frequency(p: dc.FrequencyDiversity, bag: list[int], whole: list[int]) -> bool:
+    own = {v: 1 if l is None else 1 / _share(l) for v, l in (p.values or {}).items()}  # noqa: E741
+    return _stays_below(bag, 1 / _share(p.l), own)
+
+
+def _alpha_k(p: dc.AlphaK, bag: list[int], whole: list[int]) -> bool:
+    own = {v: Fraction(1) if a is None else _share(a) for v, a in (p.values or {}).items()}
+    return len(bag) >= p.k and _stays_below(bag, _share(p.alpha), own)
+
+
+def _linkability(p: dc.XYLinkability, bag: list[int], whole: list[int]) -> bool:
+    own = {v: _share(p.values[v] if isinstance(p.values, Mapping) else p.k) for v in p.values}
+    return _stays_below(bag, Fraction(1) if own else _share(p.k), own)
+
+
 CASES: dict[str, Case] = {
     "k-anonymity": Case(
         (dc.KAnonymity(1), dc.KAnonymity(3)), lambda p, bag, whole: len(bag) >= p.k
@@ -80,8 +100,14 @@ CASES: dict[str, Case] = {
         lambda p, bag, whole: len(set(bag)) >= p.l,
     ),
     "frequency-diversity": Case(
-        (dc.FrequencyDiversity(2), dc.FrequencyDiversity("5/2"), dc.FrequencyDiversity(3)),
-        lambda p, bag, whole: Fraction(max(_counts(bag)), len(bag)) <= 1 / _share(p.l),
+        (
+            dc.FrequencyDiversity(2),
+            dc.FrequencyDiversity("5/2"),
+            dc.FrequencyDiversity(3),
+            dc.FrequencyDiversity(2, values={"1": 4, "2": None}),
+            dc.FrequencyDiversity("5/2", values={"3": None, "4": None, "5": "7/2"}),
+        ),
+        _frequency,
     ),
     "entropy-diversity": Case(
         (dc.EntropyDiversity(2), dc.EntropyDiversity(1.5), dc.EntropyDiversity(3)), _entropy
@@ -96,10 +122,12 @@ CASES: dict[str, Case] = {
         _recursive,
     ),
     "alpha-k": Case(
-        (dc.AlphaK(0.5, 2), dc.AlphaK("1/3", 4)),
-        lambda p, bag, whole: (
-            len(bag) >= p.k and Fraction(max(_counts(bag)), len(bag)) <= _share(p.alpha)
+        (
+            dc.AlphaK(0.5, 2),
+            dc.AlphaK("1/3", 4),
+            dc.AlphaK(0.5, 2, values={"1": "1/4", "2": None, "3": 0}),
         ),
+        _alpha_k,
     ),
     "t-closeness": Case(
         (
@@ -119,8 +147,13 @@ CASES: dict[str, Case] = {
         lambda p, bag, whole: len(set(bag)) >= p.k,
     ),
     "xy-linkability": Case(
-        (dc.XYLinkability(x=["a"], y=["b"], k="1/2"), dc.XYLinkability(x=["a"], y=["b"], k=0.4)),
-        lambda p, bag, whole: Fraction(max(_counts(bag)), len(bag)) <= _share(p.k),
+        (
+            dc.XYLinkability(x=["a"], y=["b"], k="1/2"),
+            dc.XYLinkability(x=["a"], y=["b"], k=0.4),
+            dc.XYLinkability(x=["a"], y=["b"], k=0.4, values=["1", "2"]),
+            dc.XYLinkability(x=["a"], y=["b"], k=0.4, values={"1": "1/4", "2": 0.5}),
+        ),
+        _linkability,
     ),
     "variance": Case((dc.Variance(2), dc.Variance("9/4")), _variance),
     "proximity": Case(

@@ -20,6 +20,7 @@ from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.checks import check_links, check_parts
 from discreet.auditing.claims import find_false_claims
 from discreet.auditing.composition import Composed, compose
+from discreet.auditing.counted import Counted, find_counted
 from discreet.auditing.grounds import Grounds, explain_person, explain_worst
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
 from discreet.auditing.joined import Check, find_alone, join_tables
@@ -120,6 +121,8 @@ class AuditReport:
     """How rows are spread over people, where these are not the same."""
     method_known: MethodKnown | None = None
     """What somebody learns who knows the method, where the steward measured it."""
+    counted: Counted | None = None
+    """What is believed of values that count, where some are called not sensitive."""
     examined: tuple[Release, Microdata] | None = field(default=None, repr=False)
     """What it is about."""
 
@@ -267,7 +270,8 @@ def audit(
         for name in adversary.told
     }
     before = [_open(held, i) for i, held in enumerate(earlier)]
-    alone, linkings = part_joins(principle or release.promise.asked)
+    judged = principle or release.promise.asked
+    alone, linkings = part_joins(judged)
     checks, breached = check_parts(views, told, alone, adversary, persons)
     findings += find_miscounted(release, checks, crowds)
     if linkings:
@@ -281,7 +285,6 @@ def audit(
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
         breached |= find_alone(checks, joined, release.promise.asked)
-    counted = population_data.n if population is None and population_data else population
     beliefs, truths, worst, how = by_row = _believe(told)
     proximity = measure_nearness(told, data, alone)
     rows = np.arange(data.n) if data.rows is None else data.rows
@@ -293,7 +296,9 @@ def audit(
         candidates, breached = persons.fold_min(candidates), persons.fold_any(breached)
         rows = rows[persons.first]
     identity = measure_identity(
-        candidates[candidates > 0], counted, None if several is None else several.dominant
+        candidates[candidates > 0],
+        population_data.n if population is None and population_data else population,
+        None if several is None else several.dominant,
     )
     counts = views[0].view.smallest_count
     for name in adversary.certain:
@@ -307,7 +312,7 @@ def audit(
         records=views[0].view.table.height,
         groups=release.views[0].count,
         promise=release.promise,
-        judged=principle or release.promise.asked,
+        judged=judged,
         checks=checks,
         identity=identity,
         crowd=crowd if kept_columns is None else f"{crowd}, by quasi-identifiers alone",
@@ -334,6 +339,7 @@ def audit(
         several=several,
         left_out=release.left_out,
         risks=measure_risks(release, data, control) if attacks else [],
+        counted=find_counted(told, judged, adversary.certain, persons),
         examined=(release, data),
     )
 

@@ -30,6 +30,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         "groups": report.groups,
         "breaches": report.breaches,
         "max_belief": report.max_belief,
+        "counted": None if report.counted is None else report.counted.to_dict(),
         "beliefs_found": report.how,
         "mean_belief": {name: float(b.mean()) for name, b in report.beliefs.items()},
         "mean_belief_in_truth": {name: float(t.mean()) for name, t in report.truths.items()},

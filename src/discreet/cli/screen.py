@@ -113,6 +113,7 @@ def print_findings(found: Any) -> None:
             f"Largest belief in a sensitive value of anyone: {found.worst} "
             f"= {found.max_belief:.1%}."
         )
+        lines += [str(found.counted)] if found.counted is not None else []
         bounds = [f"{name}: {how}" for name, how in found.how.items() if how != "exactly"]
         lines += [f"Beliefs were found {bound}." for bound in bounds]
     lines.append(

@@ -122,6 +122,17 @@ class Posterior:
             return None
         return np.append(self.found.only, -1)[self.found.set_of]
 
+    def worst_among(self, meant: Bools) -> Fraction:
+        """Give the largest belief in any of some values, by their codes, exactly."""
+        bags, plain = self.found.view.bags(self.name), np.flatnonzero(self._plain)
+        group = np.unique(self.found.list_options(plain)[1])
+        told = [(np.isin(bags.owners, group), bags)]
+        told += [(np.ones(len(m.bags.codes), dtype=bool), m.bags) for m in self._mixtures]
+        return max(
+            find_largest(bags.weights[chosen], bags.sizes[bags.owners[chosen]])
+            for chosen, bags in ((some & meant[bags.codes], bags) for some, bags in told)
+        )
+
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
         bags, cases = self.found.view.bags(self.name), self._cases

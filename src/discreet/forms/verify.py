@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.errors import PromiseError
 from discreet.principles.base import demands, part_joins
+from discreet.principles.thresholds import require_named
 from discreet.release import Release
 
 
@@ -18,6 +19,8 @@ def verify(release: Release) -> None:
     principle, _ = part_joins(release.promise.principle)
     for view in (view for view in release.views if view.verifiable_alone):
         for part, name in demands(principle, release.schema.sensitive) if principle else ():
+            if name is not None and part.named_values:
+                require_named(part, {name: view.bags(name).domain}, [name])
             good = view.admits(part, name)
             if not good.all():
                 worst = int(np.flatnonzero(~good)[0])

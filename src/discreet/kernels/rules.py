@@ -11,7 +11,9 @@ import numpy as np
 
 from discreet.kernels import compiled
 
-SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED, COVER, PART_SHARE = range(9)
+SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED, COVER, PART_SHARE, LIMITS, PART_LIMITS = (
+    range(11)
+)
 
 
 @compiled
@@ -55,6 +57,14 @@ def obeys(rules, r, tables, counts, touched, base, listed, m, n):
         return _covers_little(tables, table, counts, touched, base, listed, n // a)
     if op == PART_SHARE:
         return _shares_are_small(tables, table, counts, touched, base, listed, a, b, c)
+    if op == LIMITS:
+        for j in range(listed):
+            code = touched[base + j]
+            if tables[table + 2 * code] * counts[base + code] > tables[table + 2 * code + 1] * n:
+                return False
+        return True
+    if op == PART_LIMITS:
+        return _parts_keep_limits(tables, table, counts, touched, base, listed, c)
     size = c
     total = tables[table + size]
     if op == EQUAL:
@@ -129,3 +139,28 @@ def _shares_are_small(tables, table, counts, touched, base, listed, a, b, kinds)
         size += counts[base + code]
         most = max(most, counts[base + code])
     return a * most <= b * size
+
+
+@compiled
+def _parts_keep_limits(tables, table, counts, touched, base, listed, kinds):
+    """The same with limits per code: ``tables`` says whose part it is, then ``a`` and ``b``."""
+    every = kinds <= 4 * listed
+    codes = touched[:0] if every else np.sort(touched[base : base + listed])
+    limits = table + kinds
+    part, size, least = -1, 0, 0
+    for j in range(kinds if every else listed):
+        code = j if every else codes[j]
+        count = counts[base + code]
+        if count == 0:
+            continue
+        here = tables[table + code]
+        if here != part:
+            if size < least:
+                return False
+            part, size, least = here, 0, 0
+        size += count
+        a, b = tables[limits + 2 * code], tables[limits + 2 * code + 1]
+        if b == 0:
+            return False
+        least = max(least, -(-a * count // b))  # so large must the part be
+    return size >= least

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from numbers import Integral
@@ -20,6 +20,10 @@ Number = int | float | str | Fraction
 EXPONENT = re.compile(r"[eE]([+-]?[\d_]+)")
 MOST_DIGITS = 1000
 """Digits, or zeros by an exponent, that a parameter may be written with."""
+ANY = "any"
+"""How plans and manifests write a threshold that asks nothing; TOML has no null."""
+UNBOUNDED = 2**40
+"""Room for more people than any table has."""
 
 
 RENAMED = {
@@ -106,6 +110,22 @@ class Principle(ABC):
     def max_conflict(self, bags: Groups) -> Ints:
         """The most people of each bag whose values are too near to be ``distinct_enough``."""
         return bags.largest
+
+    def room(self, q: int, whole: Groups) -> Ints:  # noqa: ARG002
+        """How often each code may be in a bag of q people or more, if all keep to that.
+
+        For q of ``distinct_enough`` and more; each once is always safe then.
+        """
+        return np.ones(whole.domain.size, dtype=np.int64)
+
+    @property
+    def named_values(self) -> tuple[str, ...]:
+        """The values that have thresholds of their own."""
+        return ()
+
+    def counts(self, value: str) -> bool:  # noqa: ARG002
+        """Whether it protects a value, or lets it be told of anybody."""
+        return self.reads_values
 
     @property
     def mixture_safe(self) -> Principle | None:
@@ -262,6 +282,10 @@ class All(Principle):
         """The most over all parts."""
         return np.asarray(np.maximum.reduce([part.max_conflict(bags) for part in self.members]))
 
+    def room(self, q: int, whole: Groups) -> Ints:
+        """The least over all parts."""
+        return np.asarray(np.minimum.reduce([part.room(q, whole) for part in self.members]))
+
     @property
     def mixture_safe(self) -> Principle | None:
         """Every part's."""
@@ -405,6 +429,8 @@ def fits(*factors: int) -> bool:
 def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {key: ANY if part is None else _plain(part) for key, part in value.items()}
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     if isinstance(value, Fraction):

@@ -23,6 +23,7 @@ from discreet.principles.base import (
 )
 from discreet.principles.groups import Groups
 from discreet.principles.size import KAnonymity
+from discreet.principles.thresholds import ShareBound, Thresholds, read_thresholds, share_of
 from discreet.table.arrays import Bools
 
 LDIVERSITY = "Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity, TKDD 2007"
@@ -87,15 +88,24 @@ class DistinctDiversity(CountedPrinciple):
 
 
 @dataclass(frozen=True)
-class FrequencyDiversity(CountedPrinciple):
+class FrequencyDiversity(ShareBound):
     """No value is more frequent than ``1/l`` in any bag (ANGEL, section 2; 1/l-probability).
 
     >>> FrequencyDiversity(2).admits(Groups.of([["a", "a", "b"], ["a", "b", "b", "a"]])).tolist()
     [False, True]
 
+    ``values`` gives some values an l of their own. ``None`` (in plans ``"any"``) calls a value not
+    sensitive: it may be told of anybody. Others keep the common l.
+
+    >>> some = FrequencyDiversity(2, values={"hiv": 4, "none": None})
+    >>> some.admits(Groups.of([["none"] * 3, ["none"] * 3 + ["hiv"], ["hiv", "flu"]])).tolist()
+    [True, True, False]
+
     **Guarantee**: who knows all quasi-identifiers of a person believes any value of the person
-    with probability at most 1/l. It does not hold against someone who also knows the values of
-    other people of the group, or how the publisher's algorithm chooses its cuts.
+    with probability at most 1/l, its own or the common one. It does not hold against someone who
+    also knows the values of other people of the group, or how the publisher's algorithm chooses its
+    cuts. Of values that are called not sensitive it promises nothing, nor of whether somebody has
+    one of the others.
     """
 
     title: ClassVar[str] = "frequency-diversity"
@@ -107,46 +117,55 @@ class FrequencyDiversity(CountedPrinciple):
     )
 
     l: Number  # noqa: E741
+    values: Thresholds | None = None
 
     def __post_init__(self) -> None:
         require_ratio("l", self.l, 1)
-
-    def admits(self, groups: Groups) -> Bools:
-        """``l`` × the largest count is at most the size."""
-        exact = ratio(self.l)
-        return at_most(groups.largest, exact.numerator, groups.sizes, exact.denominator)
-
-    def feasible(self, whole: Groups) -> Feasibility:
-        """Reachable up to n over the count of the most frequent value."""
-        n, most = int(whole.sizes[0]), int(whole.largest[0])
-        best = (
-            f"{whole.domain.attribute.name}'s most frequent value covers {most / n:.1%} of rows: "
-            f"l ≤ {n // most}"
-        )
-        return Feasibility(bool(self.admits(whole)[0]), best)
+        object.__setattr__(self, "values", read_thresholds(self.values, 1))
 
     @property
-    def min_size(self) -> int:
-        """A value that occurs once needs l - 1 others beside it."""
-        return math.ceil(ratio(self.l))
+    def common(self) -> Fraction:
+        """One in l."""
+        return 1 / ratio(self.l)
+
+    @property
+    def own(self) -> dict[str, Fraction]:
+        """One in the l of each."""
+        return {v: share_of(l, inverted=True) for v, l in (self.values or {}).items()}  # noqa: E741
+
+    def admits(self, groups: Groups) -> Bools:
+        """``l`` × the count of no value is more than the size."""
+        return self.keep_thresholds(groups)
+
+    def feasible(self, whole: Groups) -> Feasibility:
+        """Reachable up to n over the count of a value: of the most frequent one, or any."""
+        n, worst = int(whole.sizes[0]), self.find_worst(whole)
+        most, text = int(whole.weights[worst]), whole.domain.texts[whole.codes[worst]]
+        name, own = whole.domain.attribute.name, text in self.own
+        value = f"value {text!r}" if self.own else "most frequent value"
+        best = (
+            f"{name}'s {value} covers {most / n:.1%} of rows: "
+            f"{f'values.{text}' if own else 'l'} ≤ {n // most}"
+        )
+        if n // most < 2 and not own:
+            best += f", or no threshold for {text!r} (values) if that tells nothing"
+        return Feasibility(bool(self.admits(whole)[0]), best)
 
     def over_rows(self, rows: int, together: int) -> FrequencyDiversity:  # noqa: ARG002
         """Of each row, that many times less is believed."""
-        return replace(self, l=ratio(self.l) * rows)
+        values = {v: l if l is None else ratio(l) * rows for v, l in (self.values or {}).items()}  # noqa: E741
+        return replace(self, l=ratio(self.l) * rows, values=values or None)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:
-        """The largest share."""
-        from discreet.kernels.rules import SHARE
-
-        a, b = ratio(self.l).as_integer_ratio()
-        return [KernelRule(SHARE, a, b)] if fits(max(a, b), int(whole.sizes[0])) else None
+        """The largest share, or every one."""
+        return self.limit(whole)
 
     @property
     def promise(self) -> str:
         """In words."""
         return (
-            "No sensitive value of a person can be told with probability above "
-            f"{1 / ratio(self.l)} from the person's quasi-identifiers."
+            f"No sensitive value of a person can be told with probability above {self.common} "
+            f"from the person's quasi-identifiers.{self.own_in_words}"
         )
 
 
@@ -299,13 +318,15 @@ class RecursiveDiversity(Principle):
 
 
 @dataclass(frozen=True)
-class AlphaK(CountedPrinciple):
+class AlphaK(ShareBound):
     """At least ``k`` people, and no value more frequent than ``alpha``, in every bag.
 
     (α,k)-anonymity (Wong et al., KDD 2006), with every sensitive value protected.
 
     >>> AlphaK(alpha=0.5, k=3).admits(Groups.of([["a", "b"], ["a", "b", "c"]])).tolist()
     [False, True]
+
+    ``values`` gives some values an α of their own, or none, as in :class:`FrequencyDiversity`.
 
     **Guarantee**: k-anonymity, and a belief of at most α in any value.
     """
@@ -317,45 +338,61 @@ class AlphaK(CountedPrinciple):
 
     alpha: Number
     k: int
+    values: Thresholds | None = None
 
     def __post_init__(self) -> None:
         require_ratio("alpha", self.alpha, 0, 1)
         require_whole("k", self.k)
+        object.__setattr__(self, "values", read_thresholds(self.values, 0, 1))
+
+    @property
+    def common(self) -> Fraction:
+        """α."""
+        return ratio(self.alpha)
+
+    @property
+    def own(self) -> dict[str, Fraction]:
+        """The α of each."""
+        return {value: share_of(alpha) for value, alpha in (self.values or {}).items()}
 
     def admits(self, groups: Groups) -> Bools:
-        """Size at least k, largest share at most α."""
-        exact = ratio(self.alpha)
-        rare = at_most(groups.largest, exact.denominator, groups.sizes, exact.numerator)
-        return np.asarray((groups.sizes >= self.k) & rare, dtype=bool)
+        """Size at least k, no share above its α."""
+        return np.asarray((groups.sizes >= self.k) & self.keep_thresholds(groups), dtype=bool)
 
     def feasible(self, whole: Groups) -> Feasibility:
-        """Reachable down to the share of the most frequent value."""
-        n, most = int(whole.sizes[0]), int(whole.largest[0])
+        """Reachable down to the share of a value: of the most frequent one, or any."""
+        n, worst = int(whole.sizes[0]), self.find_worst(whole)
+        most, text = int(whole.weights[worst]), whole.domain.texts[whole.codes[worst]]
+        value = f"value {text!r}" if self.own else "most frequent value"
         best = (
-            f"{whole.domain.attribute.name}'s most frequent value covers {most} of {n} rows: "
-            f"α ≥ {math.ceil(most / n * 1000) / 1000:g} and k ≤ {n}"
+            f"{whole.domain.attribute.name}'s {value} covers {most} of {n} rows: "
+            f"{f'values.{text}' if text in self.own else 'α'} ≥ "
+            f"{math.ceil(most / n * 1000) / 1000:g} and k ≤ {n}"
         )
         return Feasibility(bool(self.admits(whole)[0]), best)
 
     @property
     def min_size(self) -> int:
         """k, or as many as make one row no more than α."""
-        exact = ratio(self.alpha)
-        return max(self.k, math.ceil(1 / exact) if exact else 1)
+        return max(self.k, super().min_size)
+
+    @property
+    def distinct_enough(self) -> int:
+        """k, or as many as make one row no more than any α."""
+        return max(self.k, super().distinct_enough)
 
     def over_rows(self, rows: int, together: int) -> Principle:
         """So many people, and of each row that many times less believed."""
-        rare = replace(self, alpha=ratio(self.alpha) / rows, k=1)
+        values = {v: a if a is None else ratio(a) / rows for v, a in (self.values or {}).items()}
+        rare = replace(self, alpha=ratio(self.alpha) / rows, k=1, values=values or None)
         return rare & KAnonymity(self.k).over_rows(rows, together)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:
-        """The size and the largest share."""
-        from discreet.kernels.rules import SHARE, SIZE
+        """The size and the largest share, or every one."""
+        from discreet.kernels.rules import SIZE
 
-        p, q = ratio(self.alpha).as_integer_ratio()
-        if not fits(max(p, q), int(whole.sizes[0])):
-            return None
-        return [KernelRule(SIZE, self.k), KernelRule(SHARE, q, p)]
+        rules = self.limit(whole)
+        return rules and [KernelRule(SIZE, self.k), *rules]
 
     @property
     def look_alikes(self) -> int:
@@ -367,7 +404,7 @@ class AlphaK(CountedPrinciple):
         """In words."""
         return (
             f"Every person looks the same as at least {self.k - 1} others, and no sensitive value "
-            f"of a person is believed with probability above {self.alpha}."
+            f"of a person is believed with probability above {self.alpha}.{self.own_in_words}"
         )
 
 

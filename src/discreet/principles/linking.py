@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
+from operator import and_
 from typing import ClassVar
 
 import numpy as np
@@ -18,12 +20,12 @@ from discreet.principles.base import (
     Feasibility,
     Number,
     Principle,
-    at_most,
     ratio,
     require_ratio,
     require_whole,
 )
 from discreet.principles.groups import Groups
+from discreet.principles.thresholds import ThresholdTable, keep_shares
 from discreet.table.arrays import Bools
 
 SEQUENTIAL = "Wang and Fung: Anonymizing Sequential Releases, KDD 2006"
@@ -126,13 +128,19 @@ class XYLinkability(Linking):
     """No value of Y has more than ``k`` of the rows of an X-group of the join (Definition 3.2).
 
     ``values`` names the values of Y that matter, if not all do; as a table, each with a threshold
-    of its own.
+    of its own. Of several attributes Y it is a table of such tables, and says the same as one
+    principle for each attribute: it bounds the belief in each one's values, whatever the others.
 
     >>> groups = Groups.of([["hiv"] * 9 + ["diabetes"], ["hiv", "diabetes"]])
     >>> XYLinkability(x=["job"], y=["test"], k="1/2").admits(groups).tolist()
     [False, True]
     >>> XYLinkability(x=["job"], y=["test"], k="1/2", values=["diabetes"]).admits(groups).tolist()
     [True, True]
+    >>> both = {"test": {"hiv": "1/4"}, "drug": ["azt"]}
+    >>> for part in XYLinkability(x=["job"], y=["test", "drug"], k="1/2", values=both).parts:
+    ...     print(part.y, part.values)
+    ('test',) {'hiv': '1/4'}
+    ('drug',) ('azt',)
 
     **Guarantee**: whoever knows X of a person, joins this table with the earlier ones and takes the
     rows that fit for equally likely, believes no such value of Y with more than k.
@@ -144,7 +152,7 @@ class XYLinkability(Linking):
     )
 
     k: Number
-    values: Sequence[str] | Mapping[str, Number] = ()
+    values: Sequence[str] | Mapping[str, Number | Sequence[str] | Mapping[str, Number]] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,40 +162,63 @@ class XYLinkability(Linking):
         if isinstance(self.values, str):
             raise SchemaError(f"values = {self.values!r}: give a list of values of {self.y[0]}.")
         if self.values and len(self.y) > 1:
-            raise SchemaError("values: give them for one attribute y at a time.")
-        if isinstance(self.values, Mapping):
+            self._read_tables()
+        elif isinstance(self.values, Mapping):
             for value, most in self.values.items():
-                require_ratio(f"values.{value}", most, 0, 1)
+                require_ratio(f"values.{value}", most, 0, 1)  # type: ignore[arg-type]
+            object.__setattr__(self, "values", ThresholdTable(self.values))
         else:
             object.__setattr__(self, "values", tuple(self.values))
 
-    def over_rows(self, rows: int, together: int) -> XYLinkability:  # noqa: ARG002
+    def over_rows(self, rows: int, together: int) -> Principle:
         """Of each row, that many times less is believed."""
+        if len(self.parts) > 1:
+            return reduce(and_, (part.over_rows(rows, together) for part in self.parts))
         values = self.values
         if isinstance(values, Mapping):
-            values = {
-                value: ratio(most) / rows for value, most in values.items() if ratio(most) < 1
-            }
+            counted = {value: self.threshold(value) for value in values}
+            values = {value: most / rows for value, most in counted.items() if most < 1}
         return replace(self, k=ratio(self.k) / rows, values=values)
+
+    def _read_tables(self) -> None:
+        """Refuse tables of values that are not one for each attribute of Y."""
+        tables = self.values if isinstance(self.values, Mapping) else {}
+        given = [v for v in tables.values() if v and isinstance(v, Mapping | list | tuple)]
+        if sorted(tables) != sorted(self.y) or len(given) < len(tables):
+            raise SchemaError(
+                f"values = {self.values!r}: there are several attributes y.",
+                hint='Give values of each: values = { test = { hiv = "1/4" }, drug = ["azt"] }.',
+            )
+        parts = [
+            XYLinkability(self.x, (name,), self.k, tables[name])  # type: ignore[arg-type]
+            for name in self.y
+        ]
+        read = ThresholdTable({part.y[0]: part.values for part in parts})
+        object.__setattr__(self, "values", read)
+
+    @property
+    def parts(self) -> tuple[Principle, ...]:
+        """One for each attribute, where values of several are named."""
+        if len(self.y) < 2 or not isinstance(self.values, Mapping):
+            return (self,)
+        return tuple(
+            XYLinkability(self.x, (name,), self.k, self.values[name])  # type: ignore[arg-type]
+            for name in self.y
+        )
 
     def threshold(self, value: str) -> Fraction:
         """The most of a group's rows a value may have; 1 for one that does not matter."""
         if not self.values:
             return ratio(self.k)
         if isinstance(self.values, Mapping):
-            return ratio(self.values.get(value, 1))
+            return ratio(self.values.get(value, 1))  # type: ignore[arg-type]
         return ratio(self.k) if value in self.values else Fraction(1)
 
     def admits(self, groups: Groups) -> Bools:
         """No value above its threshold."""
-        good = np.ones(groups.count, dtype=bool)
         most = [self.threshold(text) for text in groups.domain.texts]
-        sizes = groups.sizes[groups.owners]
-        for share in set(most) - {Fraction(1)}:
-            meant = np.array([limit == share for limit in most])[groups.codes]
-            fine = at_most(groups.weights, share.denominator, sizes, share.numerator)
-            np.logical_and.at(good, groups.owners[meant], fine[meant])
-        return good
+        shares = list(dict.fromkeys(most))
+        return keep_shares(groups, shares, np.array([shares.index(share) for share in most]))
 
     def feasible(self, whole: Groups) -> Feasibility:
         """Averages over groups cannot be below those of all together."""
@@ -204,10 +235,12 @@ class XYLinkability(Linking):
     @property
     def promise(self) -> str:
         """In words."""
+        if len(self.parts) > 1:
+            return " ".join(part.promise for part in self.parts)
         meant = f"values of {', '.join(self.y)}"
         if isinstance(self.values, Mapping):
-            limits = ", ".join(f"{v} with at most {float(ratio(k)):.4g}"
-                               for v, k in self.values.items())  # fmt: skip
+            limits = ", ".join(f"{v} with at most {float(self.threshold(v)):.4g}"
+                               for v in self.values)  # fmt: skip
             said = f"believes {limits}"
         else:
             named = f" {', '.join(self.values)}" if self.values else f" of the {meant}"

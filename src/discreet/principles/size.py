@@ -7,7 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.principles.base import CountedPrinciple, Feasibility, KernelRule, require_whole
+from discreet.principles.base import (
+    UNBOUNDED,
+    CountedPrinciple,
+    Feasibility,
+    KernelRule,
+    require_whole,
+)
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Ints
 
@@ -64,6 +70,10 @@ class KAnonymity(CountedPrinciple):
     def max_conflict(self, bags: Groups) -> Ints:
         """Anybody may stand beside anybody."""
         return np.ones(bags.count, dtype=np.int64)
+
+    def room(self, q: int, whole: Groups) -> Ints:  # noqa: ARG002
+        """As often as may be."""
+        return np.full(whole.domain.size, UNBOUNDED, dtype=np.int64)
 
     def rules(self, whole: Groups) -> list[KernelRule]:  # noqa: ARG002
         """The size, nothing else."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.wording import word_people
+from discreet.principles.thresholds import require_named
 from discreet.publishing.draws import Draws, SeededDraws, SystemDraws
 from discreet.publishing.method import Method
 from discreet.release import OfPeople, Release
@@ -24,6 +25,7 @@ def publish(data: Microdata, method: Method, *, insecure_seed: int | None = None
     tests, and such a release is not written unless that is asked for (``insecure=True``).
     """
     refuse_repeats(data)
+    require_named(method.principle, data.domains, data.sensitive)
     if insecure_seed is None:
         return _publish(data, method, SystemDraws())
     if insecure_seed < 0:

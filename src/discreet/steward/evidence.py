@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from discreet.auditing import AuditReport
+from discreet.auditing.counted import Counted
 from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
@@ -199,7 +200,19 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
             {"risk": f"belief in a value of {name}, on average", "before": float(before.mean()),
              "threshold": None, "after": float(belief.mean())},
         ]  # fmt: skip
+        if report.counted is not None and name in report.counted.left_out:
+            rows.append(_count_values(report.counted, name, bags))
     return rows
+
+
+def _count_values(counted: Counted, name: str, bags: Groups) -> dict[str, Any]:
+    """The risk of values that count, where some are called not sensitive."""
+    out = counted.left_out[name]
+    meant = np.array([text not in out for text in bags.domain.texts])[bags.codes]
+    shares = (bags.weights / bags.sizes[bags.owners])[meant]
+    return {"risk": f"belief in a value of {name} that counts (not: {', '.join(out)}), at most",
+            "before": float(shares.max(initial=0)), "threshold": None,
+            "after": float(counted.beliefs[name])}  # fmt: skip
 
 
 def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -168,11 +168,11 @@ def _draft(
     if repeats and data.rows is None:
         key = PeopleKey(min(repeats, key=repeats.__getitem__))
         data = replace(data, persons=read_persons(frame, key))
-    shares = {
-        name: float(np.bincount(data.codes[name]).max() / data.n)
-        for name in schema.sensitive
-        if schema[name].type is Type.CATEGORY
-    }
+    shares = {}
+    for name in (n for n in schema.sensitive if schema[n].type is Type.CATEGORY):
+        counts = np.bincount(data.codes[name])
+        common = np.argsort(-counts, kind="stable")[:2]
+        shares[name] = [(data.domains[name].texts[c], float(counts[c] / data.n)) for c in common]
     return Inspection(
         rows=frame.height,
         schema=schema,
@@ -219,15 +219,15 @@ def draft_plan(
     source: str,
     *,
     rows: int,
-    most_frequent: Mapping[str, float],
+    most_frequent: Mapping[str, Sequence[tuple[str, float]]],
     taxonomies: Mapping[str, str],
     repeats: Mapping[str, int],
 ) -> str:
     """Write a commented plan that runs as it is and is meant to be edited.
 
-    ``most_frequent`` gives the share of the most frequent value of each sensitive attribute, so
-    that the promise drafted is one the table can keep; ``taxonomies`` the files of those that
-    attributes have.
+    ``most_frequent`` gives the two most frequent values of each sensitive attribute with their
+    shares, so that the promise drafted is one the table can keep; ``taxonomies`` the files of those
+    that attributes have.
     """
     lines = [
         "# A plan for `discreet publish`. Check every role: it decides who learns what.",
@@ -277,13 +277,14 @@ def draft_plan(
         'name = "k-anonymity"',
         f"k = {max(1, min(10, rows // 2))}",
     ]
-    for name, share in most_frequent.items():
+    for name, ((value, share), *others) in most_frequent.items():
         reach = int(1 / share + 1e-9)
         if reach < 2:
             lines += [
                 "",
                 f"# {visible(name)}: one value covers {share:.1%} of rows, so no group can keep it "
                 "below one half.",
+                *_leave_out(name, value, others),
             ]
             continue
         lines += [
@@ -296,6 +297,21 @@ def draft_plan(
         ]
     lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
     return "\n".join(lines)
+
+
+def _leave_out(name: str, value: str, others: Sequence[tuple[str, float]]) -> list[str]:
+    """Suggest, as a comment, not to count a value that most people have."""
+    if not others:
+        return []
+    reach = int(1 / others[0][1] + 1e-9)
+    return [
+        "# If to have that value tells nothing about a person, it need not count:",
+        "# [[method.principles]]",
+        '# name = "frequency-diversity"',
+        f"# l = {min(3, reach)}",
+        f"# on = {_quote(name)}",
+        f'# values = {{ {_quote(value)} = "any" }}',
+    ]
 
 
 def _quote(text: str) -> str:

@@ -34,6 +34,7 @@ NO_SEED = (
     "what protects people is drawn by the operating system, by no seed. Leave it out; a test "
     "release that can be made again takes insecure_seed, and --insecure"
 )
+VALUES = 'give thresholds by value, such as { hiv = 10, none = "any" }'
 RULES = "give lists of four: attribute here, its values, attribute there, its values"
 
 
@@ -51,6 +52,8 @@ def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseMo
             hint = int | float | str
         if int in args and any(get_origin(arg) is Sequence for arg in args):
             hint = _check(list[list[str]] | int, "give a whole number, or a list of lists of names")
+        if f.name == "values":
+            hint = _check(hint, VALUES)
         if pairs:
             hint = _write_pair(single=Fraction in args, optional=type(None) in args)
         if f.name == "earlier":  # folders of releases

@@ -64,6 +64,10 @@ class SwappedPosterior(Posterior):
         """Numbers are not dealt out: whose are whose depends on all of them."""
         return
 
+    def worst_among(self, meant: Bools) -> Fraction:  # noqa: ARG002
+        """Bound the largest belief in any of some values by that in any."""
+        return self.worst()
+
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
         codes = np.arange(self.bags.domain.size)

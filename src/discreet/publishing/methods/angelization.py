@@ -20,7 +20,7 @@ from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.exact import refuse_names, take_exactly
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
-from discreet.publishing.partitioners.histograms import require_names
+from discreet.publishing.partitioners.histograms import histogram, require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
 from discreet.release import Recoding, Release
@@ -128,7 +128,7 @@ class Angelization(Method):
         alike = KAnonymity(max(self.k, self.principle.look_alikes))
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
-        how = self.batches or choose_batching(wanted)
+        how = self.batches or choose_batching(wanted, histogram(data, name))
         batches = make_batches(data, name, wanted, how, widest, draws)
         regions = None
         if self.ends == "cuts":

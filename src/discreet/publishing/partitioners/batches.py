@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import PromiseError
 from discreet.principles.base import Principle, demands
+from discreet.principles.groups import Groups
 from discreet.publishing.draws import Draws
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram
@@ -27,12 +28,18 @@ from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
+MOST_TRIED = 1000
+"""So many sizes of batches are tried."""
 Batching = Literal["direct", "mondrian", "anatomize"]
 
 
-def choose_batching(principle: Principle) -> Batching:
+def choose_batching(principle: Principle, whole: Groups) -> Batching:
     """Give the way that answers best under a principle: ``direct`` wherever it applies."""
-    return "direct" if principle.distinct_enough is not None else "mondrian"
+    q = principle.distinct_enough
+    if q is None:
+        return "mondrian"
+    can_split = principle.monotone and not principle.spaced and principle.admits(whole)[0]
+    return "mondrian" if can_split and _find_size(principle, whole, q) is None else "direct"
 
 
 def make_batches(
@@ -48,14 +55,19 @@ def make_batches(
     if how == "mondrian":
         return mondrian(data, principle)
     whole = histogram(data, name)
-    q, cover = principle.distinct_enough, int(principle.max_conflict(whole)[0])
+    q = principle.distinct_enough
     if q is None:
         raise PromiseError(
             f"{principle} asks for more than different values: batches = {how!r} cannot keep it.",
             hint='Leave batches out, or set batches = "mondrian".',
             subject=principle,
         )
-    if q * cover > data.n:
+    cover = int(principle.max_conflict(whole)[0])
+    if principle.spaced:
+        size = q if q * cover <= data.n else None
+    else:
+        size = _find_size(principle, whole, q)
+    if size is None:
         raise PromiseError(
             f"{principle} cannot be kept by batches of {q} different values: {cover} of "
             f"{data.n} people have the same or too near a value.",
@@ -70,14 +82,50 @@ def make_batches(
     order = draws.permutation(data.n) if how == "anatomize" else _walk(buckets, draws)
     codes = data.codes[name]
     if principle.spaced:
-        return Partition.from_labels(_deal_lanes(order, codes, q, cover))
-    if int(whole.whole.max()) > data.n // q:  # it asks nothing of values: anybody stands beside all
-        labels = np.empty(data.n, dtype=np.int64)
-        labels[order] = np.arange(data.n) * (data.n // q) // data.n
-        return Partition.from_labels(labels)
+        return Partition.from_labels(_deal_lanes(order, codes, size, cover))
+    return Partition.from_labels(_fill(order, codes, whole.whole, size))
+
+
+def _find_size(principle: Principle, whole: Groups, q: int) -> int | None:
+    """Give the least size, from q on, at which batches have room for all people; or nothing.
+
+    A value that may not be more than a share of a batch may be so many times in one of q people or
+    more as that share of q says, rounded down: a larger q may leave more room.
+    """
+    n = int(whole.sizes[0])
+    if principle.monotone and not principle.admits(whole)[0]:
+        return None
+    if principle.monotone and n <= q:
+        return n  # everybody in one
+    for size in range(q, min(n, q + MOST_TRIED) + 1):
+        if (_count_lanes(whole.whole, size) <= principle.room(size, whole)).all():
+            return size
+    return None
+
+
+def _count_lanes(counts: Ints, q: int) -> Ints:
+    """How often each value must be in some batch, if there are as many of q people as can be."""
+    return -(-counts // (int(counts.sum()) // q))
+
+
+def _fill(order: NDArray[np.integer], codes: NDArray[np.int32], counts: Ints, q: int) -> Ints:
+    """Fill batches of at least q along an order, each value as rarely in one as can be.
+
+    A value that is too frequent to be in a batch once is dealt, along the order, into several of
+    which each is.
+    """
     from discreet.kernels.batches import fill_batches
 
-    return Partition.from_labels(fill_batches(order, codes, whole.whole, q))
+    lanes = _count_lanes(counts, q)
+    if lanes.max() > 1:
+        starts = np.cumsum(lanes) - lanes
+        ranked = order[np.argsort(codes[order], kind="stable")]
+        within = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+        own = codes[ranked]
+        dealt = np.empty_like(codes)
+        dealt[ranked] = starts[own] + within % lanes[own]
+        codes, counts = dealt, np.bincount(dealt, minlength=int(lanes.sum()))
+    return np.asarray(fill_batches(order, codes, counts, q))
 
 
 def _walk(buckets: Partition, draws: Draws) -> NDArray[np.int32]:

@@ -65,14 +65,21 @@ class Within(Principle):
         return Feasibility(False, f"of people with {rest}, {best}" if rest else best)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
-        """A share per part, for the principle that bounds shares; others are asked themselves."""
-        from discreet.kernels.rules import PART_SHARE
+        """Shares per part, for principles that bound shares; others are asked themselves."""
+        from discreet.kernels.rules import LIMITS, PART_LIMITS, PART_SHARE, SHARE
 
-        if not isinstance(self.inner, FrequencyDiversity):
-            return None
+        rules, made = self.inner.rules(self.column.whole), []
         kinds, rest = len(self.column.rest), self.column.rest
-        rules = self.inner.rules(self.column.whole)
-        return rules and [KernelRule(PART_SHARE, rule.a, rule.b, kinds, rest) for rule in rules]
+        for rule in rules or ():
+            if rule.op == SHARE:
+                made.append(KernelRule(PART_SHARE, rule.a, rule.b, kinds, rest))
+            elif rule.op == LIMITS:
+                own = np.asarray(rule.table).reshape(-1, 2)[self.column.code]
+                limits = np.concatenate([rest, own.ravel()])
+                made.append(KernelRule(PART_LIMITS, c=kinds, table=limits))
+            else:
+                return None
+        return made or None
 
     @property
     def min_size(self) -> int:
@@ -236,9 +243,9 @@ def partition_as_printed(
     from discreet.kernels.slices import partition_tuples
 
     (name,) = data.sensitive
-    if not isinstance(principle, FrequencyDiversity):
+    if not isinstance(principle, FrequencyDiversity) or principle.values:
         raise PromiseError(
-            f"The paper's check is about frequency-diversity, not {principle}.",
+            f"The paper's check is about frequency-diversity with one l, not {principle}.",
             hint='Leave check out, or set check = "safe".',
             subject=principle,
         )

@@ -57,6 +57,7 @@ class Trial:
     size: int = 0
     """Bytes on disk."""
     worst_belief: float | None = None
+    """The largest belief in a value of anyone, of values that the promise protects."""
     mean_belief: float | None = None
     identity: float | None = None
     """The largest chance to name anybody's record."""
@@ -185,9 +186,9 @@ def _examine(release: Release, course: Course) -> dict[str, Any]:
     from discreet.auditing import audit
 
     found = audit(release, course.data)
-    beliefs = list(found.beliefs.values())
+    beliefs, counted = list(found.beliefs.values()), found.counted
     return {
-        "worst_belief": found.max_belief,
+        "worst_belief": found.max_belief if counted is None else float(counted.worst),
         "mean_belief": float(np.mean([b.mean() for b in beliefs])) if beliefs else None,
         "identity": float(found.identity.prosecutor),
         "proximity": {
