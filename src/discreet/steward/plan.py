@@ -78,6 +78,10 @@ class ColumnPlan(_Section):
     low: int | float | str | date | None = None
     high: int | float | str | date | None = None
     values: list[str] | Literal["taxonomy"] = []
+    top: int | float | str | date | None = None
+    bottom: int | float | str | date | None = None
+    round: int | float | str | None = None
+    aggregate: int | None = None
     keep: bool = False
     taxonomy: TaxonomyPlan | None = None
 
@@ -104,6 +108,10 @@ class ColumnPlan(_Section):
             low=self.low,
             high=self.high,
             values=tuple(values),
+            top=self.top,
+            bottom=self.bottom,
+            round=self.round,
+            aggregate=self.aggregate,
             keep=self.keep,
         )
 

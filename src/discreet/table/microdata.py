@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
 from discreet.table.arrays import Bools, Ints
+from discreet.table.coarsening import Coded, coarsen, encode_finer
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
@@ -56,6 +57,8 @@ class Microdata:
     intake: Intake
     rows: Ints | None = None
     """Numbers of the rows kept, if some were dropped."""
+    finer: dict[str, Coded] = field(default_factory=dict)
+    """Columns whose numbers were made coarser, as they were. The steward's, never published."""
 
     @property
     def n(self) -> int:
@@ -81,7 +84,7 @@ class Microdata:
         published = self.schema.published
         return published.changed(
             *(
-                replace(a, taxonomy=self.domains[a.name].taxonomy, low=None, high=None, values=())
+                replace(a, taxonomy=self.domains[a.name].taxonomy, values=(), **_tell_ends(a))
                 for a in published
             )
         )
@@ -109,7 +112,9 @@ class Microdata:
     def taken(self, rows: Ints) -> Microdata:
         """Give the people of some rows, in this order."""
         codes = {name: column[rows] for name, column in self.codes.items()}
-        return replace(self, codes=codes, rows=rows if self.rows is None else self.rows[rows])
+        finer = {name: (column[rows], domain) for name, (column, domain) in self.finer.items()}
+        numbers = rows if self.rows is None else self.rows[rows]
+        return replace(self, codes=codes, rows=numbers, finer=finer)
 
     def order(self, names: Sequence[str]) -> Ints:
         """Give the rows in the order of the first of some attributes, then the second, and so on.
@@ -132,7 +137,8 @@ class Microdata:
 
     def head(self, n: int) -> Microdata:
         """Give the first ``n`` people as a table of their own."""
-        return read(self.to_polars().head(n), self.schema.published)
+        own = [domain.series().gather(c).alias(name) for name, (c, domain) in self.finer.items()]
+        return read(self.to_polars().with_columns(own).head(n), self.schema.published)
 
     def count_unique(self, names: Sequence[str] | None = None) -> int:
         """Count the people whose values on the quasi-identifiers nobody else has."""
@@ -142,6 +148,12 @@ class Microdata:
     def number(self, names: Sequence[str]) -> Ints:
         """Number the combinations of some attributes, from 0 on without gaps."""
         return row_ids([self.codes[name] for name in names], self.n)
+
+
+def _tell_ends(attribute: Attribute) -> dict[str, Any]:
+    """A code for all that is beyond a number has an end where the public domain has one."""
+    coded = attribute.top is not None or attribute.bottom is not None
+    return {} if coded else {"low": None, "high": None}
 
 
 def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
@@ -212,11 +224,11 @@ def read(source: TableLike, schema: Schema | str | Path | None = None) -> Microd
         )
     columns = _for_each(published, lambda a: reduce_column(frame[a.name], a))
     keep, intake = _settle_missing(columns, frame.height)
-    coded = _for_each(columns, lambda column: column.encode(keep))
+    coded = _for_each(columns, lambda column: coarsen(column, keep).encode(keep))
     codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
     domains = {c.attribute.name: part for c, (_, part) in zip(columns, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
-    data = Microdata(schema, codes, domains, intake, rows)
+    data = Microdata(schema, codes, domains, intake, rows, encode_finer(columns, keep))
     _refuse_identifiers(data)
     return data
 
