@@ -43,6 +43,8 @@ from discreet.principles.linking import Linking
 from discreet.release import Promise, Release
 from discreet.release.explanation import Explanation
 from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.coarsening import refuse_other_coarsening
+from discreet.table.finer import refuse_means
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Schema
 
@@ -238,6 +240,7 @@ def audit(
     _refuse_other_table(release, data)
     if control is not None:
         _refuse_other_table(release, control)
+        refuse_means(control)
         refuse_members(data, control)
     wanted = [_find_preset(name) for name in presets or []]
     adversary = unite_roles(release, data, schema)
@@ -417,6 +420,7 @@ def _refuse_other_table(release: Release, data: Microdata) -> None:
                 hint="Read the microdata under the release's own schema: "
                 "dc.read(file, release.schema).",
             )
+        refuse_other_coarsening(ours, attribute, "this microdata")
 
 
 def _find_preset(name: str) -> Preset:

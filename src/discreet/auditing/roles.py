@@ -14,6 +14,7 @@ from discreet.errors import StoreError
 from discreet.forms import find_form
 from discreet.release import Release
 from discreet.table.arrays import Ints
+from discreet.table.coarsening import Coarsening
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Attribute, Role, Schema
 
@@ -76,6 +77,8 @@ def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adver
                 conflicts.append(
                     f"{name} is {_word(attribute)} in the release and {_word(other)} in {where}"
                 )
+            if Coarsening.of(other) != Coarsening.of(attribute):
+                conflicts.append(f"{name} is not as coarse in the release as {where} says")
             roles.add(other.role)
         identified = bool(roles & {Role.QUASI_IDENTIFIER, Role.IDENTIFIER})
         if identified and name not in known:

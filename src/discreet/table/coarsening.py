@@ -19,8 +19,8 @@ group's numbers, which its mean tells.
 
 from __future__ import annotations
 
-import datetime as dt
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from discreet.errors import MicrodataError, SchemaError
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import REACH, Domain, ReducedColumn, read_unit
 from discreet.table.schema import Attribute, Role, Type
+from discreet.table.taxonomy import canonical_text
 
 Coded = tuple[NDArray[np.int32], Domain]
 SETTINGS = ("top", "bottom", "round", "aggregate")
@@ -51,8 +52,8 @@ class Coarsening:
     base: int
     """Multiples of it are shown; 1 if nothing is rounded."""
     aggregate: int | None
-    low: int
-    high: int
+    low: int = field(compare=False)
+    high: int = field(compare=False)
     """What numbers can be at all."""
 
     @staticmethod
@@ -129,6 +130,11 @@ def _read(attribute: Attribute, setting: str) -> int | None:
     return read_unit(given, attribute.type, attribute.decimals or 0)
 
 
+def is_coarse(attribute: Attribute) -> bool:
+    """Whether what is shown of a column may stand for other numbers."""
+    return Coarsening.of(attribute) is not None
+
+
 def refuse_coarsening(attribute: Attribute) -> None:
     """Refuse settings that make no sense for a column."""
     given = [name for name in SETTINGS if getattr(attribute, name) is not None]
@@ -163,8 +169,9 @@ def _refuse_numbers(attribute: Attribute, given: list[str]) -> None:
     for name in given:
         value = getattr(attribute, name)
         unit = None if isinstance(value, bool) else _read(attribute, name)
-        exact = isinstance(value, str | dt.date) or unit is None
-        if unit is None or not (exact or unit == value * 10 ** (attribute.decimals or 0)):
+        if unit is None or attribute.type is not Type.DATE and unit != Decimal(
+            canonical_text(str(value))
+        ).scaleb(attribute.decimals or 0):
             raise _bad(attribute, name, f"{value!r} is no {attribute.type}"
                        + (f" with {attribute.decimals} decimals" if attribute.decimals else ""),
                        "Write it as the values of the column are written.")  # fmt: skip

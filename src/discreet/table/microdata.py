@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
 from discreet.table.arrays import Bools, Ints
-from discreet.table.coarsening import Coded, coarsen, encode_finer
+from discreet.table.coarsening import Coded, coarsen, encode_finer, is_coarse
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
@@ -151,9 +151,8 @@ class Microdata:
 
 
 def _tell_ends(attribute: Attribute) -> dict[str, Any]:
-    """A code for all that is beyond a number has an end where the public domain has one."""
-    coded = attribute.top is not None or attribute.bottom is not None
-    return {} if coded else {"low": None, "high": None}
+    """What may be beyond a code of top or bottom ends where the public domain does."""
+    return {} if is_coarse(attribute) else {"low": None, "high": None}
 
 
 def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
