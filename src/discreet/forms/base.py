@@ -201,6 +201,9 @@ class Form(ABC):
 
     ``None`` among these: it may be left out.
     """
+    spreads_coarse: ClassVar[bool] = False
+    """Whether it answers conditions that cut through what single values stand for, which were made
+    coarser, and bounds their sums; else they do not reach it."""
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:
