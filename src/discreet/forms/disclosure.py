@@ -126,9 +126,10 @@ def _read_target(releases: list[Release], name: str) -> Target | None:
     # of numbers that some releases show coarser, those that are not
     attribute = next((a for a in listed if not is_coarse(a)), listed[0] if listed else None)
     for held, other in zip(exact, listed, strict=True):
-        if attribute is not None and attribute.reads_like(other):
-            if Coarsening.of(attribute) == Coarsening.of(other):
-                shown += [t[name].unique() for t in held.tables.values() if name in t.columns]
+        if attribute is None or not attribute.reads_like(other):
+            continue
+        if Coarsening.of(attribute) == Coarsening.of(other):
+            shown += [t[name].unique() for t in held.tables.values() if name in t.columns]
     if attribute is None or not shown:
         return None
     return Target(reduce_column(pl.concat(shown).unique(), attribute).encode(None)[1], None)

@@ -193,7 +193,8 @@ def refuse_finer_cells(release: Release) -> None:
                     or coarse.show(at) == at]  # fmt: skip
             bad = ~np.logical_and.reduce([np.broadcast_to(g, at.shape) for g in good])
             if bad.any():
+                first = part[int(np.flatnonzero(bad)[0])]
                 raise StoreError(
-                    f"{name!r} shows {part[int(np.flatnonzero(bad)[0])]}, which is not as coarse as "
-                    "the manifest says.", hint=DAMAGED,
-                )  # fmt: skip
+                    f"{name!r} shows {first}, which is not as coarse as the manifest says.",
+                    hint=DAMAGED,
+                )

@@ -112,7 +112,8 @@ def write_ends(attribute: Attribute, shown: exp.Expr) -> tuple[exp.Expr, exp.Exp
     if coarse.aggregate is not None:
         return low, high
     base, half = coarse.base, coarse.base // 2
-    least, most = shown.copy() - literal(half), shown.copy() + literal(base - 1 - half)
+    least: exp.Expr = shown.copy() - literal(half)
+    most: exp.Expr = shown.copy() + literal(base - 1 - half)
     if coarse.bottom is not None:  # numbers next to a code reach up to it
         first = coarse.bottom - coarse.bottom % base + base
         least = case(shown.copy().eq(literal(first)), literal(coarse.bottom + 1), least)

@@ -130,9 +130,8 @@ def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
 def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.Select:
     """Let every record of a table look its shares up; those that cannot be meant are left out."""
     for share, names, _, exact in shares:
-        same = [column(name, table).eq(column(name, share)) for name in names]
-        if exact:
-            same = [exp.NullSafeEQ(this=one.this, expression=one.expression) for one in same]
+        alike = exp.NullSafeEQ if exact else exp.EQ
+        same = [alike(this=column(n, table), expression=column(n, share)) for n in names]
         possible = exp.GT(this=column("#hits", share), expression=number(0))
         statement = statement.join(named_table(share), on=exp.and_(*same, possible))
     return statement

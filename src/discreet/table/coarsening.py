@@ -169,9 +169,10 @@ def _refuse_numbers(attribute: Attribute, given: list[str]) -> None:
     for name in given:
         value = getattr(attribute, name)
         unit = None if isinstance(value, bool) else _read(attribute, name)
-        if unit is None or attribute.type is not Type.DATE and unit != Decimal(
-            canonical_text(str(value))
-        ).scaleb(attribute.decimals or 0):
+        scaled = None
+        if unit is not None and attribute.type is not Type.DATE:
+            scaled = Decimal(canonical_text(str(value))).scaleb(attribute.decimals or 0)
+        if unit is None or (scaled is not None and scaled != unit):
             raise _bad(attribute, name, f"{value!r} is no {attribute.type}"
                        + (f" with {attribute.decimals} decimals" if attribute.decimals else ""),
                        "Write it as the values of the column are written.")  # fmt: skip
@@ -253,8 +254,7 @@ def encode_finer(columns: list[ReducedColumn], keep: Bools | None) -> dict[str, 
 
 def refine(attribute: Attribute) -> Attribute:
     """Give a column as it is before its numbers are made coarser."""
-    nothing = dict.fromkeys(SETTINGS)
-    return replace(attribute, taxonomy=None, **nothing)
+    return replace(attribute, taxonomy=None, top=None, bottom=None, round=None, aggregate=None)
 
 
 def describe_coarsening(attribute: Attribute) -> str:

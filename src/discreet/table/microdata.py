@@ -95,6 +95,11 @@ class Microdata:
             {name: self.domains[name].series().gather(codes) for name, codes in self.codes.items()}
         )
 
+    def to_own_values(self) -> pl.DataFrame:
+        """Give people's own values as a frame: numbers as they were before they got coarser."""
+        own = [domain.series().gather(c).alias(name) for name, (c, domain) in self.finer.items()]
+        return self.to_polars().with_columns(own)
+
     def codes_in(self, name: str, domain: Domain) -> Ints:
         """Give everyone's value as a code of another domain; -1 where that does not have it."""
         return domain.find(self.domains[name].texts)[self.codes[name]]
@@ -137,8 +142,7 @@ class Microdata:
 
     def head(self, n: int) -> Microdata:
         """Give the first ``n`` people as a table of their own."""
-        own = [domain.series().gather(c).alias(name) for name, (c, domain) in self.finer.items()]
-        return read(self.to_polars().with_columns(own).head(n), self.schema.published)
+        return read(self.to_own_values().head(n), self.schema.published)
 
     def count_unique(self, names: Sequence[str] | None = None) -> int:
         """Count the people whose values on the quasi-identifiers nobody else has."""

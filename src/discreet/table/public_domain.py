@@ -100,6 +100,6 @@ def _list_units(attribute: Attribute, low: int, high: int) -> Ints:
             hint=f"Give fewer decimals, or nearer ends: at most {MOST_LISTED:,} values.",
             subject=attribute,
         )
-    units = np.arange(low, high + 1, dtype=np.int64)
+    every = np.arange(low, high + 1, dtype=np.int64)
     coarse = Coarsening.of(attribute)
-    return units if coarse is None else np.unique(coarse.show(units))
+    return every if coarse is None else np.unique(coarse.show(every))

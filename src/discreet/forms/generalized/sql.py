@@ -90,7 +90,9 @@ def _base(
     columns += [column(name, TABLE).as_(f"#x {name}", quoted=True) for name in wanted]
     for name in wanted:
         if is_coarse(schema[name]):
-            ends = zip(("least", "most"), write_ends(schema[name], column(name, TABLE)), strict=True)
+            ends = zip(
+                ("least", "most"), write_ends(schema[name], column(name, TABLE)), strict=True
+            )
             columns += [end.as_(f"#{which} {name}", quoted=True) for which, end in ends]
     made = select(*columns, share.as_("#p", quoted=True), certain.as_("#c", quoted=True)).from_(
         exp.to_table(TABLE)
@@ -151,7 +153,10 @@ def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.
         return [weighted, *_close(ends, x, [low, high]), error]
     if aggregate.function == "AVG":
         people = add_up(case(x.copy().is_(exp.null()), exp.null(), p.copy()))
-        ends = [exp.Min(this=column(f"#up {x.name[3:]}")), exp.Max(this=column(f"#down {x.name[3:]}"))]
+        ends = [
+            exp.Min(this=column(f"#up {x.name[3:]}")),
+            exp.Max(this=column(f"#down {x.name[3:]}")),
+        ]
         return [double(weighted) / people, *_close(ends, x, [low, high]), exp.null()]
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)
     near, far = (low, high) if aggregate.function == "MIN" else (high, low)
@@ -163,9 +168,7 @@ def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.
     return [middle, low_end, high_end, exp.null()]
 
 
-def _close(
-    bounds: list[exp.Expr], x: exp.Expr, ends: list[exp.Column]
-) -> list[exp.Expr]:
+def _close(bounds: list[exp.Expr], x: exp.Expr, ends: list[exp.Column]) -> list[exp.Expr]:
     """Give bounds; nothing where a number has no end there."""
     closed = []
     for bound, end in zip(bounds, ends, strict=True):
@@ -178,9 +181,7 @@ def _close(
     return closed
 
 
-def _outermost(
-    kind: type[exp.Expr], beyond: exp.Expr, end: exp.Expr, c: exp.Expr
-) -> exp.Expr:
+def _outermost(kind: type[exp.Expr], beyond: exp.Expr, end: exp.Expr, c: exp.Expr) -> exp.Expr:
     """The sure records bound it; if there are none, only the farthest possible one does."""
     sure = kind(this=case(c.copy().eq(number(1)), end.copy(), exp.null()))
     return exp.func("COALESCE", sure, beyond)
