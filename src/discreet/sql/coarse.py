@@ -48,31 +48,37 @@ def refuse_coarse_aggregates(query: Query, release: Release, *, bounded: bool) -
 def restate(query: Query, release: Release) -> Query:
     """Put conditions on people's own numbers as conditions on what is shown of them."""
     coarse = list_coarse(release)
-    if not coarse & set(query.columns):
+    used = {found.name for part in query.conditions for found in part.find_all(exp.Column)}
+    if not coarse & used:
         return query
-    parts = [_restate_part(part, release, coarse) for part in query.conditions]
-    return replace(query, where=exp.and_(*parts) if parts else None)
+    about: dict[str, list[exp.Expr]] = {}
+    others = []
+    for part in query.conditions:
+        names = {found.name for found in part.find_all(exp.Column)}
+        if not names & coarse:
+            others.append(part)
+        elif len(names) > 1:
+            raise QueryError(
+                f"{part.sql()!r} ties {min(names & coarse)!r}, whose numbers were made coarser, to "
+                "another column.",
+                hint="Join conditions on the two by AND.",
+            )
+        else:
+            about.setdefault(names.pop(), []).append(part)
+    shown = [_restate_parts(parts, release, name) for name, parts in about.items()]
+    return replace(query, where=exp.and_(*others, *shown))
 
 
-def _restate_part(part: exp.Expr, release: Release, coarse: set[str]) -> exp.Expr:
-    names = {found.name for found in part.find_all(exp.Column)}
-    if not names & coarse:
-        return part
-    if len(names) > 1:
-        name = sorted(names & coarse)[0]
-        raise QueryError(
-            f"{part.sql()!r} ties {name!r}, whose numbers were made coarser, to another column.",
-            hint="Join conditions on the two by AND.",
-        )
-    (name,) = names
+def _restate_parts(parts: list[exp.Expr], release: Release, name: str) -> exp.Expr:
     table = next(table for table in release.tables.values() if name in table.columns)
     labels, _ = read_labels(release, table, name)
-    hits, sizes = labels.share([select_values(labels, [part])])
+    hits, sizes = labels.share([select_values(labels, parts)])
     taken = hits[:, 0]
     cut = np.flatnonzero((taken > 0) & (taken < sizes))
     if len(cut):
+        asked = " AND ".join(part.sql() for part in parts)
         raise QueryError(
-            f"{part.sql()!r} cuts through what {labels.texts[int(cut[0])]} of {name!r} stands for: "
+            f"{asked!r} cuts through what {labels.texts[int(cut[0])]} of {name!r} stands for: "
             f"{describe_coarsening(labels.attribute)}.",
             hint="Ask for all of it, or for none.",
         )
