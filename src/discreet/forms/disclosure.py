@@ -171,6 +171,13 @@ def disclose(
             found = [view.match(people) for view in views]
     except StoreError:  # what is left of it is no release of its form: regions overlap
         notes.append("people cannot be told apart in it by what is known here")
+    means = [name for name in seen if release.schema[name].aggregate is not None]
+    lost = int((np.min([m.set_of for m in found], axis=0) < 0).sum()) if found and means else 0
+    if lost:
+        notes.append(
+            f"{lost:,} people are not found by {', '.join(means)}, whose means are those of other "
+            "people there; what it tells of them was left out of account"
+        )
     if not found:
         view = release.views[0]
         nobody = np.zeros(data.n, dtype=np.int64)

@@ -264,7 +264,8 @@ def describe_coarsening(attribute: Attribute) -> str:
     '90 means 90 or more; rounded to the nearest multiple of 5 below it, halves up'
     """
     words = []
-    for end, more in ((attribute.bottom, "less"), (attribute.top, "more")):
+    below, above = ("earlier", "later") if attribute.type is Type.DATE else ("less", "more")
+    for end, more in ((attribute.bottom, below), (attribute.top, above)):
         if end is not None:
             words.append(f"{end} means {end} or {more}")
     if attribute.round is not None:
@@ -286,8 +287,8 @@ def refuse_other_coarsening(ours: Attribute, shown: Attribute, where: str) -> No
     if Coarsening.of(ours) != Coarsening.of(shown):
         told = [describe_coarsening(a) or "taken as it is" for a in (ours, shown)]
         raise SchemaError(
-            f"Column {shown.name!r} was read otherwise than the release was made: in {where} it is "
-            f"{told[0]}; in the release {told[1]}.",
+            f"Column {shown.name!r} was read otherwise than the release was made. In {where}: "
+            f"{told[0]}. In the release: {told[1]}.",
             hint="Read the table under the plan of the release, or under the release's own schema: "
             "dc.read(file, release.schema).",
         )
