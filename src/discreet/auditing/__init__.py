@@ -52,6 +52,8 @@ from discreet.principles.base import Principle, part_joins
 from discreet.release import Promise, Release
 from discreet.release.explanation import Explanation
 from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.coarsening import refuse_other_coarsening
+from discreet.table.finer import refuse_means
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Schema
 
@@ -249,6 +251,7 @@ def audit(
     _refuse_other_table(release, data)
     if control is not None:
         _refuse_other_table(release, control)
+        refuse_means(control)
         refuse_members(data, control)
     wanted = [_find_preset(name) for name in presets or []]
     adversary = unite_roles(release, data, schema)
@@ -263,8 +266,7 @@ def audit(
     persons = data.persons
     crowds = [] if persons is None else [Crowd(found, persons) for found in views]
     candidates = np.min([count_behind(found, persons) for found in views], axis=0)
-    alike = adversary.count_alike(data)
-    candidates = candidates if alike is None else np.minimum(candidates, alike)
+    candidates = adversary.limit_candidates(candidates, data)
     told = {
         name: [found.view.posterior(found, data, name) for found in views]
         for name in adversary.told
@@ -399,6 +401,7 @@ def _refuse_other_table(release: Release, data: Microdata) -> None:
                 hint="Read the microdata under the release's own schema: "
                 "dc.read(file, release.schema).",
             )
+        refuse_other_coarsening(ours, attribute, "this microdata")
 
 
 def _find_preset(name: str) -> Preset:

@@ -25,6 +25,8 @@ from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking
 from discreet.release import Release
 from discreet.table.arrays import Bools, Ints
+from discreet.table.coarsening import is_coarse
+from discreet.table.finer import refine_data
 from discreet.table.microdata import Microdata
 
 MARGIN = 0.01
@@ -92,12 +94,14 @@ def compose(
     """
     earlier = [(title, held) for title, held in earlier if not _repeats(release, held)]
     releases = [(name, release), *earlier]
+    data = refine_data(data, [held.schema for _, held in releases])
+    refined = tuple(name for name in data.finer if not is_coarse(data.schema[name]))
     knowledge = background_knowledge(releases, data)
     targets = {name: k for name, k in knowledge.targets.items() if name not in knowledge.known}
     disclosed: list[Disclosure] = []
     notes: list[str] = []
     for title, held in releases:
-        key = (title, knowledge.known, *knowledge.describe(held, data))
+        key = (title, knowledge.known, refined, *knowledge.describe(held, data))
         if remembered is None or held is release:
             made, unseen = disclose(held, data, knowledge)
         else:

@@ -20,6 +20,8 @@ from discreet.forms.crowds import Crowds, NamedValues
 from discreet.forms.exposure import tell_apart
 from discreet.forms.matches import Matches
 from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.coarsening import refuse_other_coarsening
+from discreet.table.finer import refuse_means
 from discreet.table.microdata import Microdata, row_ids
 from discreet.table.schema import refuse_other_kind
 
@@ -233,6 +235,8 @@ def _refuse_other_population(data: Microdata, population: Microdata) -> None:
                 hint=name_closest(name, list(population.codes)),
             )
         refuse_other_kind(data.schema[name], population.schema[name])
+        refuse_other_coarsening(population.schema[name], data.schema[name], "the population")
+    refuse_means(population)
 
 
 def _count_members(data: Microdata, population: Microdata) -> Floats:

@@ -14,6 +14,7 @@ from discreet.errors import StoreError
 from discreet.forms import find_form
 from discreet.release import Release
 from discreet.table.arrays import Ints
+from discreet.table.coarsening import Coarsening
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Attribute, Role, Schema
 
@@ -48,18 +49,20 @@ class Adversary:
         """All that there is to learn."""
         return [*self.told, *self.certain]
 
-    def count_alike(self, data: Microdata) -> Ints | None:
-        """Count everyone's look-alikes by all that is known, where the form does not do so.
+    def limit_candidates(self, candidates: Ints, data: Microdata) -> Ints:
+        """Count no more than everyone's look-alikes by all that is known, where a form does not.
 
         They look the same to the adversary, so each of their records may be a person's; that the
         release leaves more possible nobody says.
         """
         if not self.unmatched:
-            return None
+            return candidates
         number = data.number(self.known) if self.known else np.zeros(data.n, dtype=np.int64)
         if data.persons is not None:
-            return data.persons.count_units(number, int(number.max()) + 1)[number]
-        return np.asarray(np.bincount(number)[number])
+            alike = data.persons.count_units(number, int(number.max()) + 1)
+        else:
+            alike = np.bincount(number)
+        return np.minimum(candidates, alike[number])
 
 
 def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adversary:
@@ -78,6 +81,8 @@ def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adver
                 conflicts.append(
                     f"{name} is {_word(attribute)} in the release and {_word(other)} in {where}"
                 )
+            if Coarsening.of(other) != Coarsening.of(attribute):
+                conflicts.append(f"{name} is not as coarse in the release as {where} says")
             roles.add(other.role)
         identified = bool(roles & {Role.QUASI_IDENTIFIER, Role.IDENTIFIER})
         if identified and name not in known:

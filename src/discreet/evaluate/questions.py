@@ -19,7 +19,9 @@ from discreet.files import read_text
 from discreet.forms.estimates import Estimator
 from discreet.forms.workload import Workload
 from discreet.release import Release
-from discreet.table.arrays import Bools, Floats
+from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.coarsening import Coarsening
+from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
 
@@ -89,7 +91,7 @@ def draw_questions(
     if numbers:
         asked |= {"sum": data.quasi_identifiers, "average": data.quasi_identifiers}
     asked = {kind: names for kind, names in asked.items() if names}
-    frame = data.to_polars()
+    frame = data.to_own_values()
     batches = []
     for kind, names in asked.items():
         number = numbers[0] if kind in ("sum", "average") else None
@@ -123,7 +125,10 @@ def _write_where(data: Microdata, takes: dict[str, Bools], question: int) -> str
         domain, codes = data.domains[name], np.flatnonzero(flags[question])
         present = codes[codes < len(domain.values)]
         column, values = _quote(name), [_literal(data, name, code) for code in present.tolist()]
-        if domain.attribute.type.ordered and domain.attribute.type is not Type.ORDINAL and values:
+        coarse = Coarsening.of(domain.attribute)
+        if coarse is not None and coarse.aggregate is None and values:
+            made = _write_range(column, domain, coarse, present)
+        elif domain.attribute.type.ordered and domain.attribute.type is not Type.ORDINAL and values:
             made = f"{column} BETWEEN {values[0]} AND {values[-1]}"
         elif values:
             made = f"{column} IN ({', '.join(values)})"
@@ -135,8 +140,24 @@ def _write_where(data: Microdata, takes: dict[str, Bools], question: int) -> str
     return " AND ".join(parts)
 
 
+def _write_range(column: str, domain: Domain, coarse: Coarsening, codes: Ints) -> str:
+    """Write which of people's own numbers are shown so; beyond a code there is no end."""
+    shown: Ints = np.asarray(domain.values, dtype=np.int64)[codes[[0, -1]]]
+    kind = domain.attribute.type
+    first, last = coarse.least(shown[:1])[0], coarse.most(shown[1:])[0]
+    parts = []
+    if not coarse.opens_below(shown[:1])[0]:
+        parts.append(f"{column} >= {_write_literal(domain.write(int(first)), kind)}")
+    if not coarse.opens_above(shown[1:])[0]:
+        parts.append(f"{column} <= {_write_literal(domain.write(int(last)), kind)}")
+    return " AND ".join(parts) or f"{column} IS NOT NULL"
+
+
 def _literal(data: Microdata, name: str, code: int) -> str:
-    text, kind = data.domains[name].texts[code], data.schema[name].type
+    return _write_literal(data.domains[name].texts[code], data.schema[name].type)
+
+
+def _write_literal(text: str, kind: Type) -> str:
     if kind in (Type.INTEGER, Type.DECIMAL):
         return text
     quoted = "'" + text.replace("'", "''") + "'"
@@ -186,7 +207,7 @@ def read_own(path: Path, data: Microdata) -> list[tuple[str, float, float]]:
         raise QueryError(f"{path.name}: holds no question.", hint="Write one SELECT per question.")
     answered = []
     with duckdb.connect() as database:
-        database.register("release", data.to_polars())
+        database.register("release", data.to_own_values())
         for sql in asked:
             query = parse(sql, data.public_schema)
             if query.group_by or len(query.aggregates) != 1:

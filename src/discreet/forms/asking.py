@@ -11,6 +11,7 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.forms import find_form
+from discreet.sql.coarse import refuse_coarse_aggregates, restate
 from discreet.sql.engines import connect
 from discreet.sql.parse import Query, parse
 
@@ -31,6 +32,8 @@ class Answer:
     bounds and no standard error; nor has AVG over boxes, whose number of hits is itself random.
     A rank-swapped release is read as if what it shows were true, and has no standard error. From
     a perturbed one what was drawn at random is subtracted, and its spread is the standard error.
+    Of numbers that were made coarser the estimate takes what is shown for true, without a standard
+    error; a bound that does not exist, as with codes of top and bottom, is nothing.
     """
 
     query: Query
@@ -70,8 +73,10 @@ class Answer:
 
 def rewrite(release: Release, text: str) -> tuple[Query, exp.Select, dict[str, pl.DataFrame]]:
     """Read a question; give the statement over a release's tables, and other tables it needs."""
-    query = parse(text, release.schema)
-    return query, *find_form(release.form).rewrite(query, release)
+    form, query = find_form(release.form), parse(text, release.schema)
+    refuse_coarse_aggregates(query, release, bounded=form.spreads_coarse)
+    query = query if form.spreads_coarse else restate(query, release)
+    return query, *form.rewrite(query, release)
 
 
 def show_sql(release: Release, text: str, dialect: str) -> str:

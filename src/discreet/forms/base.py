@@ -205,6 +205,9 @@ class Form(ABC):
     """
     optional: ClassVar[frozenset[str]] = frozenset()
     """Parameters that may be anything, or left out."""
+    spreads_coarse: ClassVar[bool] = False
+    """Whether it answers conditions that cut through what single values stand for, which were made
+    coarser, and bounds their sums; else they do not reach it."""
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:

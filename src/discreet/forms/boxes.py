@@ -19,9 +19,11 @@ from discreet.forms.matches import Matches, gather_sets
 from discreet.forms.matching import distinct_people, match_boxes
 from discreet.principles.base import Principle
 from discreet.release import Recoding, Release
+from discreet.release.coarse_labels import spell_interval
 from discreet.release.labels import Labels, read_codes, read_labels
 from discreet.release.selection import find_positions
 from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.coarsening import is_coarse
 from discreet.table.domain import MISSING, reduce_column
 from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute
@@ -91,17 +93,18 @@ class BoxView(View):
     def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
         """Give everything that the records which may be a person's show together."""
         matches = found[0]
-        release, data, hidden = observed.release, observed.data, observed.hidden
+        release, hidden = observed.release, observed.hidden
         rows = pl.DataFrame({"group": self.labels})
         spelled = []
         table = release.views[0].table
         for name in hidden:
-            if release.recodings[name].is_blurred:
-                labels, members = spell_labels(release, table, data, name)
+            domain = observed.targets[name].domain
+            if release.recodings[name].is_blurred or is_coarse(release.schema[name]):
+                labels, members = spell_labels(release, table, domain, name)
                 rows = rows.with_columns(pl.Series(f"label {name}", labels))
                 spelled.append((f"label {name}", members.rename({"value": name})))
             else:
-                codes = read_codes(release, table, name, observed.targets[name].domain)
+                codes = read_codes(release, table, name, domain)
                 rows = rows.with_columns(pl.Series(name, codes))
         counted = rows.group_by(rows.columns).len("w").with_columns(pl.col("w").cast(pl.Int64))
         for label, members in spelled:
@@ -241,11 +244,10 @@ def _compare_labels(attribute: Attribute, labels: pl.DataFrame, recoding: Recodi
     for label, first, last, missing in zip(
         labels[attribute.name].cast(pl.String), low, high, absent, strict=True
     ):
-        text = first if first == last else f"[{first}, {last}]"
-        if text is None:
-            text = MISSING
-        elif missing:
-            text = f"{text} or {MISSING}"
+        text = MISSING
+        if first is not None and last is not None:
+            text = spell_interval(attribute, first, last)
+            text = f"{text} or {MISSING}" if missing else text
         if label == "*" and [first, last, missing] == [*recoding.domain, recoding.missing]:
             continue
         if re.sub(r" \(\d+\)$", "", label) != text:

@@ -18,10 +18,12 @@ from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.release.labels import read_codes, read_labels
 from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.coarsening import Coarsening, is_coarse
 from discreet.table.domain import Domain, reduce_column
+from discreet.table.finer import show_as
 from discreet.table.microdata import Microdata, TableLike, read, row_ids
 from discreet.table.readers import read_table
-from discreet.table.schema import Missing, Role, Schema
+from discreet.table.schema import Attribute, Missing, Role, Schema
 
 FINE = 2**20
 """Parts that likelihoods of groups are rounded to."""
@@ -118,12 +120,15 @@ def read_known(source: TableLike, schema: Schema, releases: Sequence[Release]) -
 
 def _read_target(releases: list[Release], name: str) -> Target | None:
     """Collect the values of an attribute that only releases have; none if they show no value."""
-    shown, attribute = [], None
-    for held in releases:
-        if name not in held.schema.names or held.recodings[name].is_blurred:
+    shown = []
+    exact = [r for r in releases if name in r.schema.names and not r.recodings[name].is_blurred]
+    listed = [held.schema[name] for held in exact]
+    # of numbers that some releases show coarser, those that are not
+    attribute = next((a for a in listed if not is_coarse(a)), listed[0] if listed else None)
+    for held, other in zip(exact, listed, strict=True):
+        if attribute is None or not attribute.reads_like(other):
             continue
-        attribute = attribute or held.schema[name]
-        if attribute.reads_like(held.schema[name]):
+        if Coarsening.of(attribute) == Coarsening.of(other):
             shown += [t[name].unique() for t in held.tables.values() if name in t.columns]
     if attribute is None or not shown:
         return None
@@ -146,11 +151,14 @@ def disclose(
             notes.append(f"shows {name}, which this table lacks; it was left out of account")
         elif not target.domain.attribute.reads_like(attribute):
             notes.append(f"shows {name}, which is of another type here; it was left out of account")
+        elif _hides_otherwise(release, attribute, target, knowledge):
+            notes.append(f"shows {name} coarser or finer than others; it was left out of account")
         elif name in knowledge.known and attribute.role is not Role.SENSITIVE:
             (seen if attribute.role is Role.QUASI_IDENTIFIER else hidden).append(name)
         else:
             hidden.append(name)
     form, found = find_form(release.form), []
+    people = show_as(data, release.schema)
     gone = [
         name
         for name in form.matched_by(release)
@@ -160,9 +168,16 @@ def disclose(
     try:
         if seen:
             views = form.views(form.leave_out(release, gone)) if gone else release.views
-            found = [view.match(data) for view in views]
+            found = [view.match(people) for view in views]
     except StoreError:  # what is left of it is no release of its form: regions overlap
         notes.append("people cannot be told apart in it by what is known here")
+    means = [name for name in seen if release.schema[name].aggregate is not None]
+    lost = int((np.min([m.set_of for m in found], axis=0) < 0).sum()) if found and means else 0
+    if lost:
+        notes.append(
+            f"{lost:,} people are not found by {', '.join(means)}, whose means are those of other "
+            "people there; what it tells of them was left out of account"
+        )
     if not found:
         view = release.views[0]
         nobody = np.zeros(data.n, dtype=np.int64)
@@ -179,12 +194,24 @@ def disclose(
     return replace(made, known=beside), notes
 
 
+def _hides_otherwise(
+    release: Release, attribute: Attribute, target: Target, knowledge: Knowledge
+) -> bool:
+    """Whether something is shown that is not known, as numbers that cannot be compared."""
+    name, role = attribute.name, attribute.role
+    mine, theirs = (Coarsening.of(a) for a in (attribute, target.domain.attribute))
+    if mine == theirs or (name in knowledge.known and role is Role.QUASI_IDENTIFIER):
+        return False
+    means = any(c is not None and c.aggregate is not None for c in (mine, theirs))
+    return means or not release.views[0].shows_whose
+
+
 def spell_labels(
-    release: Release, table: pl.DataFrame, data: Microdata, name: str
+    release: Release, table: pl.DataFrame, domain: Domain, name: str
 ) -> tuple[Ints, pl.DataFrame]:
     """Number the labels that rows show of an attribute; and list the values that each may be."""
     labels, number = read_labels(release, table, name)
-    label, value = np.nonzero(labels.cover(data.domains[name]).matrix(data.domains[name]))
+    label, value = np.nonzero(labels.cover(domain).matrix(domain))
     return number, pl.DataFrame({f"label {name}": label, "value": value})
 
 

@@ -117,7 +117,7 @@ def _count_hits(
     doubt = p * exp.paren(1 - p)
     grouping = []
     for name in keys:
-        from_share = [s for s, names, _ in shares if name in names and name in draw.blurred]
+        from_share = [s for s, names, *_ in shares if name in names and name in draw.blurred]
         grouping.append(column(f"#v {name}", from_share[0]) if from_share else column(name, table))
     made = select(
         owner.as_(OWNER, quoted=True),

@@ -45,6 +45,12 @@ class Estimator:
                 "A workload is about quasi-identifiers and sensitive attributes, and sums these.",
                 hint="Ask about other columns in SQL: release.query(...).",
             )
+        for name in workload.takes:
+            if schema[name].aggregate is not None and not self.release.recodings[name].is_blurred:
+                raise SchemaError(
+                    f"{name!r} is micro-aggregated: whom a question about it takes cannot be told.",
+                    hint="Ask about other attributes, or round the column instead.",
+                )
         wanted = other & {*schema.quasi_identifiers}
         views = [v for v in self.release.views if wanted <= {*v.release.schema.quasi_identifiers}]
         if not views:

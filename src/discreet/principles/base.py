@@ -146,16 +146,13 @@ class Principle(ABC):
     def over_rows(self, rows: int, together: int) -> Principle:  # noqa: ARG002
         """What bags of rows must satisfy so that this holds of people with several of them.
 
-        Nobody has more than ``rows`` rows, and people who count as one, such as a household, no
-        more than ``together``. Whatever is published, and however an adversary weighs worlds: if of
-        each of a person's rows a value is believed with at most p/rows, that any of them has it is
-        believed with at most p, as the chance of a union is at most the sum of the chances. And
-        so many rows are of at least one in ``together`` of them people.
+        Nobody has more than ``rows`` rows, and people who count as one no more than ``together``.
+        Whatever is published: if of each row of a person a value is believed with at most p/rows,
+        then that any of them has it with at most p, as a union is no likelier than the sum.
         """
         raise PromiseError(
             f"{self} says nothing of people who have several rows.",
-            hint='Publish one row of everybody (rows = "one" or "fold" under [source]), or promise '
-            "a principle that bounds beliefs, such as frequency-diversity.",
+            hint='Publish one row of everybody (rows = "one" or "fold"), or promise another one.',
             subject=self,
         )
 

@@ -9,6 +9,7 @@ from discreet.errors import QueryError
 from discreet.release.labels import read_labels
 from discreet.release.release import Release
 from discreet.table.arrays import Ints
+from discreet.table.coarsening import Coarsening
 from discreet.table.domain import MISSING, reduce_column
 from discreet.table.schema import Attribute, Type
 
@@ -17,7 +18,10 @@ MOST_CELLS = 5_000_000
 
 
 def list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
-    """List, per label of an attribute, the values it stands for; missing is null."""
+    """List, per label of an attribute, the values it stands for; missing is null.
+
+    Of numbers that were made coarser, those that can be shown.
+    """
     labels, _ = read_labels(release, release.tables[table], name)
     if int(labels.sizes.sum()) > MOST_CELLS:
         raise QueryError(
@@ -32,7 +36,11 @@ def list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
     lengths = labels.sizes - labels.absent
     owner = np.repeat(np.arange(len(lengths)), lengths)
     place = np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    values = write_positions(labels.low[owner] + place, labels.attribute)
+    at = labels.low[owner] + place
+    coarse = Coarsening.of(labels.attribute)
+    if coarse is not None:
+        owner, at = owner[coarse.show(at) == at], at[coarse.show(at) == at]
+    values = write_positions(at, labels.attribute)
     texts, absent = pl.Series(labels.texts, dtype=pl.String), np.flatnonzero(labels.absent)
     nothing = pl.Series([None] * len(absent), dtype=values.dtype)
     shown = texts.gather(np.concatenate([owner, absent]))

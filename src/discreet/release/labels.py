@@ -16,9 +16,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import StoreError
+from discreet.release.coarse_labels import alike, cover_runs, meet_runs, share_coarse
 from discreet.release.release import Recoding, Release, Transformation
 from discreet.release.selection import Selection, find_positions
 from discreet.table.arrays import Bools, Ints
+from discreet.table.coarsening import is_coarse
 from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute
@@ -98,6 +100,8 @@ class Labels:
 
     def cover(self, domain: Domain) -> Extent:
         """Read each as codes of a domain; of values that it lacks nothing is covered."""
+        if not alike(self.attribute, domain.attribute):
+            return _extend(cover_runs(self, domain))
         if self.sets is None:
             known = find_positions(domain.series().head(len(domain.values)), domain.attribute)
             low = np.searchsorted(known, self.low, side="left")
@@ -110,15 +114,15 @@ class Labels:
         owner, code = owner[code >= 0], code[code >= 0]
         covers = np.zeros((len(self.sets), domain.size), dtype=bool)
         covers[owner, code] = True
-        high = domain.size - 1 - covers[:, ::-1].argmax(axis=1)
-        absent = np.zeros(len(covers), dtype=bool)
-        return Extent(covers.argmax(axis=1), high, absent, covers, np.arange(len(covers)))
+        return _extend(covers)
 
     def share(self, asked: Sequence[Selection]) -> tuple[Ints, Ints]:
         """Count, of what each label (row) stands for, the values that each question takes; and all.
 
         Of intervals by arithmetic on their ends: they stand for every value between them.
         """
+        if is_coarse(self.attribute):
+            return share_coarse(self, asked)
         if self.sets is not None:
             texts, among = self._among
             taken = np.array([one.holds(texts) for one in asked], dtype=np.float32)
@@ -144,6 +148,8 @@ class Labels:
 
     def meets(self, other: Labels) -> Bools:
         """Which labels of two releases (rows, columns) have a value in common."""
+        if not alike(self.attribute, other.attribute):
+            return meet_runs(self, other)
         if self.sets is not None and other.sets is not None:
             return np.array([[bool(a & b) for b in other.sets] for a in self.sets], dtype=bool)
         if other.sets is not None:
@@ -170,11 +176,19 @@ class Labels:
         return met
 
 
+def _extend(covers: Bools) -> Extent:
+    high = covers.shape[1] - 1 - covers[:, ::-1].argmax(axis=1)
+    absent = np.zeros(len(covers), dtype=bool)
+    return Extent(covers.argmax(axis=1), high, absent, covers, np.arange(len(covers)))
+
+
 def read_labels(release: Release, table: pl.DataFrame, name: str) -> tuple[Labels, Ints]:
     """Read an attribute of a table: its labels, and the number of the one that every row shows."""
     recoding, attribute = release.recodings[name], release.schema[name]
     if not recoding.is_blurred:
         codes, domain = reduce_column(table[name], attribute).encode(None)
+        if is_coarse(attribute):
+            return _list_points(domain), codes.astype(np.int64)
         sets = [frozenset([text]) for text in domain.texts]
         return _list_sets(attribute, list(domain.texts), sets), codes.astype(np.int64)
     number = _number_rows(table, recoding.columns(name))
@@ -215,6 +229,14 @@ def _list_sets(attribute: Attribute, texts: list[str], sets: list[frozenset[str]
     nothing = np.zeros(len(sets), dtype=np.int64)
     absent = np.array([MISSING in held for held in sets], dtype=bool)
     return Labels(attribute, texts, sets, nothing + 1, nothing, absent)
+
+
+def _list_points(domain: Domain) -> Labels:
+    """Of numbers that may be others in truth: each is an interval, that has them around it."""
+    at = np.asarray(domain.values, dtype=np.int64)
+    low, high = (np.append(at, [end] * domain.missing).astype(np.int64) for end in (1, 0))
+    absent = np.arange(domain.size) >= len(at)
+    return Labels(domain.attribute, list(domain.texts), None, low, high, absent)
 
 
 def _number_rows(table: pl.DataFrame, columns: Sequence[str]) -> Ints:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -22,6 +23,7 @@ from discreet.principles import All, make_principle
 from discreet.principles.base import Principle
 from discreet.release import OfPeople, Promise, Recoding, Release, Transformation
 from discreet.release.dictionary import ABOUT
+from discreet.table.coarsening import SETTINGS
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 from discreet.table.taxonomy import Taxonomy
 
@@ -135,6 +137,13 @@ class AttributePart(_Part):
     decimals: Annotated[int, Field(ge=0, le=18)] | None = None
     order: list[str] | None = None
     na: list[str] | None = None
+    top: int | float | str | None = None
+    bottom: int | float | str | None = None
+    round: int | float | str | None = None
+    aggregate: int | None = None
+    low: int | float | str | None = None
+    high: int | float | str | None = None
+    """Where values beyond a code of top or bottom end, if that is public."""
     domain: list[str] | None = None
     public_domain: bool | None = None
     labels: dict[str, list[str]] | None = None
@@ -305,10 +314,15 @@ def _describe_attribute(attribute: Attribute, recoding: Recoding) -> AttributePa
         decimals=attribute.decimals,
         order=list(attribute.order) or None,
         na=list(attribute.na) or None,
+        **{name: _write_setting(getattr(attribute, name)) for name in (*SETTINGS, "low", "high")},
         domain=None if in_tables else recoding.domain or None,
         public_domain=recoding.public or None,
         taxonomy=paths,
     )
+
+
+def _write_setting(given: Any) -> Any:
+    return given.isoformat() if isinstance(given, date) else given
 
 
 class Stored(NamedTuple):
@@ -395,5 +409,6 @@ def _understand_attribute(described: AttributePart) -> Attribute:
         order=tuple(described.order or ()),
         decimals=described.decimals,
         na=tuple(described.na or ()),
+        **{name: getattr(described, name) for name in (*SETTINGS, "low", "high")},
         keep=described.role is Role.OTHER,
     )

@@ -13,6 +13,7 @@ import polars as pl
 
 from discreet.errors import QueryError
 from discreet.principles.base import Principle
+from discreet.table.coarsening import describe_coarsening
 from discreet.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -157,7 +158,9 @@ class Release:
         """Say how an attribute is published."""
         from discreet.forms import find_form
 
-        return find_form(self.form).explain(name, self.recodings[name].transformation)
+        how = find_form(self.form).explain(name, self.recodings[name].transformation)
+        coarser = describe_coarsening(self.schema[name])
+        return f"{how}; made coarser before: {coarser}" if coarser else how
 
     def find_table(self, names: Collection[str]) -> str:
         """Give the table that shows all these quasi-identifiers and the fewest others."""

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from discreet.table.arrays import Bools, Ints
+from discreet.table.coarsening import Coarsening
 from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.schema import Attribute, Type
 
@@ -53,8 +54,12 @@ class Selection:
                     for texts, gone in zip(sets, missing, strict=True)]  # fmt: skip
         at = find_positions(domain.series().head(len(domain.values)), attribute)
         edge = np.diff(np.pad(present.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+        coarse = Coarsening.of(attribute)
+        first, last = at, at
+        if coarse is not None and coarse.aggregate is None:  # all that is shown as they are
+            first, last = coarse.least(at), coarse.most(at)
         return [
-            Selection(attribute, at[step[:-1] > 0], at[step[1:] < 0], listed, bool(gone))
+            Selection(attribute, first[step[:-1] > 0], last[step[1:] < 0], listed, bool(gone))
             for step, gone in zip(edge, missing, strict=True)
         ]
 

@@ -26,6 +26,7 @@ from discreet.files import (
     writing,
 )
 from discreet.release import Format, Release
+from discreet.release.coarse_labels import refuse_finer_cells
 from discreet.release.dictionary import ABOUT, refuse_unexplained, restore, tabulate
 from discreet.release.manifest import (
     MANIFEST,
@@ -38,6 +39,7 @@ from discreet.release.manifest import (
     type_of,
     understand,
 )
+from discreet.table.coarsening import is_coarse
 from discreet.table.schema import UNUSABLE_NAME, Role, Schema
 
 README = "README.md"
@@ -203,6 +205,7 @@ def load(folder: str | Path) -> Release:
         recodings = restore(release, dictionary)
         release = replace(release, tables=tables, about=about, recodings=recodings)
     refuse_unexplained(release)
+    refuse_finer_cells(release)
     for name in release.schema.names:  # a word that nobody can explain hides what was done
         release.explain(name)
     return release
@@ -326,7 +329,12 @@ def _explain(release: Release, dictionary: dict[str, pl.DataFrame], format: Form
     ]
     kept = [a.name for a in release.schema.having(Role.OTHER)]
     if kept:
-        lines.append(f"- {', '.join(kept)}: published unchanged, protected by nothing.")
+        lines.append(
+            f"- {', '.join(kept)}: published unchanged, but for what is said below, protected by "
+            "nothing."
+            if any(is_coarse(release.schema[name]) for name in kept)
+            else f"- {', '.join(kept)}: published unchanged, protected by nothing."
+        )
     lines += ["", "## Tables"]
     about = {**release.about, **ABOUT}
     for name, table in {**release.tables, **dictionary}.items():

@@ -15,11 +15,13 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.principles.base import ratio
 from discreet.release.cells import MOST_CELLS, write_positions, write_texts
+from discreet.release.coarse_labels import list_runs
 from discreet.release.labels import Labels
 from discreet.release.selection import Selection, find_positions
 from discreet.sql.engines.duckdb import Embedded
 from discreet.sql.trees import case, column, named_table
 from discreet.table.arrays import Bools, Ints
+from discreet.table.coarsening import is_coarse
 from discreet.table.domain import MISSING
 from discreet.table.schema import Type
 
@@ -32,7 +34,7 @@ def select_values(labels: Labels, parts: Sequence[exp.Expr]) -> Selection:
     """Say which of the values that labels stand for satisfy conditions on their attribute."""
     attribute = labels.attribute
     nothing = np.zeros(0, dtype=np.int64)
-    if labels.sets is None:
+    if labels.sets is None or is_coarse(attribute):
         starts, until = _list_runs(labels, parts)
         values = write_positions(starts, attribute)
         meant = evaluate(parts, values.append(pl.Series([None], dtype=values.dtype)))
@@ -53,10 +55,10 @@ def _list_runs(labels: Labels, parts: Sequence[exp.Expr]) -> tuple[Ints, Ints]:
 
     Values that are compared with numbers alone are one run where no number lies between them.
     """
-    some = labels.low <= labels.high
-    if not some.any():
-        return labels.low[:0], labels.low[:0]
-    first, beyond = int(labels.low[some].min()), int(labels.high[some].max()) + 1
+    _, low, high = list_runs(labels)
+    if not len(low):
+        return low, low
+    first, beyond = int(low.min()), int(high.max()) + 1
     attribute = labels.attribute
     numbers = find_numbers(parts) if attribute.type in (Type.INTEGER, Type.DECIMAL) else None
     if numbers is not None:

@@ -15,11 +15,12 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.release import Release
-from discreet.release.cells import MOST_CELLS, list_cells
+from discreet.release.cells import MOST_CELLS, list_cells, write_texts
 from discreet.release.labels import read_labels
 from discreet.sql.parse import Query
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
+from discreet.table.coarsening import describe_coarsening, is_coarse
 
 Component = tuple[list[str], list[exp.Expr]]
 """Blurred attributes, and the conditions that tie them together."""
@@ -33,6 +34,8 @@ class Share(NamedTuple):
     names: list[str]
     clause: exp.Select | None
     """How it is made from cells; ``None`` where it is at hand, as a table that is needed."""
+    exact: bool = False
+    """Whether it goes by single values, which may be missing, not by labels."""
 
 
 def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], list[Component]]:
@@ -73,10 +76,13 @@ def tabulate_shares(
         if len(names) == 1 and names[0] not in grouping:
             labels, _ = read_labels(release, release.tables[table], names[0])
             hits, sizes = labels.share([select_values(labels, parts)])
-            counted = {names[0]: labels.texts, "#hits": hits[:, 0], "#total": sizes}
+            exact = not release.recodings[names[0]].is_blurred
+            shown = write_texts(labels.texts, labels.attribute) if exact else labels.texts
+            counted = {names[0]: shown, "#hits": hits[:, 0], "#total": sizes}
             needed[title] = pl.DataFrame(counted)
-            shares.append(Share(title, names, None))
+            shares.append(Share(title, names, None, exact))
             continue
+        _refuse_coarse(release, names, parts)
         listed = {f"cells {name}": list_cells(release, table, name) for name in names}
         size = reduce(lambda n, frame: n * frame.height, listed.values(), 1)
         if size > MOST_CELLS:
@@ -87,6 +93,18 @@ def tabulate_shares(
         needed.update(listed)
         shares.append(Share(title, names, _count_cells(names, parts, grouping)))
     return shares, needed
+
+
+def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) -> None:
+    """Refuse to look one by one at values that stand for others."""
+    for name in names:
+        attribute = release.schema[name]
+        if is_coarse(attribute) and (parts or attribute.aggregate is not None):
+            raise QueryError(
+                f"{name!r} was made coarser: {describe_coarsening(attribute)}. People cannot be "
+                "grouped by it and selected, nor by it together with other columns at once.",
+                hint="Ask once for each range of it, and join conditions by AND.",
+            )
 
 
 def add_clauses(statement: exp.Select, shares: list[Share]) -> exp.Select:
@@ -102,7 +120,7 @@ def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
     """Give a record's probability of being meant, and 1 or 0 for whether it is sure to be."""
     probability: exp.Expr = double(number(1))
     sure: list[exp.Expr] = []
-    for table, _, _ in shares:
+    for table, *_ in shares:
         hits, cells = column("#hits", table), column("#total", table)
         probability = probability * (double(hits) / double(cells))
         sure.append(hits.eq(cells))
@@ -111,8 +129,9 @@ def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
 
 def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.Select:
     """Let every record of a table look its shares up; those that cannot be meant are left out."""
-    for share, names, _ in shares:
-        same = [column(name, table).eq(column(name, share)) for name in names]
+    for share, names, _, exact in shares:
+        alike = exp.NullSafeEQ if exact else exp.EQ
+        same = [alike(this=column(n, table), expression=column(n, share)) for n in names]
         possible = exp.GT(this=column("#hits", share), expression=number(0))
         statement = statement.join(named_table(share), on=exp.and_(*same, possible))
     return statement

@@ -237,6 +237,7 @@ def draft_plan(
         "#   other             dropped, unless keep = true publishes it unchanged",
         "# Types: integer, decimal, date, ordinal (with order = [...]), category, boolean.",
         '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
+        "# Numbers can be made coarser: top = 90, bottom = 16, round = 5; or aggregate = 5.",
         "# A taxonomy names groups of values, for example:",
         '#   taxonomy = { file = "country.csv" }   ARX, Amnesia or JSON',
         '#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = ["month"]',

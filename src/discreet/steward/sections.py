@@ -56,6 +56,10 @@ class ColumnPlan(Section):
     low: int | float | str | date | None = None
     high: int | float | str | date | None = None
     values: list[str] | Literal["taxonomy"] = []
+    top: int | float | str | date | None = None
+    bottom: int | float | str | date | None = None
+    round: int | float | str | None = None
+    aggregate: int | None = None
     keep: bool = False
     fold: Fold | None = None
     taxonomy: TaxonomyPlan | None = None
@@ -83,6 +87,10 @@ class ColumnPlan(Section):
             low=self.low,
             high=self.high,
             values=tuple(values),
+            top=self.top,
+            bottom=self.bottom,
+            round=self.round,
+            aggregate=self.aggregate,
             keep=self.keep,
             fold=self.fold,
         )

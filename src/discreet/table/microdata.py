@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
 from discreet.table.arrays import Bools, Ints
+from discreet.table.coarsening import Coded, coarsen, encode_finer, is_coarse
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
 from discreet.table.readers import TableLike, read_table
@@ -63,6 +64,8 @@ class Microdata:
     """Numbers of the rows kept, if some were dropped."""
     persons: Persons | None = None
     """Whose rows are whose; ``None`` where every row is a person, found alone."""
+    finer: dict[str, Coded] = field(default_factory=dict)
+    """Columns whose numbers were made coarser, as they were. The steward's, never published."""
 
     @property
     def n(self) -> int:
@@ -91,10 +94,9 @@ class Microdata:
                 replace(
                     a,
                     taxonomy=self.domains[a.name].taxonomy,
-                    low=None,
-                    high=None,
                     values=(),
                     fold=None,
+                    **_tell_ends(a),
                 )
                 for a in published
             )
@@ -105,6 +107,11 @@ class Microdata:
         return pl.DataFrame(
             {name: self.domains[name].series().gather(codes) for name, codes in self.codes.items()}
         )
+
+    def to_own_values(self) -> pl.DataFrame:
+        """Give people's own values as a frame: numbers as they were before they got coarser."""
+        own = [domain.series().gather(c).alias(name) for name, (c, domain) in self.finer.items()]
+        return self.to_polars().with_columns(own)
 
     def codes_in(self, name: str, domain: Domain) -> Ints:
         """Give everyone's value as a code of another domain; -1 where that does not have it."""
@@ -123,9 +130,10 @@ class Microdata:
     def taken(self, rows: Ints) -> Microdata:
         """Give the people of some rows, in this order."""
         codes = {name: column[rows] for name, column in self.codes.items()}
+        finer = {name: (column[rows], domain) for name, (column, domain) in self.finer.items()}
         persons = None if self.persons is None else self.persons.taken(rows)
         numbers = rows if self.rows is None else self.rows[rows]
-        return replace(self, codes=codes, rows=numbers, persons=persons)
+        return replace(self, codes=codes, rows=numbers, finer=finer, persons=persons)
 
     def order(self, names: Sequence[str]) -> Ints:
         """Give the rows in the order of the first of some attributes, then the second, and so on.
@@ -148,7 +156,7 @@ class Microdata:
 
     def head(self, n: int) -> Microdata:
         """Give the first ``n`` rows as a table of their own."""
-        first = read(self.to_polars().head(n), self.schema.published)
+        first = read(self.to_own_values().head(n), self.schema.published)
         if self.persons is None:
             return first
         persons = self.persons.taken(np.arange(first.n))
@@ -168,6 +176,11 @@ class Microdata:
     def number(self, names: Sequence[str]) -> Ints:
         """Number the combinations of some attributes, from 0 on without gaps."""
         return row_ids([self.codes[name] for name in names], self.n)
+
+
+def _tell_ends(attribute: Attribute) -> dict[str, Any]:
+    """What may be beyond a code of top or bottom ends where the public domain does."""
+    return {} if is_coarse(attribute) else {"low": None, "high": None}
 
 
 def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
@@ -250,7 +263,7 @@ def read(
         )
     columns = _for_each(published, lambda a: reduce_column(frame[a.name], a))
     keep, intake = _settle_missing(columns, frame.height)
-    coded = _for_each(columns, lambda column: column.encode(keep))
+    coded = _for_each(columns, lambda column: coarsen(column, keep).encode(keep))
     codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
     domains = {c.attribute.name: part for c, (_, part) in zip(columns, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
@@ -259,7 +272,8 @@ def read(
         persons = persons.taken(rows)
     named = [a.name for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
     intake = replace(intake, repeats=count_repeats(frame, named))
-    data = settle_rows(Microdata(schema, codes, domains, intake, rows, persons))
+    finer = encode_finer(columns, keep)
+    data = settle_rows(Microdata(schema, codes, domains, intake, rows, persons, finer))
     if data.persons is not None and not data.persons.several:
         data = replace(data, persons=None)
     _refuse_identifiers(data)

@@ -190,6 +190,7 @@ def settle_rows(data: Microdata) -> Microdata:
     key, persons = data.schema.people, data.persons
     if persons is None or key.person is None:
         return data
+    _refuse_means(data)
     if key.rows == "fold":
         return _fold(data, persons)
     most = 1 if key.rows == "one" else key.most_rows
@@ -200,6 +201,22 @@ def settle_rows(data: Microdata) -> Microdata:
     place = np.arange(data.n) - np.repeat(starts, persons.rows)
     taken = data.taken(np.sort(order[place < most]))
     return replace(taken, intake=replace(taken.intake, left_out=data.n - taken.n))
+
+
+def _refuse_means(data: Microdata) -> None:
+    """Refuse means of so many rows, which may be one person's; and folds of what is coarser."""
+    for attribute in data.schema:
+        if attribute.aggregate is not None:
+            raise SchemaError(
+                f"columns.{attribute.name}.aggregate counts rows, of which people have several.",
+                hint="Round the column instead, or fold rows before the table is read.",
+            )
+        coarse = attribute.name in data.finer and data.schema.people.rows == "fold"
+        if coarse and attribute.fold not in (None, "first"):
+            raise SchemaError(
+                f"columns.{attribute.name}: a {attribute.fold} of numbers that were made coarser.",
+                hint='Fold it by "first", or leave top, bottom and round out.',
+            )
 
 
 def _hash_rows(data: Microdata) -> Ints:
@@ -240,6 +257,7 @@ def _fold(data: Microdata, persons: Persons) -> Microdata:
         schema=data.schema.changed(*attributes.values()),
         codes=codes,
         domains=domains,
+        finer={name: (column[first], domain) for name, (column, domain) in data.finer.items()},
         persons=persons.taken(first) if persons.clustered else None,
         rows=first if data.rows is None else data.rows[first],
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.errors import MicrodataError, SchemaError
 from discreet.table.arrays import Ints
+from discreet.table.coarsening import Coarsening
 from discreet.table.domain import Domain, order_values, read_unit
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Attribute, Missing, Type
@@ -78,6 +79,10 @@ def _read_ends(attribute: Attribute) -> tuple[int, int]:
             hint="Give its lowest and its highest possible value.",
             subject=attribute,
         )
+    coarse = Coarsening.of(attribute)
+    if coarse is not None and coarse.aggregate is None:  # what its ends are shown as
+        shown = coarse.show(np.array(ends, dtype=np.int64))
+        return int(shown[0]), int(shown[1])
     return ends[0], ends[1]
 
 
@@ -95,4 +100,6 @@ def _list_units(attribute: Attribute, low: int, high: int) -> Ints:
             hint=f"Give fewer decimals, or nearer ends: at most {MOST_LISTED:,} values.",
             subject=attribute,
         )
-    return np.arange(low, high + 1, dtype=np.int64)
+    every = np.arange(low, high + 1, dtype=np.int64)
+    coarse = Coarsening.of(attribute)
+    return every if coarse is None else np.unique(coarse.show(every))

@@ -119,6 +119,10 @@ class Attribute:
     digits kept after the point of a decimal; ``na`` lists the texts that mean missing. ``low`` and
     ``high`` of a number or date, and ``values`` of a category, are its public domain: what it can
     be, whoever is in the table. An ordinal's is its order.
+
+    Numbers may be made coarser as they are read: those from ``top`` on, and up to ``bottom``, show
+    these, others are rounded to a multiple of ``round``; or ``aggregate`` people or more with
+    consecutive values show their mean.
     """
 
     name: str
@@ -132,6 +136,10 @@ class Attribute:
     low: int | float | str | dt.date | None = None
     high: int | float | str | dt.date | None = None
     values: tuple[str, ...] = ()
+    top: int | float | str | dt.date | None = None
+    bottom: int | float | str | dt.date | None = None
+    round: int | float | str | None = None
+    aggregate: int | None = None
     keep: bool = False
     fold: Fold | None = None
     """What becomes of it where a person's rows are folded into one; ``None`` if all are equal."""
@@ -176,6 +184,9 @@ class Attribute:
                 hint="Identifiers never leave. Give it another role if it names nobody.",
                 subject=self,
             )
+        from discreet.table.coarsening import refuse_coarsening
+
+        refuse_coarsening(self)
 
     def _check_public_domain(self) -> None:
         ends = [end for end in (self.low, self.high) if end is not None]

@@ -15,6 +15,7 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.release import Release
+from discreet.sql.coarse import list_coarse, write_ends
 from discreet.sql.exact import name_parts
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.shares import (
@@ -26,6 +27,8 @@ from discreet.sql.shares import (
     weigh_shares,
 )
 from discreet.sql.trees import add_up, add_up_over, case, column, double, number
+from discreet.table.coarsening import is_coarse
+from discreet.table.schema import Schema
 
 TABLE, BASE, RANKED = "generalized", "base", "ranked"
 
@@ -40,27 +43,34 @@ def rewrite(query: Query, release: Release) -> Statement:
                 "cannot be answered.",
                 hint="Aggregate exact columns; select and group by blurred ones.",
             )
-    exact, components = split_predicate(query, blurred)
+    exact, components = split_predicate(query, blurred | list_coarse(release))
     grouping = [name for name in query.group_by if name in blurred]
     shares, needed = tabulate_shares(release, TABLE, components, grouping)
-    return _tabulate(query, exact, shares, grouping), needed
+    return _tabulate(query, exact, shares, grouping, release.schema), needed
 
 
 def _tabulate(
-    query: Query, exact: list[exp.Expr], shares: list[Share], grouping: list[str]
+    query: Query, exact: list[exp.Expr], shares: list[Share], grouping: list[str], schema: Schema
 ) -> exp.Select:
-    base = _base(query, exact, shares, grouping)
+    base = _base(query, exact, shares, grouping, schema)
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
     outer = select(*(column(name) for name in query.group_by))
     for aggregate in query.aggregates:
-        outer = outer.select(*name_parts(aggregate, _bound(aggregate)))
+        ends = _ends(aggregate.column, schema)
+        outer = outer.select(*name_parts(aggregate, _bound(aggregate, *ends)))
     outer = outer.from_(exp.to_table(RANKED))
     if query.group_by:
         keys = [column(name) for name in query.group_by]
         outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
     outer = add_clauses(outer, shares)
     outer = outer.with_(BASE, as_=base)
-    return outer.with_(RANKED, as_=_rank(query, averages))
+    return outer.with_(RANKED, as_=_rank(query, averages, schema))
+
+
+def _ends(name: str | None, schema: Schema) -> list[exp.Column]:
+    """Where the least and the largest are that a number may be: mostly it is what it is."""
+    coarse = name is not None and is_coarse(schema[name])
+    return [column(f"#{end} {name}") for end in (("least", "most") if coarse else ("x", "x"))]
 
 
 def _base(
@@ -68,15 +78,22 @@ def _base(
     exact: list[exp.Expr],
     shares: list[Share],
     grouping: list[str],
+    schema: Schema,
 ) -> exp.Select:
     """One row per record (and group it may fall into): its probability, and whether it is sure."""
     share, certain = weigh_shares(shares)
     columns: list[exp.Expr] = []
-    for table, names, _ in shares:
+    for table, names, *_ in shares:
         columns += [column(f"#v {n}", table).as_(n, quoted=True) for n in names if n in grouping]
     columns += [column(name, TABLE) for name in query.group_by if name not in grouping]
     wanted = sorted({a.column for a in query.aggregates if a.column is not None})
     columns += [column(name, TABLE).as_(f"#x {name}", quoted=True) for name in wanted]
+    for name in wanted:
+        if is_coarse(schema[name]):
+            ends = zip(
+                ("least", "most"), write_ends(schema[name], column(name, TABLE)), strict=True
+            )
+            columns += [end.as_(f"#{which} {name}", quoted=True) for which, end in ends]
     made = select(*columns, share.as_("#p", quoted=True), certain.as_("#c", quoted=True)).from_(
         exp.to_table(TABLE)
     )
@@ -86,7 +103,7 @@ def _base(
     return made
 
 
-def _rank(query: Query, averages: list[str]) -> exp.Select:
+def _rank(query: Query, averages: list[str], schema: Schema) -> exp.Select:
     """Add, for each average, the averages that adding the smallest or largest records would give.
 
     The least average a set of sure records can reach by adding possible ones is reached by adding
@@ -95,9 +112,9 @@ def _rank(query: Query, averages: list[str]) -> exp.Select:
     made = select(exp.Star()).from_(exp.to_table(BASE))
     groups = [column(name) for name in query.group_by]
     for name in averages:
-        value = column(f"#x {name}")
-        there = case(value.copy().is_(exp.null()), number(0), number(1))
-        for direction, descending in (("up", False), ("down", True)):
+        there = case(column(f"#x {name}").is_(exp.null()), number(0), number(1))
+        least, most = _ends(name, schema)
+        for direction, value, descending in (("up", least, False), ("down", most, True)):
             sums = []
             for amount in (value, number(1)):
                 kept = there * amount
@@ -111,8 +128,8 @@ def _rank(query: Query, averages: list[str]) -> exp.Select:
     return made
 
 
-def _bound(aggregate: Aggregate) -> list[exp.Expr]:
-    """Give estimate, bounds and standard error of one aggregate."""
+def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.Expr]:
+    """Give estimate, bounds and standard error of one aggregate of what is from low to high."""
     p, c = column("#p"), column("#c")
     doubt = p * exp.paren(1 - p)
     x = None if aggregate.column is None else column(f"#x {aggregate.column}")
@@ -123,32 +140,48 @@ def _bound(aggregate: Aggregate) -> list[exp.Expr]:
         return [exp.func("COALESCE", total, number(0)) for total in sums]
     assert x is not None
     weighted = add_up(p * x)
+    coarse = low.name != x.name
     if aggregate.function == "SUM":
-        least = exp.Least(this=x.copy(), expressions=[number(0)])
-        most = exp.Greatest(this=x.copy(), expressions=[number(0)])
-        sure = c.copy().eq(number(1))
-        return [
-            weighted,
-            add_up(case(x.copy().is_(exp.null()), exp.null(), case(sure.copy(), x.copy(), least))),
-            add_up(case(x.copy().is_(exp.null()), exp.null(), case(sure, x.copy(), most))),
-            exp.Sqrt(this=add_up(doubt * double(x * x))),
+        least = exp.Least(this=low.copy(), expressions=[number(0)])
+        most = exp.Greatest(this=high.copy(), expressions=[number(0)])
+        sure, empty = c.copy().eq(number(1)), x.copy().is_(exp.null())
+        ends = [
+            add_up(case(empty, exp.null(), case(sure.copy(), end.copy(), outer)))
+            for end, outer in ((low, least), (high, most))
         ]
+        error = exp.null() if coarse else exp.Sqrt(this=add_up(doubt * double(x * x)))
+        return [weighted, *_close(ends, x, [low, high]), error]
     if aggregate.function == "AVG":
         people = add_up(case(x.copy().is_(exp.null()), exp.null(), p.copy()))
-        return [
-            double(weighted) / people,
-            exp.Min(this=column(f"#up {aggregate.column}")),
-            exp.Max(this=column(f"#down {aggregate.column}")),
-            exp.null(),
+        ends = [
+            exp.Min(this=column(f"#up {x.name[3:]}")),
+            exp.Max(this=column(f"#down {x.name[3:]}")),
         ]
+        return [double(weighted) / people, *_close(ends, x, [low, high]), exp.null()]
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)
-    ends = [kind(this=x.copy()), _outermost(kind, other, x, c)]
-    low, high = ends if aggregate.function == "MIN" else ends[::-1]
-    middle = (double(low.copy()) + double(high.copy())) / 2
-    return [middle, low, high, exp.null()]
+    near, far = (low, high) if aggregate.function == "MIN" else (high, low)
+    (end,) = _close([kind(this=near.copy())], x, [near])
+    (beyond,) = _close([other(this=far.copy())], x, [far])
+    ends = [end, _outermost(kind, beyond, far, c)]
+    low_end, high_end = ends if aggregate.function == "MIN" else ends[::-1]
+    middle = (double(low_end.copy()) + double(high_end.copy())) / 2
+    return [middle, low_end, high_end, exp.null()]
 
 
-def _outermost(kind: type[exp.Expr], other: type[exp.Expr], x: exp.Expr, c: exp.Expr) -> exp.Expr:
+def _close(bounds: list[exp.Expr], x: exp.Expr, ends: list[exp.Column]) -> list[exp.Expr]:
+    """Give bounds; nothing where a number has no end there."""
+    closed = []
+    for bound, end in zip(bounds, ends, strict=True):
+        if end.name == x.name:
+            closed.append(bound)
+            continue
+        there, nowhere = x.copy().is_(exp.null()).not_(), end.copy().is_(exp.null())
+        open_ = exp.Max(this=case(exp.and_(there, nowhere), number(1), number(0)))
+        closed.append(case(open_.eq(number(1)), exp.null(), bound))
+    return closed
+
+
+def _outermost(kind: type[exp.Expr], beyond: exp.Expr, end: exp.Expr, c: exp.Expr) -> exp.Expr:
     """The sure records bound it; if there are none, only the farthest possible one does."""
-    sure = kind(this=case(c.copy().eq(number(1)), x.copy(), exp.null()))
-    return exp.func("COALESCE", sure, other(this=x.copy()))
+    sure = kind(this=case(c.copy().eq(number(1)), end.copy(), exp.null()))
+    return exp.func("COALESCE", sure, beyond)

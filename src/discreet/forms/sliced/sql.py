@@ -139,7 +139,7 @@ def _taken(part: AskedColumn) -> str:
 
 def _take(part: AskedColumn, query: Query) -> exp.Select:
     """The rows that a column takes: bucket, keys, what is aggregated, weight and certainty."""
-    places = {name: share for share, names, _ in part.shares for name in names}
+    places = {name: share for share, names, *_ in part.shares for name in names}
     keys = [
         column(f"#v {key}", places[key]).as_(key, quoted=True)
         if key in places

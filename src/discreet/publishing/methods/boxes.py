@@ -17,6 +17,7 @@ from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.mondrian import Categories
 from discreet.publishing.partitioners.regions import Region
 from discreet.release import Recoding, Transformation
+from discreet.release.coarse_labels import spell_interval
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import MISSING, Domain
 from discreet.table.microdata import Microdata, representatives, row_ids
@@ -122,6 +123,8 @@ def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> ShownBoxes:
         labels: dict[str, list[str]] = {}
         for low, high, label in runs:
             text = ANY if high - low + 1 == domain.size > 1 else str(label)
+            if text == domain.texts[low]:
+                text = _write_value(domain, low)
             labels[free_label(text, labels)] = list(domain.texts[low : high + 1])
         texts = pl.Series(name, list(labels), dtype=pl.Enum(list(labels)))
         frames.append(pl.DataFrame({name: texts.gather(number)}))
@@ -199,8 +202,13 @@ def _write_interval(domain: Domain, low: int, high: int, absent: bool) -> str:
     known = len(domain.values) - 1
     if (low, high, absent) == (0, known, domain.missing) and domain.size > 1:
         return ANY
-    text = domain.texts[low] if low == high else f"[{domain.texts[low]}, {domain.texts[high]}]"
+    text = spell_interval(domain.attribute, domain.texts[low], domain.texts[high])
     return f"{text} or {MISSING}" if absent else text
+
+
+def _write_value(domain: Domain, code: int) -> str:
+    text = domain.texts[code]
+    return text if code >= len(domain.values) else spell_interval(domain.attribute, text, text)
 
 
 def _blur_to_set(
@@ -315,7 +323,7 @@ def _blur_to_node(
         if around == [0, domain.size - 1] and domain.size > 1:
             named.append((ANY, list(domain.texts)))
         elif first == last and (not around or first >= len(tree.leaves)):
-            named.append((domain.texts[first], [domain.texts[first]]))
+            named.append((_write_value(domain, first), [domain.texts[first]]))
         elif last >= len(tree.leaves):  # with missing, nothing short of everything covers it
             named.append((ANY, list(domain.texts)))
         else:
