@@ -60,6 +60,8 @@ class View(ABC):
     """Whether the release alone tells what a group may hold; else only the microdata does."""
     holds_values: ClassVar[bool] = True
     """Whether groups hold values that are their people's."""
+    answers_jointly: ClassVar[bool] = False
+    """Whether workloads about several sensitive attributes at once are answered."""
     shows_whose: ClassVar[bool] = False
     """Whether a record shows a person beside the person's own values, as far as it shows them."""
 

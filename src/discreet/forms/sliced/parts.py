@@ -32,7 +32,7 @@ class SliceParts:
     @property
     def are_groups(self) -> bool:
         """Whether there is one sensitive column, and so nothing to put together."""
-        return self.of_row.shape[1] == 1
+        return bool(self.of_row.shape[1] == 1)
 
     @property
     def last_sizes(self) -> Ints:
@@ -42,7 +42,7 @@ class SliceParts:
     def find(self, columns: tuple[tuple[str, ...], ...], name: str) -> int:
         """Give the place of an attribute's column among the sensitive ones."""
         (place,) = (i for i, column in enumerate(columns) if name in column)
-        return place - len(columns) + self.of_row.shape[1]
+        return int(place - len(columns) + self.of_row.shape[1])
 
     def find_groups(self, parts: Ints) -> Ints:
         """Give the groups of some parts, one row per group."""

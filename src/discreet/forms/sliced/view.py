@@ -14,7 +14,14 @@ from discreet.forms.base import View, take_table
 from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
 from discreet.forms.crowds import Crowds
-from discreet.forms.disclosure import Disclosure, Observed, list_values, merge_sets, mix_options
+from discreet.forms.disclosure import (
+    Disclosure,
+    Observed,
+    list_values,
+    merge_sets,
+    mix_options,
+    round_weights,
+)
 from discreet.forms.estimates import Asked
 from discreet.forms.exposure import Fakes
 from discreet.forms.matches import Matches
@@ -27,6 +34,7 @@ from discreet.forms.sliced.parts import SliceParts, join_parts
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release
+from discreet.release.labels import read_codes
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
@@ -42,6 +50,7 @@ class SlicedView(View):
     """
 
     max_own_value_lift: ClassVar[int | None] = None
+    answers_jointly: ClassVar[bool] = True
 
     columns: tuple[tuple[str, ...], ...]
     """The attributes of each column, those with sensitive ones last."""
@@ -141,12 +150,38 @@ class SlicedView(View):
         """Give the bags of the parts of buckets that may be a person's."""
         matches = found[0]
         sets, set_of, records = merge_sets(matches.set_of, matches.records, matches.only)
-        frames = [
-            list_values(mix_options(matches, name, sets), observed.targets[name].domain, name)
-            for name in self.release.schema.sensitive
-            if name in observed.hidden
-        ]
+        told = [name for name in self.release.schema.sensitive if name in observed.hidden]
+        frames = []
+        for column in self.columns:
+            names = [name for name in told if name in column]
+            if len(names) > 1:
+                frames.append(self._list_together(matches, observed, names, sets))
+            elif names:
+                bags, target = mix_options(matches, names[0], sets), observed.targets[names[0]]
+                frames.append(list_values(bags, target.domain, names[0]))
         return Disclosure(set_of, records, frames)
+
+    def _list_together(
+        self, matches: Matches, observed: Observed, names: list[str], sets: Ints
+    ) -> pl.DataFrame:
+        """List what one column holds of several attributes together, set by set."""
+        place = self.parts.find(self.columns, names[0])
+        codes = {
+            name: read_codes(self.release, self.table, name, observed.targets[name].domain)
+            for name in names
+        }
+        part = pl.Series("part", self.parts.of_row[:, place])
+        held = pl.DataFrame([part]).with_columns(**{n: pl.Series(c) for n, c in codes.items()})
+        held = held.group_by(held.columns).len("count")
+        owner, group, times, among = matches.weigh_options(self.bags(names[0]), sets)
+        alone = np.bincount(owner, minlength=len(sets))[owner] == 1
+        weights = round_weights(times / among, alone) if len(owner) else times
+        options = pl.DataFrame(
+            {"set": owner, "part": self.parts.of_group[group, place], "times": weights}
+        )
+        weight = (pl.col("count").cast(pl.Int64) * pl.col("times")).sum().alias("w")
+        frame = options.join(held, on="part").group_by("set", *names).agg(weight)
+        return frame.filter(*(pl.col(name) >= 0 for name in names))
 
     def estimate(self, asked: Asked) -> Floats:
         """Multiply the columns' shares in every bucket."""
@@ -201,7 +236,9 @@ def read_sliced(release: Release) -> list[View]:
     bucket = bucket.astype(np.int64)
     parts = [bucket]
     if sensitive:
-        rests = [[n for n in column if n not in sensitive] for column in columns[told.index(True) :]]
+        rests = [
+            [n for n in column if n not in sensitive] for column in columns[told.index(True) :]
+        ]
         parts = [number_shown(release, table, names, bucket) for names in rests]
     made = join_parts(bucket, parts)
     _refuse_rare(release, table, columns)

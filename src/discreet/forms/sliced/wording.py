@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discreet.forms.wording import word_several
 from discreet.principles.base import Principle
 from discreet.release import Promise
 
@@ -53,13 +54,8 @@ def word_sliced(
         opened = (PRINTED, *opened)
         said.append("This is said of somebody who knows the quasi-identifiers of one person.")
     told = [[name for name in column if name in sensitive] for column in columns]
-    together = [TOGETHER.format(names=", ".join(names)) for names in told if len(names) > 1]
-    about = [part.on for part in principle.parts if part.reads_values]
-    said_of = list(sensitive) if None in about else [name for name in sensitive if name in about]
-    if len(sensitive) > 1 and not together and said_of:
-        others = [name for name in sensitive if name not in said_of]
-        others = ["the others"] if len(said_of) > 1 else others
-        said.append(APART.format(names=", ".join(said_of), others=", ".join(others)))
+    apart, together = word_several(principle, [t for t in told if t], APART, TOGETHER)
+    said += apart
     regions, seen = "", EXACTLY
     if frequency != 1:
         regions, seen = REGIONS.format(frequency=frequency), BY_REGION

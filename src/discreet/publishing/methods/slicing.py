@@ -46,13 +46,13 @@ class Slicing(Method):
     Li, Li, Zhang, Molloy, TKDE 2012. ``columns`` is their number, found from correlations, or the
     columns themselves; an attribute in every one of them stays linked to all, and buckets hold one
     value of it. With ``alpha`` the sensitive column has that many attributes; without, those found,
-    as far as they do not give the sensitive value away. Several sensitive attributes stand in a column
-    each, for which further columns are added where need be; or, if they may be told ``together``,
-    in one. ``buckets`` is ``"mondrian"``, where every
-    combination that matches does so in one bucket, or the size of random buckets, with more
-    combinations that nobody has but more matches for members. ``check="paper"`` bounds p(t,s) as
-    the paper does, which is not safe; see the audit. ``similarity="agreement"`` is for ratings:
-    items stay together that people rated the same.
+    as far as they do not give the sensitive value away. Several sensitive attributes stand in a
+    column each, for which further columns are added where need be; or, if they may be told
+    ``together``, in one. ``buckets`` is ``"mondrian"``, where every combination that matches does
+    so in one bucket, or the size of random buckets, with more combinations that nobody has but more
+    matches for members. ``check="paper"`` bounds p(t,s) as the paper does, which is not safe; see
+    the audit. ``similarity="agreement"`` is for ratings: items stay together that people rated the
+    same.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
@@ -71,9 +71,9 @@ class Slicing(Method):
     adversary believes who knows all quasi-identifiers of everyone, even the bucket, and even every
     sensitive attribute that stands in other columns; the proof is that of
     :class:`~discreet.publishing.partitioners.slices.Within`. Who knows one that stands in the same
-    column is promised nothing about the others there. Each column is sorted in its bucket, so
-    that nothing of people's rows is left; who is in which of random buckets comes from the
-    operating system's generator.
+    column is promised nothing about the others there. Each column is sorted in its bucket, so that
+    nothing of people's rows is left; who is in which of random buckets comes from the operating
+    system's generator.
     """
 
     title: ClassVar[str] = "slicing"
@@ -123,7 +123,8 @@ class Slicing(Method):
         """Find columns and buckets, and sort every column by itself in each bucket."""
         if len(data.sensitive) > 1 and self.check == "paper":
             raise SchemaError(
-                f'check = "paper" takes one sensitive attribute: {", ".join(data.sensitive)} given.',
+                'check = "paper" takes one sensitive attribute: '
+                f"{', '.join(data.sensitive)} given.",
                 hint='Leave check out, or set check = "safe".',
             )
         columns, shared = self._find_columns(data)

@@ -13,6 +13,7 @@ quasi-identifiers, so a batch may hold anybody. Three ways to choose them:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -30,23 +31,35 @@ from discreet.table.microdata import Microdata
 Batching = Literal["direct", "mondrian", "anatomize"]
 
 
-def choose_batching(principle: Principle) -> Batching:
+def choose_batching(principle: Principle, names: Sequence[str]) -> Batching:
     """Give the way that answers best under a principle: ``direct`` wherever it applies."""
-    return "direct" if principle.distinct_enough is not None else "mondrian"
+    direct = principle.distinct_enough is not None and len(names) == 1
+    return "direct" if direct else "mondrian"
 
 
 def make_batches(
     data: Microdata,
-    name: str,
+    names: Sequence[str],
     principle: Principle,
     how: Batching,
     buckets: Partition,
     draws: Draws,
 ) -> Partition:
-    """Partition people into batches that satisfy a principle on one sensitive attribute."""
+    """Partition people into batches that satisfy a principle on their sensitive attributes.
+
+    Different values of one attribute are found in a straight line; of several at once it is not
+    known how.
+    """
     list(demands(principle, data.sensitive))  # refuses to be about another attribute
     if how == "mondrian":
         return mondrian(data, principle)
+    if len(names) > 1:
+        raise PromiseError(
+            f"batches = {how!r} is for one sensitive attribute: {', '.join(names)} given.",
+            hint='Leave batches out, or set batches = "mondrian".',
+            subject=principle,
+        )
+    (name,) = names
     whole = histogram(data, name)
     q, cover = principle.distinct_enough, int(principle.max_conflict(whole)[0])
     if q is None:
