@@ -31,6 +31,12 @@ def word_presence(ends: object, own: Sequence[str]) -> list[str]:
     return [CUTS, *([OUTERMOST.format(names=", ".join(own))] if own else [])]
 
 
+PAIRS = (
+    "What someone learns who knows which values of {names} go together: what each of them tells then "
+    "tells of the others."
+)
+
+
 def word_several(
     principle: Principle, told: Sequence[Sequence[str]], apart: str, together: str
 ) -> tuple[list[str], list[str]]:
@@ -47,7 +53,8 @@ def word_several(
         return [], []
     others = [name for name in names if name not in said_of]
     others = ["the others"] if len(said_of) > 1 else others
-    return [apart.format(names=", ".join(said_of), others=", ".join(others))], []
+    said = apart.format(names=", ".join(said_of), others=", ".join(others))
+    return [said], [PAIRS.format(names=", ".join(names))]
 
 
 def read_presence(release: Release) -> list[str]:
