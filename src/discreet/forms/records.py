@@ -23,7 +23,6 @@ from discreet.release.labels import read_codes
 from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import Microdata
 
-
 ANY_VALUE = 2**20
 """The weight, per record, of every value that is not listed where any may be a person's."""
 

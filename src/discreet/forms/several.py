@@ -33,6 +33,7 @@ from discreet.release import Release, number_title
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata, representatives, row_ids
 
+
 def choose_principle(release: Release, name: str) -> Principle:
     """Give what is promised of one attribute, which must be one thing."""
     parts = [p for p in release.promise.principle.parts if p.on in (None, name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from sqlglot import exp, select
 
@@ -44,7 +45,7 @@ def rename_tables(
             return named_table(real[node.name], node.alias or node.name)
         return node
 
-    tree = tree.transform(rename)
+    tree = cast("exp.Select", tree.transform(rename))
     if columns:
         kept = [*release.schema.names, *(number_title(c, place) for c in columns)]
         back = {number_title(c, place): c for c in columns}

@@ -32,8 +32,8 @@ def word_presence(ends: object, own: Sequence[str]) -> list[str]:
 
 
 PAIRS = (
-    "What someone learns who knows which values of {names} go together: what each of them tells then "
-    "tells of the others."
+    "What someone learns who knows which values of {names} go together: what each of them tells "
+    "then tells of the others."
 )
 
 

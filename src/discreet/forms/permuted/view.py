@@ -11,7 +11,6 @@ from discreet.forms.records import RecordView
 from discreet.forms.several import read_several
 from discreet.release import Release
 
-
 TITLES, COLUMNS = ("permuted", "help"), ("group",)
 """The tables, the first of which is one for all sensitive attributes; and what it has of each."""
 

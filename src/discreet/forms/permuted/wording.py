@@ -20,8 +20,8 @@ ABOUT = {
     ),
 }
 SEVERAL = (
-    "One row per person, with exact quasi-identifiers. Each sensitive value in a row is that of some "
-    "person of the same group, drawn at random and independently: {groups}."
+    "One row per person, with exact quasi-identifiers. Each sensitive value in a row is that of "
+    "some person of the same group, drawn at random and independently: {groups}."
 )
 APART = (
     "What is said of {names} holds also against somebody who knows {others} of everybody: each is "
@@ -39,9 +39,7 @@ OPEN = (
 )
 
 
-def word_permuted(
-    principle: Principle, sensitive: Sequence[str]
-) -> tuple[Promise, dict[str, str]]:
+def word_permuted(principle: Principle, sensitive: Sequence[str]) -> tuple[Promise, dict[str, str]]:
     """Put a promise of shuffled numbers into words; and say what one row of each table is."""
     apart, besides = word_several(principle, [[name] for name in sensitive], APART, "")
     said = " ".join([principle.promise, *apart])

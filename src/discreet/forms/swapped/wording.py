@@ -36,9 +36,7 @@ OPEN = (
 )
 
 
-def word_swapped(
-    principle: Principle, sensitive: Sequence[str]
-) -> tuple[Promise, dict[str, str]]:
+def word_swapped(principle: Principle, sensitive: Sequence[str]) -> tuple[Promise, dict[str, str]]:
     """Put a promise of exchanged numbers into words; and say what one row of each table is."""
     apart, opened = word_several(principle, [[name] for name in sensitive], APART, "")
     promise = Promise(principle, " ".join([principle.promise, *apart]), (*OPEN, *opened))

@@ -41,10 +41,10 @@ class Permutation(Method):
     ...     [54, 55, 56], [65, 70, 75])
     True
 
-    **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
-    values possible, spread over at least e; of each sensitive number, even knowing the others of
-    everybody (the proof is in :mod:`discreet.forms.several`). It does not bound how likely each is, and does not
-    hide who is in the table. The shuffles come from the operating system's generator.
+    **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different values
+    possible, spread over at least e; of each sensitive number, even knowing the others of everybody
+    (the proof is in :mod:`discreet.forms.several`). It does not bound how likely each is, and does
+    not hide who is in the table. The shuffles come from the operating system's generator.
     """
 
     title: ClassVar[str] = "permutation"

@@ -41,11 +41,11 @@ class RankSwapping(Method):
     [54, 55, 56, 65, 70, 75]
 
     **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
-    numbers possible, spread over at least e: everyone may have kept their number, or exchanged
-    it with anybody of the window. Several sensitive numbers are exchanged each by itself, and this
-    holds of each, even to who knows the others of everybody (:mod:`discreet.forms.several`). It does not bound how likely each is, which the audit says, and
-    does not hide who is in the table. What is drawn comes from the operating
-    system's generator.
+    numbers possible, spread over at least e: everyone may have kept their number, or exchanged it
+    with anybody of the window. Several sensitive numbers are exchanged each by itself, and this
+    holds of each, even to who knows the others of everybody (:mod:`discreet.forms.several`). It
+    does not bound how likely each is, which the audit says, and does not hide who is in the table.
+    What is drawn comes from the operating system's generator.
     """
 
     title: ClassVar[str] = "rank-swapping"
