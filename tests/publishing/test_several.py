@@ -77,9 +77,8 @@ def test_what_is_told_together_is_asked_together(method: Method) -> None:
         assert low <= truth.get(home, 0) <= high
     pairs = release.query("SELECT job, home, COUNT(*) FROM release GROUP BY job, home").frame
     counted = {(job, home): low for job, home, _, low, high, _ in pairs.rows() if low == high}
-    assert counted == dict(
-        ((job, home), many) for job, home, many in FRAME.group_by(*TOLD).len().rows()
-    )
+    truth = {(job, home): many for job, home, many in FRAME.group_by(*TOLD).len().rows()}
+    assert counted == truth
 
 
 def test_sums_of_what_is_told_together_have_bounds() -> None:
@@ -159,14 +158,8 @@ def test_a_forged_link_between_sensitive_attributes_is_found(tmp_path: Path) -> 
     release = dc.publish(DATA, dc.Anatomy(HALF, together=True), insecure_seed=2)
     folder = release.write(tmp_path / "r", format="csv", insecure=True)
     rows = pl.read_csv(folder / "batches.csv").rows()
-    (batch, job, home, _), other = (
-        rows[0],
-        next(
-            row
-            for row in rows
-            if row[0] == rows[0][0] and row[1] != rows[0][1] and row[2] != rows[0][2]
-        ),
-    )
+    batch, job, home, _ = rows[0]
+    other = next(r for r in rows if r[0] == batch and r[1] != job and r[2] != home)
     counts = {row[:3]: row[3] for row in rows}
     for key, change in (
         ((batch, job, home), -1), (other[:3], -1),
