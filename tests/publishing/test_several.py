@@ -171,3 +171,42 @@ def test_a_forged_link_between_sensitive_attributes_is_found(tmp_path: Path) -> 
     pl.DataFrame(forged, schema=columns, orient="row").write_csv(folder / "batches.csv")
     report = dc.audit(reseal(folder), DATA)
     assert report.findings == ["the published values of job, home are not those of the people"]
+
+
+@pytest.mark.parametrize(
+    ("method", "certain"),
+    [
+        (dc.Anatomy(HALF), False),
+        (dc.Anatomy(HALF, together=True), True),
+        (dc.Angelization(HALF, k=2, together=True), True),
+        (dc.Slicing(HALF), False),
+        (dc.Slicing(HALF, together=True), True),
+    ],
+    ids=str,
+)
+def test_a_release_of_one_attribute_tells_the_other_only_if_they_are_told_together(
+    method: Method, certain: bool
+) -> None:
+    rows = [(1, "a", "x"), (2, "b", "y"), (3, "c", "z"), (4, "d", "w")]
+    frame = pl.DataFrame(rows, schema=["age", *TOLD], orient="row")
+    data = microdata(frame, ["age"], TOLD)
+    release = dc.publish(data, method, insecure_seed=1)
+    assert dc.audit(release, data).kept
+    # beside their ages, an earlier release shows everybody's home
+    beside = microdata(frame.drop("job"), ["age", "home"], [])
+    earlier = dc.publish(beside, dc.Generalization(dc.KAnonymity(1)))
+    composed = dc.audit(release, data, earlier=[earlier]).composed
+    assert bool([made for made in composed if made.attribute == "job"]) is certain
+
+
+def test_numbers_are_held_against_earlier_releases_each_by_itself() -> None:
+    """Of two shufflings in groups at random, hardly anything is possible in both."""
+    rng = Random(2)
+    numbers = {name: [rng.randint(1, 40) for _ in range(80)] for name in ("pay", "debt")}
+    data = microdata(pl.DataFrame({"age": range(80), **numbers}), ["age"], ["pay", "debt"])
+    method = dc.Permutation(dc.KE(3, 1), objective="random")
+    first, second = (dc.publish(data, method, insecure_seed=seed) for seed in (1, 2))
+    found = dc.audit(second, data, earlier=[first]).composed
+    assert {made.attribute for made in found} == {"pay", "debt"}
+    for other in (dc.RankSwapping(dc.KE(3, 1)), dc.Perturbation(dc.Proximity(0, 2))):
+        dc.audit(dc.publish(data, other, insecure_seed=1), data, earlier=[first])

@@ -78,7 +78,11 @@ class PerturbedView(RecordView):
     ) -> pl.DataFrame:
         """List the numbers shown, weighed beside those that are not."""
         owner, group = matches.list_options(sets)
-        shown = matches.list_likelihoods(sets)
+        # groups that differ in another attribute show the same number
+        pairs, same = np.unique(owner * self.count + group, return_inverse=True)
+        shown = np.zeros(len(pairs), dtype=np.int64)
+        np.add.at(shown, same, matches.list_likelihoods(sets))
+        owner, group = pairs // self.count, pairs % self.count
         records = np.bincount(owner, weights=shown, minlength=len(sets)).astype(np.int64)
         p = self.response.retention
         lift = float(p * self.response.size / (1 - p))
