@@ -207,3 +207,10 @@ def test_batches_of_two_attributes_by_hand(together: bool) -> None:
             assert report.beliefs[name][person] == pytest.approx(float(max(belief.values())))
     known = know_the_other(release, data, "job").believe("job")
     assert max(max(belief.values()) for belief in known) == (1 if together else Fraction(1, 2))
+
+
+@few
+@given(rows=TABLE)
+def test_no_world_of_classes_gives_a_belief_above_the_promise(rows: list[Any]) -> None:
+    data = as_data(rows)
+    hold_audit_against_worlds(publish(data, dc.Generalization(HALF), 0), data, Fraction(1, 2))
