@@ -25,7 +25,7 @@ def measure_partition(data: dc.Microdata, what: str, times: int) -> list[dict[st
     others = [name for name in data.quasi_identifiers if name not in COLUMN]
 
     def safe() -> None:
-        slice_people(data, promise, COLUMN)
+        slice_people(data, promise, [COLUMN])
 
     def printed() -> None:
         partition_as_printed(data, promise, [others, COLUMN])

@@ -78,9 +78,12 @@ def _read_groups(
 
 
 def _read_batched(release: dc.Release, people: Sequence[Person]) -> Publication:
-    """Every table refers to the batches; a batch holds the values of its people."""
-    (told,) = release.schema.sensitive
-    titles = [title for title in release.tables if title != "batches"]
+    """Every table refers to the batches; a batch holds the values of its people.
+
+    Each table of batches gives a piece to everybody: a value, or several together.
+    """
+    held = [title for title in release.tables if title.startswith("batches")]
+    titles = [title for title in release.tables if title not in held]
     everyone = frozenset(range(len(people)))
     groups = []
     for label in sorted(set(release.tables["batches"]["batch"].to_list())):
@@ -90,11 +93,14 @@ def _read_batched(release: dc.Release, people: Sequence[Person]) -> Publication:
             names = [n for n in release.schema.quasi_identifiers if n in table.columns]
             here = [row for row in table.to_dicts() if row["batch"] == label]
             columns.append(Counter(_cut(release, row, names, people) for row in here))
-        values: Counter[Piece] = Counter()
-        for row in release.tables["batches"].to_dicts():
-            if row["batch"] == label:
-                values[Piece((), ((told, row[told]),), everyone)] += row["count"]
-        groups.append(Group(label, (*columns, values)))
+        for title in held:
+            values: Counter[Piece] = Counter()
+            told = [n for n in release.schema.sensitive if n in release.tables[title].columns]
+            for row in release.tables[title].to_dicts():
+                if row["batch"] == label:
+                    values[Piece((), tuple((n, row[n]) for n in told), everyone)] += row["count"]
+            columns.append(values)
+        groups.append(Group(label, tuple(columns)))
     exact = all(
         release.recodings[n].transformation == "exact" for n in release.schema.quasi_identifiers
     )

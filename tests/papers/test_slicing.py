@@ -505,13 +505,13 @@ def test_the_rule_inside_a_column_splits_as_the_principle_does(
     )
     data = microdata(frame, ["A", "B"], ["S"])
     try:
-        fast = slice_people(data, dc.FrequencyDiversity(2), ["B", "S"])
+        fast = slice_people(data, dc.FrequencyDiversity(2), [["B", "S"]])
     except dc.errors.PromiseError:
         return
     with pytest.MonkeyPatch.context() as patch:
         nothing = np.zeros((0, 6), dtype=np.int64), np.zeros(1, dtype=np.int64), False
         patch.setattr(mondrian, "_compile", lambda *_: nothing)
-        slow = slice_people(data, dc.FrequencyDiversity(2), ["B", "S"])
+        slow = slice_people(data, dc.FrequencyDiversity(2), [["B", "S"]])
     assert fast.labels.tolist() == slow.labels.tolist()
 
 

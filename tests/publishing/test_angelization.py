@@ -62,11 +62,14 @@ def test_what_a_table_does_not_allow_is_refused(method: Method, message: str) ->
         dc.publish(data, method)
 
 
-def test_one_sensitive_attribute_and_no_kept_columns() -> None:
+def test_sensitive_attributes_and_no_kept_columns() -> None:
     frame = pl.DataFrame({"age": range(20), "pay": [1, 2, 3, 4] * 5, "place": ["a", "b"] * 10})
     method = dc.Angelization(dc.FrequencyDiversity(2), k=2)
-    with pytest.raises(dc.DiscreetError, match="exactly one sensitive"):
-        dc.publish(microdata(frame, ["age"], ["pay", "place"]), method)
+    with pytest.raises(dc.DiscreetError, match="no column is sensitive"):
+        dc.publish(microdata(frame.select("age"), ["age"], []), method)
+    direct = dc.Angelization(dc.FrequencyDiversity(2), k=2, batches="direct")
+    with pytest.raises(dc.DiscreetError, match="is for one sensitive attribute: pay, place"):
+        dc.publish(microdata(frame, ["age"], ["pay", "place"]), direct)
     schema = dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["pay"], keep=["place"])
     with pytest.raises(dc.DiscreetError, match="no table for it"):
         dc.publish(dc.read(frame, schema), method)
@@ -87,9 +90,9 @@ def test_small_batches_hold_different_values(values: list[int], q: int, how: str
     principle = dc.DistinctDiversity(q)
     if len(values) // q < max(map(values.count, values)):
         with pytest.raises(dc.DiscreetError, match="different values"):
-            make_batches(data, "pay", principle, how, buckets, draws)  # type: ignore[arg-type]
+            make_batches(data, ["pay"], principle, how, buckets, draws)  # type: ignore[arg-type]
         return
-    batches = make_batches(data, "pay", principle, how, buckets, draws)  # type: ignore[arg-type]
+    batches = make_batches(data, ["pay"], principle, how, buckets, draws)  # type: ignore[arg-type]
     for g in range(batches.count):
         held = data.codes["pay"][batches.rows(g)]
         assert len(held) >= q and len(set(held.tolist())) == len(held)

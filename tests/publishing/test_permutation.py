@@ -148,9 +148,9 @@ def test_people_who_share_their_quasi_identifiers_are_judged_by_the_worst_group(
 @pytest.mark.parametrize(
     ("quasi", "sensitive", "message"),
     [
-        (["age"], ["gender"], "and a number"),
-        (["age"], ["salary", "gender"], "exactly one sensitive"),
-        (["age"], [], "exactly one sensitive"),
+        (["age"], ["gender"], "takes sensitive numbers: 'gender'"),
+        (["age"], ["salary", "gender"], "takes sensitive numbers: 'gender'"),
+        (["age"], [], "needs a sensitive number"),
     ],
 )
 def test_what_cannot_be_permuted_is_refused(

@@ -214,7 +214,7 @@ def test_the_auditor_sees_columns_that_were_not_shuffled(
     method = dc.Slicing(dc.FrequencyDiversity(3), columns=given)
     release = dc.publish(people, method, insecure_seed=1)
     assert dc.audit(release, people).findings == []
-    bucket = slice_people(people, method.principle, ["occupation"]).labels
+    bucket = slice_people(people, method.principle, [["occupation"]]).labels
     table = people.to_polars().with_columns(bucket=pl.Series(bucket).cast(pl.Int32))
     table = table.sort("bucket", maintain_order=True).select(release.tables["sliced"].columns)
     if columns == 3:  # the sensitive column is shuffled

@@ -117,7 +117,7 @@ def list_tables(tree: exp.Expr, release: Release) -> list[str]:
     """Give the release's tables that a statement reads, people's own table first."""
     read = {table.name for table in tree.find_all(exp.Table)}
     found = [name for name in release.tables if name in read]
-    return sorted(found, key=lambda name: name in find_form(release.form).auxiliary)
+    return sorted(found, key=lambda name: name not in release.shown)
 
 
 def name_columns(query: Query, frame: pl.DataFrame) -> pl.DataFrame:

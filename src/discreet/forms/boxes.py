@@ -33,6 +33,7 @@ from discreet.table.schema import Attribute
 class BoxView(View):
     """Groups that show a box; a person's record is in one of those that cover the person."""
 
+    answers_jointly: ClassVar[bool] = True
     shows_whose: ClassVar[bool] = True
 
     boxes: pl.DataFrame

@@ -9,6 +9,7 @@ smallest or largest so many values bound the sum. COUNT is the sum of ones.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlglot import exp, select
@@ -31,7 +32,7 @@ from discreet.table.schema import Type
 
 HIT, BAG, TALLY, CELL = "#hit", "#bag", "#tally", "#cell"
 OWNER, KEY = "#owner", "#key"
-"""Whose bag it is; and the sensitive attribute, where people are grouped by it."""
+"""Whose bag it is; and what stands before a sensitive attribute's name, where it is a column."""
 
 
 class Draw(NamedTuple):
@@ -45,30 +46,34 @@ class Draw(NamedTuple):
     """The column that says how often a bag has a value."""
     blurred: frozenset[str]
     """What records show by labels."""
+    told: tuple[str, ...]
+    """The sensitive attributes that bags hold together, each combination once."""
 
 
 def rewrite_draw(query: Query, release: Release, draw: Draw) -> Statement:
     """Rewrite a question into one over records and the bags their values are drawn from."""
-    (sensitive,) = release.schema.sensitive
-    _refuse_aggregates(query, sensitive)
+    told, sensitive = set(draw.told), _refuse_aggregates(query, draw.told)
     exact, components = split_predicate(query, set(draw.blurred))
-    of_value = [part for part in exact if _names(part) == {sensitive}]
-    of_record = [part for part in exact if sensitive not in _names(part)]
+    of_value = [part for part in exact if _names(part) and _names(part) <= told]
+    of_record = [part for part in exact if not _names(part) & told]
     if len(of_value) + len(of_record) < len(exact):
+        tied = [name for part in exact for name in sorted(_names(part) & told)
+                if not _names(part) <= told]  # fmt: skip
         raise QueryError(
-            f"A condition ties {sensitive!r} to another attribute.",
+            f"A condition ties {tied[0]!r} to another attribute.",
             hint="Join conditions on the two by AND.",
         )
-    keys = [name for name in query.group_by if name != sensitive]
+    keys = [name for name in query.group_by if name not in told]
     shares, needed = tabulate_shares(release, draw.records, components, keys)
-    grouped = sensitive in query.group_by
-    tree = select(*(column(KEY if n == sensitive else n, CELL) for n in query.group_by))
+    grouped = [_key(name) for name in query.group_by if name in told]
+    named = [_key(name) if name in told else name for name in query.group_by]
+    tree = select(*(column(name, CELL) for name in named))
     for aggregate in query.aggregates:
         tree = tree.select(*name_parts(aggregate, _answer(aggregate)))
     tree = tree.from_(named_table(CELL))
     if query.group_by:
         places = [number(i + 1) for i in range(len(query.group_by))]
-        by = [column(KEY if n == sensitive else n, CELL) for n in query.group_by]
+        by = [column(name, CELL) for name in named]
         tree = tree.group_by(*by).order_by(*places)
     tree = add_clauses(tree, shares)
     numeric = release.schema[sensitive].type in (Type.INTEGER, Type.DECIMAL)
@@ -76,14 +81,32 @@ def rewrite_draw(query: Query, release: Release, draw: Draw) -> Statement:
     for name, clause in (
         (HIT, _count_hits(draw, keys, of_record, shares)),
         (BAG, _read_bags(draw, sensitive, of_value, summed)),
-        (TALLY, _tally(grouped, summed)),
-        (CELL, _bound_cells(keys, grouped, summed)),
+        (TALLY, _tally(draw, grouped, summed)),
+        (CELL, _bound_cells(keys, grouped, _key(sensitive), summed)),
     ):
         tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause)
     return tree, needed
 
 
-def _refuse_aggregates(query: Query, sensitive: str) -> None:
+def list_asked(query: Query, sensitive: Sequence[str]) -> list[str]:
+    """Give the sensitive attributes that a question is about, in the order of the schema."""
+    asked = {*query.columns, *(aggregate.column for aggregate in query.aggregates)}
+    return [name for name in sensitive if name in asked]
+
+
+def _key(name: str) -> str:
+    return f"{KEY} {name}"
+
+
+def _refuse_aggregates(query: Query, told: Sequence[str]) -> str:
+    """Refuse what cannot be told; give the attribute that is aggregated, or the first."""
+    asked = dict.fromkeys(a.column for a in query.aggregates if a.column in told)
+    if len(asked) > 1:
+        raise QueryError(
+            f"{' and '.join(map(str, asked))} are aggregated in one question.",
+            hint="Ask one question for each.",
+        )
+    sensitive = str(next(iter(asked), told[0]))
     for aggregate in query.aggregates:
         if aggregate.column not in (None, sensitive):
             raise QueryError(
@@ -102,6 +125,7 @@ def _refuse_aggregates(query: Query, sensitive: str) -> None:
                 f"{aggregate.function} of what people are grouped by is that value itself.",
                 hint="Count them.",
             )
+    return sensitive
 
 
 def _names(part: exp.Expr) -> set[str]:
@@ -140,7 +164,7 @@ def _read_bags(draw: Draw, sensitive: str, of_value: list[exp.Expr], summed: boo
     there = exp.and_(meant.copy(), value.is_(exp.null()).not_())
     made = select(
         column(draw.owner).as_(OWNER, quoted=True),
-        value.as_(KEY, quoted=True),
+        *(column(name).as_(_key(name), quoted=True) for name in draw.told),
         column(draw.often).as_("#n", quoted=True),
         case(meant, number(1), number(0)).as_("#m", quoted=True),
         case(there.copy(), number(1), number(0)).as_("#k", quoted=True),
@@ -150,14 +174,15 @@ def _read_bags(draw: Draw, sensitive: str, of_value: list[exp.Expr], summed: boo
     return made.from_(named_table(draw.bags))
 
 
-def _tally(grouped: bool, summed: bool) -> exp.Select:
+def _tally(draw: Draw, grouped: list[str], summed: bool) -> exp.Select:
     """Per bag and value: the bag's size, how many of it are meant, ranks by what they add."""
     bag = [column(OWNER)]
-    by = [*bag, column(KEY)] if grouped else bag
+    by = [*bag, *(column(key) for key in grouped)]
+    values = [_key(name) for name in draw.told]
 
     often, added = column("#n"), column("#y")
     made = select(
-        column(OWNER), column(KEY), column("#n"), column("#m"),
+        column(OWNER), *(column(key) for key in values), column("#n"), column("#m"),
         add_up_over(column("#n"), bag).as_("#size", quoted=True),
         add_up_over(often * column("#m"), by).as_("#all m", quoted=True),
         add_up_over(often * column("#k"), by).as_("#all k", quoted=True),
@@ -171,28 +196,27 @@ def _tally(grouped: bool, summed: bool) -> exp.Select:
             add_up_over(double(often * added) * added, bag).as_("#all yy", quoted=True),
             add_up_over(negative, bag).as_("#minus", quoted=True),
             add_up_over(positive, bag).as_("#plus", quoted=True),
-            _before(descending=False).as_("#up", quoted=True),
-            _before(descending=True).as_("#down", quoted=True),
+            _before(values, descending=False).as_("#up", quoted=True),
+            _before(values, descending=True).as_("#down", quoted=True),
         )
     return made.from_(named_table(BAG))
 
 
-def _before(*, descending: bool) -> exp.Expr:
+def _before(values: list[str], *, descending: bool) -> exp.Expr:
     """How many of a bag come before a value, in the order of what they add."""
-    order = [column("#y"), column(KEY)]
+    order = [column("#y"), *(column(key) for key in values)]
     upto = add_up_over(column("#n"), [column(OWNER)], order, descending=descending)
     return upto - column("#n")
 
 
-def _bound_cells(keys: list[str], grouped: bool, summed: bool) -> exp.Select:
+def _bound_cells(keys: list[str], grouped: list[str], value: str, summed: bool) -> exp.Select:
     """Per group and bag (and value grouped by): estimate, bounds and variance of each sum."""
     h, v, size = column("#h", HIT), column("#v", HIT), double(column("#size", TALLY))
     sure, maybe = column("#sure", HIT), column("#maybe", HIT)
     columns: list[exp.Expr] = [column(name, HIT) for name in keys]
     by = [column(OWNER, HIT), *(c.copy() for c in columns)]
-    if grouped:
-        columns.append(column(KEY, TALLY))
-        by.append(column(KEY, TALLY))
+    columns += [column(key, TALLY) for key in grouped]
+    by += [column(key, TALLY) for key in grouped]
 
     def once(expression: exp.Expr) -> exp.Expr:
         return exp.Max(this=expression.copy())  # the same in all rows of a bag
@@ -236,10 +260,10 @@ def _bound_cells(keys: list[str], grouped: bool, summed: bool) -> exp.Select:
             amount = add_up(column("#y", TALLY) * taken)
             columns.append(amount.as_(f"#y {end}", quoted=True))
         there = exp.and_(
-            column("#m", TALLY).eq(number(1)), column(KEY, TALLY).is_(exp.null()).not_()
+            column("#m", TALLY).eq(number(1)), column(value, TALLY).is_(exp.null()).not_()
         )
         for kind, name in ((exp.Min, "least"), (exp.Max, "most")):
-            found = kind(this=case(there.copy(), column(KEY, TALLY), exp.null()))
+            found = kind(this=case(there.copy(), column(value, TALLY), exp.null()))
             columns.append(found.as_(f"#y {name}", quoted=True))
     made = select(*columns).from_(named_table(HIT))
     made = made.join(named_table(TALLY), on=column(OWNER, HIT).eq(column(OWNER, TALLY))).group_by(

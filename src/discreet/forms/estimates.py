@@ -73,6 +73,13 @@ class Asked:
         self.told = number or (told[0] if told else None)
         """The sensitive attribute it is about, if any."""
         self.takes = workload.takes.get(self.told) if self.told else None
+        self.also = {name: workload.takes[name] for name in told if name != self.told}
+        """What is asked of further sensitive attributes."""
+        if self.also and not view.answers_jointly:
+            raise SchemaError(
+                f"The workload is about {', '.join(told)}, which are not told together.",
+                hint="Ask about one of them.",
+            )
         self.numbers: Floats | None = None
         if number is not None:
             domain = data.domains[number]
@@ -96,8 +103,21 @@ class Asked:
         assert self.told is not None
         bags = self.view.bags(self.told)
         code = self.data.domains[self.told].find(bags.domain.texts)[bags.codes]
+        if self.also:
+            return self._hold_jointly(questions)
         added = self.weigh(questions)[code] * bags.weights[:, None]
         return np.asarray(bags.sum(added) / bags.sizes[:, None])
+
+    def _hold_jointly(self, questions: slice) -> Floats:
+        """The same, where records show several sensitive attributes together."""
+        assert self.told is not None
+        shown = self.read_codes([self.told, *self.also])
+        added = self.weigh(questions)[shown[self.told]]
+        for name, takes in self.also.items():
+            added = added * take_known(takes[questions])[shown[name]]
+        found = np.zeros((self.view.count, added.shape[1]))
+        np.add.at(found, self.view.labels, added)
+        return found / self.view.sizes[:, None]
 
     def read_codes(self, names: list[str]) -> dict[str, Ints]:
         """What records show exactly, as codes of the microdata's domains."""

@@ -23,10 +23,14 @@ class GroupedForm(Form):
     owner: ClassVar[str]
     """The column that says whose values a record may have."""
 
-    def hold(self, release: Release, title: str, name: str) -> pl.DataFrame:
-        """Count, per owner, every sensitive value."""
+    def tell(self, release: Release) -> list[list[str]]:
+        """Give the sensitive attributes, those that are told together in one list."""
+        return [release.schema.sensitive] if release.schema.sensitive else []
+
+    def hold(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:
+        """Count, per owner, every value of what is told together."""
         table = release.tables[title].rename({self.owner: OWNER})
-        return table.group_by(OWNER, name).len(COUNT)
+        return table.group_by(OWNER, *names).len(COUNT)
 
     def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
         """Give D*(Q, x) (Equation 7), from the table with all these and fewest others."""
@@ -42,7 +46,7 @@ class GroupedForm(Form):
         for name in known:
             mass = spread_labels(release, title, name, mass)
         if sensitive:
-            held = self._share(release, title, sensitive[0])
+            held = self._share(release, title, sensitive)
             refuse_many(mass.height * held.height // max(held[OWNER].n_unique(), 1), names)
             mass = mass.join(held, on=OWNER).with_columns(pl.col(PROBABILITY) * pl.col("#share"))
         return add_up(mass, names)
@@ -53,14 +57,15 @@ class GroupedForm(Form):
         table = release.tables[title].rename({self.owner: OWNER})
         drawn = table[rng.integers(0, table.height, n)]
         columns = [draw_cells(release, title, name, drawn[name], rng) for name in shown]
-        for name in release.schema.sensitive:
-            held = self._share(release, title, name).sort(OWNER, name)
-            columns.append(_draw_values(held, name, drawn[OWNER], rng))
-        return pl.DataFrame(columns)
+        for names in self.tell(release):
+            held = self._share(release, title, names).sort(OWNER, *names)
+            columns += _draw_values(held, names, drawn[OWNER], rng)
+        order = {name: i for i, name in enumerate([*shown, *release.schema.sensitive])}
+        return pl.DataFrame(sorted(columns, key=lambda column: order[column.name]))
 
-    def _share(self, release: Release, title: str, name: str) -> pl.DataFrame:
+    def _share(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:
         share = (pl.col(COUNT) / pl.col(COUNT).sum().over(OWNER)).alias("#share")
-        return self.hold(release, title, name).select(OWNER, name, share)
+        return self.hold(release, title, names).select(OWNER, *names, share)
 
 
 def add_up(mass: pl.DataFrame, wanted: list[str]) -> pl.DataFrame:
@@ -113,9 +118,9 @@ def draw_cells(
 
 
 def _draw_values(
-    held: pl.DataFrame, name: str, owners: pl.Series, rng: np.random.Generator
-) -> pl.Series:
-    """Draw a sensitive value of each record's batch, group or class."""
+    held: pl.DataFrame, names: list[str], owners: pl.Series, rng: np.random.Generator
+) -> list[pl.Series]:
+    """Draw what is told together of each record's batch, group or class."""
     owner = held[OWNER].to_numpy()
     ends = np.cumsum(held["#share"].to_numpy())
     starts = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
@@ -124,4 +129,4 @@ def _draw_values(
     lasts = np.append(starts[1:], len(owner)) - 1
     which = np.searchsorted(numbers, owners.to_numpy())
     drawn = np.searchsorted(ends, before[which] + rng.random(len(which)), side="right")
-    return held[name].gather(np.clip(drawn, starts[which], lasts[which])).alias(name)
+    return held.select(names)[np.clip(drawn, starts[which], lasts[which])].get_columns()

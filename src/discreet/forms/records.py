@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
 from discreet.forms.base import View
 from discreet.forms.consistency import compare_columns, compare_groups, compare_kept, has_counts
-from discreet.forms.disclosure import Disclosure, Observed, disclose_bags
+from discreet.forms.disclosure import (
+    Disclosure,
+    Observed,
+    disclose_bags,
+    list_values,
+    mix_options,
+)
 from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
 from discreet.release.labels import read_codes
-from discreet.table.arrays import Floats
+from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import Microdata
+
+ANY_VALUE = 2**20
+"""The weight, per record, of every value that is not listed where any may be a person's."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordView(View):
     """Exact records, each of a group whose values are its people's, nobody knows whose."""
+
+    any_value: ClassVar[bool] = False
+    """Whether any value may be a person's, and those listed are only likelier."""
 
     def match(self, data: Microdata) -> Matches:
         """Find the records that show exactly a person's quasi-identifiers."""
@@ -73,6 +86,12 @@ class RecordView(View):
     def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
         """Give the bag of the groups that may be a person's, and what stands beside it."""
         return disclose_bags(found[0], observed)
+
+    def list_told(
+        self, matches: Matches, observed: Observed, name: str, sets: Ints
+    ) -> pl.DataFrame:
+        """List what is told of one sensitive attribute, of some candidate sets."""
+        return list_values(mix_options(matches, name, sets), observed.targets[name].domain, name)
 
     def estimate(self, asked: Asked) -> Floats:
         """Count the records of each group that a question takes, times what its values add."""

@@ -1,9 +1,10 @@
-"""What forms have in common to say: of people with several rows, and of who is in a table."""
+"""Words that forms share: several rows, several sensitive attributes, who is in a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discreet.principles.base import Principle
 from discreet.release import OfPeople, Promise, Release
 
 ENDS = (None, "tight", "cuts")
@@ -28,6 +29,32 @@ def word_presence(ends: object, own: Sequence[str]) -> list[str]:
     if ends != "cuts":
         return [TIGHT]
     return [CUTS, *([OUTERMOST.format(names=", ".join(own))] if own else [])]
+
+
+PAIRS = (
+    "What someone learns who knows which values of {names} go together: what each of them tells "
+    "then tells of the others."
+)
+
+
+def word_several(
+    principle: Principle, told: Sequence[Sequence[str]], apart: str, together: str
+) -> tuple[list[str], list[str]]:
+    """Say of several sensitive attributes what is promised besides, and what is left open.
+
+    ``told`` lists those that are told together, each time.
+    """
+    names = [name for part in told for name in part]
+    if any(len(part) > 1 for part in told):
+        return [], [together.format(names=", ".join(part)) for part in told if len(part) > 1]
+    about = [part.on for part in principle.parts if part.reads_values]
+    said_of = names if None in about else [name for name in names if name in about]
+    if len(names) < 2 or not said_of:
+        return [], []
+    others = [name for name in names if name not in said_of]
+    others = ["the others"] if len(said_of) > 1 else others
+    said = apart.format(names=", ".join(said_of), others=", ".join(others))
+    return [said], [PAIRS.format(names=", ".join(names))]
 
 
 def read_presence(release: Release) -> list[str]:

@@ -1,5 +1,13 @@
 """Release: what goes out, how it is written down, and how it is read back."""
 
-from discreet.release.release import Format, OfPeople, Promise, Recoding, Release, Transformation
+from discreet.release.release import (
+    Format,
+    OfPeople,
+    Promise,
+    Recoding,
+    Release,
+    Transformation,
+    number_title,
+)
 
-__all__ = ["Format", "OfPeople", "Promise", "Recoding", "Release", "Transformation"]
+__all__ = ["Format", "OfPeople", "Promise", "Recoding", "Release", "Transformation", "number_title"]

@@ -63,6 +63,11 @@ class Recoding:
         return [*ends, f"{name}_missing"] if self.missing else ends
 
 
+def number_title(title: str, place: int) -> str:
+    """Give the name of the first, second and so on of tables, or columns, of one kind."""
+    return title if place == 0 else f"{title}_{place + 1}"
+
+
 @dataclass(frozen=True)
 class OfPeople:
     """What is promised of people, where a row is not a person."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from discreet.forms.base import Statement, View
-from discreet.forms.batched.view import BATCHES, read_batched
+from discreet.forms.batched.held import find_told, list_told
+from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
 from discreet.forms.grouped import COUNT, OWNER, GroupedForm
 from discreet.forms.wording import ENDS, read_presence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 
 BATCHINGS = (None, "direct", "mondrian", "anatomize")
+TOGETHER = (None, False, True)
+"""Releases that were made before several sensitive attributes could be do not say it."""
 
 
 class Batched(GroupedForm):
@@ -30,16 +33,15 @@ class Batched(GroupedForm):
 
     name: ClassVar[str] = "batched"
     owner: ClassVar[str] = "batch"
-    auxiliary: ClassVar[frozenset[str]] = frozenset({BATCHES})
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"
     }
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "angelization": {
             "k": None, "marginals": None, "batches": BATCHINGS, "categories": ("set", "ancestor"),
-            "exact": (True, False), "ends": ENDS,
+            "exact": (True, False), "ends": ENDS, "together": TOGETHER,
         },
-        "anatomy": {"batches": BATCHINGS},
+        "anatomy": {"batches": BATCHINGS, "together": TOGETHER},
     }  # fmt: skip
 
     def views(self, release: Release) -> list[View]:
@@ -52,20 +54,30 @@ class Batched(GroupedForm):
 
         return rewrite(query, release)
 
-    def hold(self, release: Release, title: str, name: str) -> pl.DataFrame:  # noqa: ARG002
+    def shown(self, release: Release) -> dict[str, list[str]]:
+        """All tables show people, but those of batches."""
+        shown, told = super().shown(release), list_told(release)
+        return {title: names for title, names in shown.items() if title not in told}
+
+    def tell(self, release: Release) -> list[list[str]]:
+        """Each table of batches tells its attributes together."""
+        return list(list_told(release).values())
+
+    def hold(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:  # noqa: ARG002
         """The batches say it."""
-        return release.tables[BATCHES].select(
-            pl.col("batch").alias(OWNER), name, pl.col("count").alias(COUNT)
-        )
+        held = release.tables[str(find_told(release, names))].rename({"batch": OWNER})
+        return held.group_by(OWNER, *names).agg(pl.col("count").sum().alias(COUNT))
 
     def leave_out(self, release: Release, names: Collection[str]) -> Release:
         """Tables that show nothing any more are gone, and leave no gap in the numbers."""
         left = super().leave_out(release, names)
         tables: dict[str, pl.DataFrame] = {}
         titles = iter(self.shown(release))
+        told = list_told(release)
+        batches = iter(told)
         for title, table in left.tables.items():
-            if title == BATCHES:
-                tables[title] = table
+            if title in told:
+                tables |= _narrow_batches(table, told[title], names, batches)
             elif table.columns != ["batch"]:
                 narrower = table.width < release.tables[title].width
                 rest = [column for column in table.columns if column != "batch"]
@@ -82,6 +94,7 @@ class Batched(GroupedForm):
         return word_batched(
             release.promise.principle,
             self.shown(release),
+            self.tell(release),
             read_presence(release),
             exact=_is_exact(release),
         )
@@ -100,7 +113,22 @@ class Batched(GroupedForm):
         secret = set(release.schema.sensitive)
         if not isinstance(asked, list) or [set(names) - secret for names in asked] != shown:
             found.append("the marginals are not those that the tables show")
+        several = len(secret) > 1
+        if several and bool(given.get("together")) != (len(list_told(release)) == 1):
+            found.append(f"together = {given.get('together')!r} is not how values are counted")
         return found
+
+
+def _narrow_batches(
+    table: pl.DataFrame, told: list[str], gone: Collection[str], titles: Iterator[str]
+) -> dict[str, pl.DataFrame]:
+    """Leave attributes out of a table of batches; what is told the same is counted as one."""
+    kept = [name for name in told if name not in gone]
+    if not kept:
+        return {}
+    if len(kept) < len(told):
+        table = table.group_by("batch", *kept).agg(pl.col("count").sum()).sort("batch", *kept)
+    return {next(titles): table}
 
 
 def _is_exact(release: Release) -> bool:

@@ -16,11 +16,12 @@ LARGE = 60
 """In boxes of more people it is not tried to place everybody at once."""
 
 
-def is_foreign(view: BatchedBoxes, matches: Matches, own: Ints) -> bool:
+def is_foreign(view: BatchedBoxes, matches: Matches, name: str, own: Ints) -> bool:
     """Whether the people of some box cannot have their values in the batches it refers to."""
     from discreet.kernels.flow import fit_boxes
 
-    held, seen, size = view.held, matches.set_of >= 0, view.held.domain.size
+    held, seen = view.held[name], matches.set_of >= 0
+    size = held.domain.size
     cases, people = np.unique(matches.group_of[seen] * size + own[seen], return_counts=True)
     box, batch, records = view.references
     every = np.arange(view.count + 1)

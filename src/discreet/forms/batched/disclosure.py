@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
+from discreet.forms.batched.held import find_told, list_told
 from discreet.forms.disclosure import (
     Disclosure,
     Observed,
@@ -16,6 +17,7 @@ from discreet.forms.disclosure import (
     round_weights,
 )
 from discreet.forms.matches import Matches
+from discreet.release.labels import read_codes
 from discreet.table.microdata import representatives, row_ids
 
 if TYPE_CHECKING:
@@ -38,10 +40,13 @@ def disclose_batches(first: BatchedView, found: list[Matches], observed: Observe
     weight = reduce(lambda one, other: one * other, (pl.col(f"w{c}") for c in range(len(found))))
     joined = joined.select("set", "batch", weight.alias("w")).sort("set", "batch")
     records = np.min([m.records[cells[:, c]] for c, m in enumerate(found)], axis=0)
-    (name,) = first.release.schema.sensitive
-    if name not in observed.hidden or not joined.height:
+    told = [
+        [name for name in names if name in observed.hidden]
+        for names in list_told(first.release).values()
+    ]
+    if not any(told) or not joined.height:
         return Disclosure(place, records, [])
-    held, batch, owner = first.held, joined["batch"].to_numpy(), joined["set"].to_numpy()
+    batch, owner = joined["batch"].to_numpy(), joined["set"].to_numpy()
     several = np.bincount(owner, minlength=len(cells)) > 1
     only = np.full(len(cells), -1, dtype=np.int64)
     only[owner] = np.where(several[owner], -1, batch)
@@ -49,7 +54,28 @@ def disclose_batches(first: BatchedView, found: list[Matches], observed: Observe
     chosen = np.isin(owner, sets)
     batch, alone = batch[chosen], ~several[owner[chosen]]
     owner = np.argsort(sets)[np.searchsorted(sets, owner[chosen], sorter=np.argsort(sets))]
-    likely = joined["w"].to_numpy()[chosen] / held.sizes[batch]
-    bags = held.mix(batch, owner, round_weights(likely, alone), len(sets))
-    frame = list_values(bags, observed.targets[name].domain, name)
-    return Disclosure(place, records, [frame])
+    likely = joined["w"].to_numpy()[chosen] / first.batch_sizes[batch]
+    times, frames = round_weights(likely, alone), []
+    for names in (names for names in told if names):
+        if len(names) == 1:
+            bags = first.held[names[0]].mix(batch, owner, times, len(sets))
+            frames.append(list_values(bags, observed.targets[names[0]].domain, names[0]))
+        else:
+            options = pl.DataFrame({"set": owner, "batch": batch, "times": times})
+            frames.append(_list_together(first, observed, names, options))
+    return Disclosure(place, records, frames)
+
+
+def _list_together(
+    view: BatchedView, observed: Observed, names: list[str], options: pl.DataFrame
+) -> pl.DataFrame:
+    """List what batches hold of several attributes together, set by set."""
+    release = view.release
+    table = release.tables[str(find_told(release, names))]
+    codes = {n: read_codes(release, table, n, observed.targets[n].domain) for n in names}
+    held = pl.DataFrame({
+        "batch": table["batch"].rank("dense").cast(pl.Int64) - 1, "count": table["count"], **codes,
+    })  # fmt: skip
+    weight = (pl.col("count") * pl.col("times")).sum().alias("w")
+    frame = options.join(held, on="batch").group_by("set", *names).agg(weight)
+    return frame.filter(*(pl.col(name) >= 0 for name in names))

@@ -20,9 +20,16 @@ from discreet.errors import StoreError
 from discreet.forms.base import View
 from discreet.forms.batched.consistency import is_foreign
 from discreet.forms.batched.disclosure import disclose_batches
+from discreet.forms.batched.held import (
+    BATCHES,
+    list_told,
+    name_told,
+    number_told,
+    read_batches,
+)
 from discreet.forms.batched.joins import join_tables
 from discreet.forms.boxes import BoxView, box_columns, number_boxes
-from discreet.forms.consistency import has_counts
+from discreet.forms.consistency import compare_groups, has_counts
 from discreet.forms.disclosure import Disclosure, Observed
 from discreet.forms.matches import Matches
 from discreet.forms.records import RecordView
@@ -30,10 +37,9 @@ from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release, Transformation
 from discreet.table.arrays import Bools, Ints
-from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 
-BATCHES, GENERALIZED = "batches", "generalized"
+GENERALIZED = "generalized"
 FINE = 2**40
 """Shares of a mixture are rounded to so many parts where exact ones do not fit 64 bits."""
 
@@ -43,12 +49,14 @@ class BatchedView(View):
     """Records refer to batches; what is believed about a group is a mixture of these."""
 
     max_own_value_lift: ClassVar[int | None] = None
+    answers_jointly: ClassVar[bool] = False
     shows_whose: ClassVar[bool] = False
 
     batch: Ints
     """Per record its batch, numbered from 0."""
-    held: Groups
-    """The bag of each batch."""
+    held: dict[str, Groups]
+    """Per sensitive attribute the bag of each batch; where several are told together, of these as
+    well, by a name of their own."""
 
     @abstractmethod
     def _look_alike(self, people: int) -> Bools:
@@ -61,7 +69,7 @@ class BatchedView(View):
             return looks & part.admits(self.bags(None))
         if part.mixture_safe is None:
             return looks & part.admits(self.bags(name))
-        bad = ~part.mixture_safe.admits(self.held)
+        bad = ~part.mixture_safe.admits(self.held[name])
         spoilt = np.zeros(self.count, dtype=bool)
         np.logical_or.at(spoilt, self.labels, bad[self.batch])
         return looks & ~spoilt
@@ -69,25 +77,47 @@ class BatchedView(View):
     @property
     def smallest_count(self) -> int | None:
         """Batches are published as counts."""
-        return int(self.held.weights.min())
+        return min(int(bags.weights.min()) for bags in self.held.values())
 
-    def source_bags(self, name: str) -> tuple[Ints, Groups]:  # noqa: ARG002
+    def source_bags(self, name: str) -> tuple[Ints, Groups]:
         """A record's value is drawn from its batch."""
-        return self.batch, self.held
+        return self.batch, self.held[name]
+
+    @property
+    def batch_sizes(self) -> Ints:
+        """People per batch."""
+        return next(iter(self.held.values())).sizes
 
     @cached_property
     def references(self) -> tuple[Ints, Ints, Ints]:
         """The distinct pairs of group and batch, and how many records each has."""
-        pairs, counts = np.unique(self.labels * self.held.count + self.batch, return_counts=True)
-        return pairs // self.held.count, pairs % self.held.count, counts
+        many = len(self.batch_sizes)
+        pairs, counts = np.unique(self.labels * many + self.batch, return_counts=True)
+        return pairs // many, pairs % many, counts
 
-    def _read_bags(self, name: str) -> Groups:  # noqa: ARG002
+    def _read_bags(self, name: str) -> Groups:
         """Mix the batches of each group in the proportion of its records (Equation 2)."""
         box, batch, records = self.references
-        sizes = self.held.sizes[batch]
+        sizes = self.batch_sizes[batch]
         # how many parts of a record go to each person of its batch
         parts = _common_units(box, sizes, self.count)[box] // sizes
-        return self.held.mix(batch, box, records * parts, self.count)
+        return self.held[name].mix(batch, box, records * parts, self.count)
+
+    def _compare_values(self, matches: Matches, data: Microdata) -> list[str]:
+        """Boxes and records show no values; their people must find theirs in the batches."""
+        findings = []
+        for names in list_told(self.release).values():
+            key, told = name_told(names), ", ".join(names)
+            own = number_told(self.release, data, names, self.held)
+            foreign = [f"the published values of {told} are not those of the people"]
+            if has_counts(own, self.held[key].whole):
+                foreign = [text.replace(key, told) for text in self._place(matches, key, own)]
+            findings += foreign
+        return findings
+
+    @abstractmethod
+    def _place(self, matches: Matches, name: str, own: Ints) -> list[str]:
+        """Say if people cannot have their values in the batches that may be theirs."""
 
     @abstractmethod
     def list_batches(self, matches: Matches, sets: Ints) -> pl.DataFrame:
@@ -105,8 +135,11 @@ class BatchedRecords(BatchedView, RecordView):
     def _look_alike(self, people: int) -> Bools:
         return np.full(self.count, people <= 1)
 
-    def _read_bags(self, name: str) -> Groups:  # noqa: ARG002
-        return self.held
+    def _read_bags(self, name: str) -> Groups:
+        return self.held[name]
+
+    def _place(self, matches: Matches, name: str, own: Ints) -> list[str]:
+        return compare_groups(matches, name, own)
 
     def list_batches(self, matches: Matches, sets: Ints) -> pl.DataFrame:
         """Records that show a person's values refer to so many of each batch."""
@@ -136,15 +169,10 @@ class BatchedBoxes(BatchedView, BoxView):
         """Whoever knows a person's box must not be told another."""
         return False
 
-    def _compare_values(self, matches: Matches, data: Microdata) -> list[str]:
-        """Boxes show no values; their people must find theirs in the batches."""
-        findings = []
-        for name in self.release.schema.sensitive:
-            published = self.bags(name)
-            own = data.codes_in(name, published.domain)
-            if not has_counts(own, published.whole) or is_foreign(self, matches, own):
-                findings.append(f"the published values of {name} are not those of the people")
-        return findings
+    def _place(self, matches: Matches, name: str, own: Ints) -> list[str]:
+        if not is_foreign(self, matches, name, own):
+            return []
+        return [f"the published values of {name} are not those of the people"]
 
     def join(self, found: Sequence[Matches]) -> Matches | None:
         """Put the tables together by the batches they refer to; one by itself adds nothing."""
@@ -170,14 +198,15 @@ def _common_units(box: Ints, sizes: Ints, count: int) -> Ints:
 
 def read_batched(release: Release) -> list[View]:
     """Read the batches once, then the boxes of every generalized table."""
-    titles = [title for title in release.tables if title != BATCHES]
+    told = list_told(release)
+    titles = [title for title in release.tables if title not in told]
     expected = [GENERALIZED, *(f"{GENERALIZED}_{i + 2}" for i in range(len(titles) - 1))]
-    if BATCHES not in release.tables or titles != expected:
+    if not told or titles != expected:
         raise StoreError(
             f"A release by {release.method} has the tables {[BATCHES, *expected]}, not "
             f"{list(release.tables)}."
         )
-    numbers, held = _read_batches(release)
+    numbers, held = read_batches(release)
     views = [_read_boxes(release, title, numbers, held) for title in titles]
     unseen = set(release.schema.quasi_identifiers) - {n for s in release.shown.values() for n in s}
     if unseen:
@@ -185,35 +214,11 @@ def read_batched(release: Release) -> list[View]:
     return views
 
 
-def _read_batches(release: Release) -> tuple[Ints, Groups]:
-    table = release.tables[BATCHES]
-    names = release.schema.sensitive
-    if len(names) != 1 or table.columns != ["batch", names[0], "count"]:
-        raise StoreError("The table 'batches' has the columns batch, sensitive value and count.")
-    whole = all(table[c].dtype.is_integer() and not table[c].null_count()
-                for c in ("batch", "count"))  # fmt: skip
-    if not whole or table.height == 0 or int(table["count"].min()) < 1:  # type: ignore[arg-type]
-        raise StoreError("The table 'batches' has batches and counts that are not whole numbers.")
-    codes, domain = reduce_column(table[names[0]], release.schema[names[0]]).encode(None)
-    numbers, owners = np.unique(table["batch"].to_numpy(), return_inverse=True)
-    keys = owners.astype(np.int64) * domain.size + codes
-    if (np.diff(keys) <= 0).any():  # another order would be a message
-        raise StoreError(
-            "The table 'batches' is not in the order of batches and values, each once."
-        )
-    counts = table["count"].to_numpy().astype(np.int64)
-    offsets = np.searchsorted(owners, np.arange(len(numbers) + 1))
-    everyone = np.zeros(domain.size, dtype=np.int64)
-    np.add.at(everyone, codes, counts)
-    return numbers, Groups(offsets, codes.astype(np.int32), counts, domain, everyone)
-
-
-def _read_boxes(release: Release, title: str, numbers: Ints, held: Groups) -> View:
+def _read_boxes(release: Release, title: str, numbers: Ints, held: dict[str, Groups]) -> View:
     table = release.tables[title]
-    (sensitive,) = release.schema.sensitive
     known = release.schema.quasi_identifiers
     names = [n for n in known if n in table.columns]
-    view = replace(release, schema=release.schema.only([*names, sensitive]))
+    view = replace(release, schema=release.schema.only([*names, *release.schema.sensitive]))
     if sorted(table.columns) != sorted([*box_columns(view), "batch"]) or not names:
         raise StoreError(f"The table {title!r} has undeclared columns, or lacks some.")
     if not table["batch"].dtype.is_integer() or table["batch"].null_count():
@@ -221,7 +226,8 @@ def _read_boxes(release: Release, title: str, numbers: Ints, held: Groups) -> Vi
     batch = np.searchsorted(numbers, table["batch"].to_numpy())
     if (numbers[np.minimum(batch, len(numbers) - 1)] != table["batch"].to_numpy()).any():
         raise StoreError(f"The table {title!r} refers to a batch that is not there.")
-    if not np.array_equal(np.bincount(batch, minlength=len(numbers)), held.sizes):
+    sizes = np.bincount(batch, minlength=len(numbers))
+    if any(not np.array_equal(sizes, bags.sizes) for bags in held.values()):
         raise StoreError(f"The table {title!r} has not as many records per batch as it holds.")
     exact = {view.recodings[name].transformation is Transformation.EXACT for name in names}
     if exact == {True, False}:

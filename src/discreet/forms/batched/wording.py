@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from discreet.forms.wording import word_several
 from discreet.principles import KAnonymity
 from discreet.principles.base import All, Principle
 from discreet.release import Promise
@@ -11,6 +12,7 @@ from discreet.release import Promise
 ABOUT_BATCHES = (
     "One row per `batch` and sensitive value in it: `count` people of the batch have the value."
 )
+ABOUT_SOME = "One row per `batch` and {names} in it: `count` people of the batch have {it}."
 ABOUT_GENERALIZED = (
     "One row per person: a box that holds the person's values of {names}, and the `batch` that "
     "holds the person's sensitive value."
@@ -25,34 +27,58 @@ OPEN_JOINED = (
     "joined on `batch`, their boxes intersect and may hold one person only. Sensitive values stay "
     "protected, as every batch keeps the promise. The audit counts the joined cells.",
 )
+APART = (
+    "What is said of {names} holds also against somebody who knows {others} of everybody: each is "
+    "counted by itself."
+)
+TOGETHER = (
+    "What someone who knows one of {names} learns of the others: they are counted together, as "
+    "people have them."
+)
 OPEN_EXACT = ("Quasi-identifiers are exact: anyone can tell whether a person is in the table.",)
 
 
 def word_batched(
     principle: Principle,
     shown: Mapping[str, Sequence[str]],
+    told: Sequence[Sequence[str]],
     presence: Sequence[str],
     *,
     exact: bool,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of batches into words; and say what one row of each table is.
 
-    ``shown`` gives the quasi-identifiers of every table, ``presence`` what boxes leave open about
-    who is in it. Unless they are ``exact``, the first thing promised is how many people look the
-    same in each.
+    ``shown`` gives the quasi-identifiers of every table, ``told`` the sensitive attributes of every
+    table of batches, ``presence`` what boxes leave open about who is in it. Unless they are
+    ``exact``, the first thing promised is how many people look the same in each.
     """
     about = {title: ABOUT_GENERALIZED.format(names=", ".join(names))
              for title, names in shown.items()}  # fmt: skip
-    about = {"batches": ABOUT_BATCHES, **about}
+    about = {**_word_batches(told), **about}
+    apart, together = word_several(principle, told, APART, TOGETHER)
     first, *rest = principle.parts
     if exact or not isinstance(first, KAnonymity):
-        opened = (*principle.all_left_open, *OPEN_EXACT, *OPEN)
-        return Promise(principle, principle.promise, opened), about
+        opened = (*principle.all_left_open, *OPEN_EXACT, *together, *OPEN)
+        return Promise(principle, " ".join([principle.promise, *apart]), opened), about
     of_values = All(tuple(rest)) if rest else first
     joined = OPEN_JOINED if len(shown) > 1 else ()
-    said = (
-        f"{of_values.promise} In each generalized table, people look the same in groups of "
-        f"{first.k} or more."
-    )
+    said = " ".join([
+        of_values.promise,
+        *apart,
+        f"In each generalized table, people look the same in groups of {first.k} or more.",
+    ])  # fmt: skip
     hidden = [*presence, *(text.format(k=first.k) for text in joined)]
-    return Promise(principle, said, (*of_values.all_left_open, *hidden, *OPEN)), about
+    return Promise(principle, said, (*of_values.all_left_open, *hidden, *together, *OPEN)), about
+
+
+def _word_batches(told: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Say what a row of each table of batches is."""
+    if [len(names) for names in told] == [1]:
+        return {"batches": ABOUT_BATCHES}
+    titles = ["batches", *(f"batches_{i + 2}" for i in range(len(told) - 1))]
+    return {
+        title: ABOUT_SOME.format(
+            names=" and ".join(names), it="it" if len(names) == 1 else "them together"
+        )
+        for title, names in zip(titles, told, strict=True)
+    }

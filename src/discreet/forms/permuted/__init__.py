@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+import polars as pl
+
 from discreet.forms.base import Statement, View
 from discreet.forms.grouped import GroupedForm
-from discreet.forms.permuted.view import read_permuted
+from discreet.forms.permuted.view import COLUMNS, TITLES, read_permuted
 from discreet.forms.permuted.wording import word_permuted
-from discreet.release import Promise, Release
+from discreet.forms.several import project
+from discreet.release import Promise, Release, number_title
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
@@ -23,7 +27,6 @@ class Permuted(GroupedForm):
 
     name: ClassVar[str] = "permuted"
     owner: ClassVar[str] = "group"
-    auxiliary: ClassVar[frozenset[str]] = frozenset({"help"})
     transformations: ClassVar[dict[str, str]] = {
         "permuted": "exactly, but shuffled among the people of each group"
     }
@@ -38,13 +41,47 @@ class Permuted(GroupedForm):
     def rewrite(self, query: Query, release: Release) -> Statement:
         """Rewrite a question, where its language is at hand."""
         from discreet.forms.permuted.sql import rewrite
+        from discreet.forms.several_sql import choose_asked, rename_tables
 
-        return rewrite(query, release)
+        if len(release.schema.sensitive) < 2:
+            return rewrite(query, release)
+        name = choose_asked(query, release)
+        statement = rewrite(query, project(release, name, TITLES, COLUMNS))
+        return rename_tables(statement, release, name, TITLES, COLUMNS)
 
-    def index(self, release: Release, session: Embedded) -> PermutedIndex:
-        """In group order with prefix sums, a question is a walk over codes."""
+    def shown(self, release: Release) -> dict[str, list[str]]:
+        """The permuted table shows people; there is a help table for each number."""
+        return {t: names for t, names in super().shown(release).items() if t == TITLES[0]}
+
+    def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
+        """Draw records, and of each a number of its group; of several numbers, for each."""
+        if len(release.schema.sensitive) < 2:
+            return super().sample(release, n, rng)
+        table = release.tables[TITLES[0]]
+        rows = rng.integers(0, table.height, n)
+        columns = {name: table[name][rows] for name in release.schema.quasi_identifiers}
+        for place, name in enumerate(release.schema.sensitive):
+            group = table[number_title("group", place)].rank("dense").to_numpy() - 1
+            order = np.argsort(group, kind="stable")
+            sizes = np.bincount(group.astype(np.int64))
+            starts, mine = np.cumsum(sizes) - sizes, group[rows].astype(np.int64)
+            columns[name] = table[name][order[starts[mine] + rng.integers(0, sizes[mine])]]
+        return pl.DataFrame(columns)
+
+    def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
+        """Of several numbers, from what is told of the one that is asked for."""
+        told = release.schema.sensitive
+        if len(told) > 1:
+            name = next((n for n in names if n in told), told[0])
+            release = project(release, name, TITLES, COLUMNS)
+        return super().reconstruct(release, names)
+
+    def index(self, release: Release, session: Embedded) -> PermutedIndex | None:
+        """In group order with prefix sums, a question is a walk over codes; of one number."""
         from discreet.forms.permuted.index import PermutedIndex
 
+        if len(release.schema.sensitive) > 1:
+            return None
         return PermutedIndex(release, session)
 
     def transform(self, role: Role) -> str:
@@ -53,4 +90,4 @@ class Permuted(GroupedForm):
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever shuffles does."""
-        return word_permuted(release.promise.principle)
+        return word_permuted(release.promise.principle, release.schema.sensitive)

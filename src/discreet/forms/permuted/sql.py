@@ -52,7 +52,7 @@ def rewrite(query: Query, release: Release) -> Statement:
 def _draw_values(query: Query, release: Release) -> Statement:
     """Ask for values drawn from groups; what else records show, kept columns too, is exact."""
     (sensitive,) = release.schema.sensitive
-    draw = Draw(PERMUTED, BAGS, "group", HITS, frozenset())
+    draw = Draw(PERMUTED, BAGS, "group", HITS, frozenset(), (sensitive,))
     tree, needed = rewrite_draw(query, release, draw)
     counted = exp.Count(this=exp.Star()).as_(HITS, quoted=True)
     bags = select(column("group"), column(sensitive), counted).from_(exp.to_table(PERMUTED))

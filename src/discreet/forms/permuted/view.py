@@ -8,11 +8,17 @@ from discreet.errors import StoreError
 from discreet.forms.base import View, take_table
 from discreet.forms.permuted.help_table import build_help
 from discreet.forms.records import RecordView
+from discreet.forms.several import read_several
 from discreet.release import Release
+
+TITLES, COLUMNS = ("permuted", "help"), ("group",)
+"""The tables, the first of which is one for all sensitive attributes; and what it has of each."""
 
 
 def read_permuted(release: Release) -> list[View]:
     """Take groups as numbered, and hold the help table against the permuted one."""
+    if len(release.schema.sensitive) > 1:
+        return read_several(release, TITLES, COLUMNS, read_permuted)
     columns = {"group", *release.columns}
     names = {"permuted", "help"}
     table = take_table(release, names, "permuted", columns)

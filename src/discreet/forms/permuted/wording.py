@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from discreet.forms.wording import word_several
 from discreet.principles.base import Principle
-from discreet.release import Promise
+from discreet.release import Promise, number_title
 
 ABOUT = {
     "permuted": (
@@ -16,6 +19,17 @@ ABOUT = {
         "from the permuted table alone."
     ),
 }
+SEVERAL = (
+    "One row per person, with exact quasi-identifiers. Each sensitive value in a row is that of "
+    "some person of the same group, drawn at random and independently: {groups}."
+)
+APART = (
+    "What is said of {names} holds also against somebody who knows {others} of everybody: each is "
+    "shuffled by itself."
+)
+OPEN_SEVERAL = (
+    "Which group a person is in for one sensitive number and which for another: a row shows both.",
+)
 OPEN = (
     "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
     "How likely a value is. The groups bound which values are possible; one of them may be far "
@@ -25,6 +39,16 @@ OPEN = (
 )
 
 
-def word_permuted(principle: Principle) -> tuple[Promise, dict[str, str]]:
+def word_permuted(principle: Principle, sensitive: Sequence[str]) -> tuple[Promise, dict[str, str]]:
     """Put a promise of shuffled numbers into words; and say what one row of each table is."""
-    return Promise(principle, principle.promise, OPEN), dict(ABOUT)
+    apart, besides = word_several(principle, [[name] for name in sensitive], APART, "")
+    said = " ".join([principle.promise, *apart])
+    opened = (*OPEN, *OPEN_SEVERAL, *besides) if apart else OPEN
+    if len(sensitive) < 2:
+        return Promise(principle, said, opened), dict(ABOUT)
+    groups = {number_title("group", i): name for i, name in enumerate(sensitive)}
+    named = ", ".join(f"`{group}` for {name}" for group, name in groups.items())
+    about = {"permuted": SEVERAL.format(groups=named)}
+    for i, name in enumerate(sensitive):
+        about[number_title("help", i)] = f"{name}: {ABOUT['help']}"
+    return Promise(principle, said, opened), about

@@ -10,8 +10,9 @@ import polars as pl
 
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.perturbed.sample import undo_perturbation
-from discreet.forms.perturbed.view import read_perturbed
+from discreet.forms.perturbed.view import TITLES, read_perturbed
 from discreet.forms.perturbed.wording import word_perturbed
+from discreet.forms.several import project
 from discreet.release import Promise, Release
 from discreet.table.schema import Role
 
@@ -38,12 +39,20 @@ class Perturbed(Form):
     def rewrite(self, query: Query, release: Release) -> Statement:
         """Rewrite a question, where its language is at hand."""
         from discreet.forms.perturbed.sql import rewrite
+        from discreet.forms.several_sql import choose_asked
 
+        if len(release.schema.sensitive) > 1:
+            release = project(release, choose_asked(query, release), TITLES, ())
         return rewrite(query, release)
 
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw rows, without what was added at random."""
-        return undo_perturbation(release, n, rng)
+        rows = release.tables["perturbed"].select(release.schema.names)
+        drawn = rows[rng.integers(0, rows.height, n)]
+        for name in release.schema.sensitive:
+            alone = project(release, name, TITLES, ())
+            drawn = undo_perturbation(alone, name, drawn, rng)
+        return drawn
 
     def transform(self, role: Role) -> str:
         """What is sensitive is drawn, or kept."""
@@ -51,13 +60,17 @@ class Perturbed(Form):
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever perturbs does."""
-        return word_perturbed(release.promise.principle, release.parameters.get("check"))
+        return word_perturbed(
+            release.promise.principle, release.parameters.get("check"), release.schema.sensitive
+        )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:
         """Numbers are drawn in steps as fine as the table's."""
-        (name,) = release.schema.sensitive
-        numbers = data.domains[name].numbers
-        finest = int(np.gcd.reduce(numbers - numbers[0])) or 1
-        if release.parameters.get("step") == finest:
-            return []
-        return [f"numbers are not drawn in steps as fine as those of {name} in the microdata"]
+        found = []
+        for name in release.schema.sensitive:
+            numbers = data.domains[name].numbers
+            finest = int(np.gcd.reduce(numbers - numbers[0])) or 1
+            if project(release, name, TITLES, ()).parameters.get("step") != finest:
+                said = f"numbers are not drawn in steps as fine as those of {name} in the microdata"
+                found.append(said)
+        return found

@@ -11,20 +11,20 @@ from discreet.release import Release
 COUNT = "#count"
 
 
-def undo_perturbation(release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
-    """Draw rows of a perturbed table, and of each a number that may be the person's own.
+def undo_perturbation(
+    release: Release, name: str, rows: pl.DataFrame, rng: np.random.Generator
+) -> pl.DataFrame:
+    """Give rows of a perturbed table numbers that may be the person's own.
 
     How often numbers are people's own is how often they are shown, less what is drawn at random. By
     that, the number shown is kept as often as it is the person's, and else another is drawn.
     """
-    (name,) = release.schema.sensitive
     drawn = RandomizedResponse.read(release)
     p = float(drawn.retention)
-    table = release.tables["perturbed"].select(release.schema.names)
+    n, table = rows.height, release.tables["perturbed"]
     values = table.group_by(name).len(COUNT).sort(name)
     own = np.maximum(values[COUNT].to_numpy() / table.height - (1 - p) / drawn.size, 0)
     own /= max(own.sum(), 1e-300)
-    rows = table[rng.integers(0, table.height, n)]
     at = values[name].search_sorted(rows[name]).to_numpy()
     kept = p * own[at] / (p * own[at] + (1 - p) / drawn.size)
     another = rng.choice(len(own), n, p=own) if own.sum() > 0 else at

@@ -17,11 +17,12 @@ from discreet.forms.perturbed.consistency import compare_retention
 from discreet.forms.perturbed.posterior import PerturbedPosterior
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.forms.posterior import Posterior
-from discreet.forms.records import RecordView
+from discreet.forms.records import ANY_VALUE, RecordView
+from discreet.forms.several import SeveralView, read_several
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
 from discreet.release import Release
-from discreet.table.arrays import Floats
+from discreet.table.arrays import Floats, Ints
 from discreet.table.domain import Domain, reduce_column
 from discreet.table.microdata import Microdata
 
@@ -32,6 +33,8 @@ class PerturbedView(RecordView):
 
     verifiable_alone: ClassVar[bool] = False
     holds_values: ClassVar[bool] = False
+
+    any_value: ClassVar[bool] = True
 
     response: RandomizedResponse
     domain: Domain
@@ -70,11 +73,40 @@ class PerturbedView(RecordView):
             frames.append(list_beside(matches, observed, exact))
         return Disclosure(matches.set_of, matches.records, frames, default)
 
+    def list_told(
+        self, matches: Matches, observed: Observed, name: str, sets: Ints
+    ) -> pl.DataFrame:
+        """List the numbers shown, weighed beside those that are not."""
+        owner, group = matches.list_options(sets)
+        # groups that differ in another attribute show the same number
+        pairs, same = np.unique(owner * self.count + group, return_inverse=True)
+        shown = np.zeros(len(pairs), dtype=np.int64)
+        np.add.at(shown, same, matches.list_likelihoods(sets))
+        owner, group = pairs // self.count, pairs % self.count
+        records = np.bincount(owner, weights=shown, minlength=len(sets)).astype(np.int64)
+        p = self.response.retention
+        lift = float(p * self.response.size / (1 - p))
+        codes = observed.targets[name].domain.find(self.domain.texts)[group]
+        weights = ANY_VALUE * records[owner] + np.round(ANY_VALUE * lift * shown).astype(np.int64)
+        frame = pl.DataFrame({"set": owner, name: codes, "w": weights})
+        return frame.filter(pl.col(name) >= 0)
+
     def estimate(self, asked: Asked) -> Floats:
         """Subtract what the numbers drawn contribute."""
         from discreet.forms.perturbed.estimate import estimate_perturbed
 
         return estimate_perturbed(self, asked)
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralPerturbed(SeveralView):
+    """The same of several numbers, each perturbed by itself."""
+
+    verifiable_alone: ClassVar[bool] = False
+    holds_values: ClassVar[bool] = False
+
+
+TITLES = ("perturbed",)
 
 
 def read_perturbed(release: Release) -> list[View]:
@@ -83,6 +115,8 @@ def read_perturbed(release: Release) -> list[View]:
     What follows from a number depends on how many people have which, which the release does not
     say; only an audit against the microdata can judge the promise.
     """
+    if len(release.schema.sensitive) > 1:
+        return read_several(release, TITLES, (), read_perturbed, SeveralPerturbed)
     table = take_table(release, {"perturbed"}, "perturbed", set(release.columns))
     if len(release.schema.sensitive) != 1 or not isinstance(release.promise.principle, Proximity):
         raise StoreError("A perturbed release has one sensitive number and promises (ε,m).")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from discreet.forms.wording import word_several
 from discreet.principles.base import Principle
 from discreet.release import Promise
 
@@ -12,6 +15,15 @@ ABOUT = {
         "likely."
     )
 }
+SEVERAL = (
+    "One row per person, with exact quasi-identifiers. Each sensitive number in a row is the "
+    "person's own with its probability `retention`, else any number of its domain, all equally "
+    "likely; every number is drawn by itself."
+)
+APART = (
+    "What is said of {names} holds also against somebody who knows {others} of everybody: each is "
+    "perturbed by itself."
+)
 OPEN = (
     "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
     "The promise is about somebody who knows how the numbers of the whole table are distributed, "
@@ -26,8 +38,12 @@ AVERAGE = (
 )
 
 
-def word_perturbed(principle: Principle, check: object) -> tuple[Promise, dict[str, str]]:
+def word_perturbed(
+    principle: Principle, check: object, sensitive: Sequence[str]
+) -> tuple[Promise, dict[str, str]]:
     """Put a promise of perturbed numbers into words; and say what one row is."""
-    opened = OPEN if check == "safe" else (AVERAGE, *OPEN)
-    promise = Promise(principle, principle.promise, (*principle.all_left_open, *opened))
-    return promise, dict(ABOUT)
+    apart, opened = word_several(principle, [[name] for name in sensitive], APART, "")
+    opened = [*([] if check == "safe" else [AVERAGE]), *OPEN, *opened]
+    said = " ".join([principle.promise, *apart])
+    promise = Promise(principle, said, (*principle.all_left_open, *opened))
+    return promise, {"perturbed": SEVERAL} if len(sensitive) > 1 else dict(ABOUT)

@@ -76,6 +76,7 @@ class Sliced(Form):
         return word_sliced(
             release.promise.principle,
             read_columns(release),
+            release.schema.sensitive,
             given.get("frequency", 1),
             given.get("check"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def compare_slices(view: SlicedView, matches: Matches, data: Microdata) -> list[
     if findings:
         return findings
     for name in view.release.schema.sensitive:
-        missed = count_misplaced(matches, data, [name])
+        missed = count_misplaced(_look_at(view, matches, name), data, [name])
         if missed:
             findings.append(
                 f"values of {name} are in buckets to which the people who have them do not belong: "
@@ -55,6 +56,13 @@ def compare_slices(view: SlicedView, matches: Matches, data: Microdata) -> list[
                 f"{expected:.0f}"
             )
     return findings
+
+
+def _look_at(view: SlicedView, matches: Matches, name: str) -> Matches:
+    """Match with the parts of one attribute's column: a row tells nothing of several."""
+    place = view.parts.find(view.columns, name)
+    rows = replace(view, labels=view.parts.of_row[:, place])
+    return replace(matches, view=rows, groups=view.parts.of_group[matches.groups, place])
 
 
 def _is_sorted(view: SlicedView) -> bool:

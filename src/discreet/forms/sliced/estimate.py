@@ -26,6 +26,9 @@ def estimate_sliced(view: SlicedView, asked: Asked) -> Floats:
         else:
             codes |= asked.read_codes([name])
             shares[name] = take_known(takes).astype(np.float64)
+    for name, takes in asked.also.items():
+        codes |= asked.read_codes([name])
+        shares[name] = take_known(takes).astype(np.float64)
     if asked.told is not None:
         codes |= asked.read_codes([asked.told])
         shares[asked.told] = asked.weigh(slice(0, asked.count))

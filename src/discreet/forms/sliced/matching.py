@@ -8,14 +8,15 @@ bucket counts by its size, as each of its people is as likely the one sought.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from discreet.forms.matches import round_likelihoods
+from discreet.forms.matches import Matches, round_likelihoods
 from discreet.forms.matching import number_jointly
+from discreet.principles.groups import Groups
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
@@ -24,6 +25,33 @@ if TYPE_CHECKING:
 
 AT_ONCE = 5_000_000
 """Buckets that combinations are tried with at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedMatches(Matches):
+    """Where there are several sensitive columns, what an entry counts depends on its own.
+
+    A group is as likely as its columns' pieces can be put together, and that is shared by the
+    pieces of the column that an attribute is in.
+    """
+
+    last: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Per group how many pieces its part of the last column has."""
+
+    def weigh_options(self, bags: Groups, sets: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+        """List options; how likely one is was said of every piece of the last column."""
+        place, option = self._list(sets)
+        group = self.groups[option]
+        return place, group, self.likelihood[option] * self.last[group], bags.sizes[group]
+
+    def pool(self, name: str, sets: Ints) -> Groups:
+        """Mix the bags of the groups that may be a person's, of some sets."""
+        bags = self.view.bags(name)
+        owner, group, times, among = self.weigh_options(bags, sets)
+        whole = times // among
+        if (whole * among != times).any():
+            whole = round_likelihoods(times / among)
+        return bags.mix(group, owner, whole, len(sets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,23 +84,23 @@ def match_buckets(view: SlicedView, data: Microdata) -> Found:
         np.stack([own for own, _ in values], axis=1), axis=0, return_index=True, return_inverse=True
     )
     people = pl.DataFrame({f"v{i}": own[first] for i, (own, _) in enumerate(values)})
-    last = len(values) - 1
+    last, told = len(values) - 1, len(values) - view.parts.of_row.shape[1]
     postings, start = [], 0
     for i, (_, shown) in enumerate(values):
-        posted = (
-            pl.DataFrame({f"v{i}": shown, "bucket": view.bucket, "group": view.labels})
-            .group_by([f"v{i}", "bucket", *(["group"] if i == last else [])])
-            .agg(pl.len().alias(f"n{i}"))
-        )
+        rows = pl.DataFrame({f"v{i}": shown, "bucket": view.bucket})
+        if i >= told:
+            rows = rows.with_columns(pl.Series(f"p{i}", view.parts.of_row[:, i - told]))
+        posted = rows.group_by(rows.columns).agg(pl.len().alias(f"n{i}"))
         number = pl.Series(f"c{i}", np.arange(start, start + posted.height))
         postings.append(posted.with_columns(number))
         start += posted.height
     numbered = people.with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
     counts, cells = [f"n{i}" for i in range(last + 1)], [f"c{i}" for i in range(last + 1)]
+    parts = [f"p{i}" for i in range(told, last + 1)]
     lines = pl.concat(
-        part.select("person", "bucket", "group", *counts, *cells)
+        part.select("person", "bucket", *parts, *counts, *cells)
         for part in join_postings(numbered, postings, people.columns)
-    ).sort("person", "group")
+    ).sort("person", *parts)
     sizes = view.bucket_sizes[lines["bucket"].to_numpy()].astype(float)
     likely = np.ones(lines.height)
     for i in range(last):
@@ -82,7 +110,7 @@ def match_buckets(view: SlicedView, data: Microdata) -> Found:
     return Found(
         person.astype(np.int64),
         lines["person"].to_numpy(),
-        lines["group"].to_numpy(),
+        view.parts.find_groups(lines.select(parts).to_numpy().astype(np.int64)),
         round_likelihoods(likely),
         fewest,
         lines.select(cells).to_numpy().astype(np.int64),

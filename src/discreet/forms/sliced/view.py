@@ -14,7 +14,14 @@ from discreet.forms.base import View, take_table
 from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
 from discreet.forms.crowds import Crowds
-from discreet.forms.disclosure import Disclosure, Observed, list_values, merge_sets, mix_options
+from discreet.forms.disclosure import (
+    Disclosure,
+    Observed,
+    list_values,
+    merge_sets,
+    mix_options,
+    round_weights,
+)
 from discreet.forms.estimates import Asked
 from discreet.forms.exposure import Fakes
 from discreet.forms.matches import Matches
@@ -22,11 +29,14 @@ from discreet.forms.matching import number_jointly, number_shown
 from discreet.forms.possibilities import Possibilities, list_people
 from discreet.forms.sliced.consistency import compare_slices
 from discreet.forms.sliced.fakes import count_fakes
-from discreet.forms.sliced.matching import match_buckets
+from discreet.forms.sliced.matching import SlicedMatches, match_buckets
+from discreet.forms.sliced.parts import SliceParts, join_parts
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release
+from discreet.release.labels import read_codes
 from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 
 
@@ -34,15 +44,24 @@ from discreet.table.microdata import Microdata
 class SlicedView(View):
     """Groups are the parts of buckets whose sensitive values stand beside one rest of the column.
 
-    A row belongs to a part by its sensitive column; its other columns are other people's.
+    A row belongs to a part by its sensitive column; its other columns are other people's. With
+    several sensitive columns a group is a part of each, of one bucket, whether or not a row shows
+    them side by side.
     """
 
     max_own_value_lift: ClassVar[int | None] = None
+    answers_jointly: ClassVar[bool] = True
 
     columns: tuple[tuple[str, ...], ...]
-    """The attributes of each column, the sensitive one last."""
+    """The attributes of each column, those with sensitive ones last."""
     bucket: Ints
     """Per row its bucket, numbered from 0."""
+    parts: SliceParts
+
+    @cached_property
+    def count(self) -> int:
+        """Number of groups; not every one has a row that shows it."""
+        return len(self.parts.of_group)
 
     @cached_property
     def bucket_sizes(self) -> Ints:
@@ -52,9 +71,20 @@ class SlicedView(View):
     @cached_property
     def bucket_of(self) -> Ints:
         """Per part its bucket."""
-        bucket = np.empty(self.count, dtype=np.int64)
-        bucket[self.labels] = self.bucket
-        return bucket
+        bucket = np.empty(int(self.parts.of_row[:, -1].max()) + 1, dtype=np.int64)
+        bucket[self.parts.of_row[:, -1]] = self.bucket
+        return np.asarray(bucket[self.parts.of_group[:, -1]])
+
+    def _read_bags(self, name: str) -> Groups:
+        """Give the values beside the rest of their column, which all groups of a part share."""
+        place = self.parts.find(self.columns, name)
+        codes, domain = reduce_column(self.table[name], self.release.schema[name]).encode(None)
+        part, of_group = self.parts.of_row[:, place], self.parts.of_group[:, place]
+        bags = Groups.from_labels(part, codes, domain, count=int(part.max()) + 1)
+        if self.parts.are_groups:
+            return bags
+        every = np.arange(self.count)
+        return bags.mix(of_group, every, np.ones_like(every), self.count)
 
     def admits(self, part: Principle, name: str | None) -> Bools:
         """Check sizes by bucket, values by part; these must make every mixture good."""
@@ -73,7 +103,7 @@ class SlicedView(View):
         place[numbers] = np.arange(len(numbers))
         sizes = self.bucket_sizes[self.bucket_of[found.group]]
         records = np.add.reduceat(sizes, starts) if len(sizes) else np.zeros(0, dtype=np.int64)
-        return Matches(
+        matches = Matches(
             self,
             place[found.person_of],
             np.append(starts, len(sizes)).astype(np.int64),
@@ -84,6 +114,9 @@ class SlicedView(View):
             cells=found.cells,
             room=found.room,
         )
+        if self.parts.are_groups:
+            return matches
+        return SlicedMatches(**vars(matches), last=self.parts.last_sizes)
 
     def hides(self, part: Principle, matches: Matches) -> Bools:
         """What such a release promises of people is said of buckets; all else of what it shows."""
@@ -117,12 +150,38 @@ class SlicedView(View):
         """Give the bags of the parts of buckets that may be a person's."""
         matches = found[0]
         sets, set_of, records = merge_sets(matches.set_of, matches.records, matches.only)
-        frames = [
-            list_values(mix_options(matches, name, sets), observed.targets[name].domain, name)
-            for name in self.release.schema.sensitive
-            if name in observed.hidden
-        ]
+        told = [name for name in self.release.schema.sensitive if name in observed.hidden]
+        frames = []
+        for column in self.columns:
+            names = [name for name in told if name in column]
+            if len(names) > 1:
+                frames.append(self._list_together(matches, observed, names, sets))
+            elif names:
+                bags, target = mix_options(matches, names[0], sets), observed.targets[names[0]]
+                frames.append(list_values(bags, target.domain, names[0]))
         return Disclosure(set_of, records, frames)
+
+    def _list_together(
+        self, matches: Matches, observed: Observed, names: list[str], sets: Ints
+    ) -> pl.DataFrame:
+        """List what one column holds of several attributes together, set by set."""
+        place = self.parts.find(self.columns, names[0])
+        codes = {
+            name: read_codes(self.release, self.table, name, observed.targets[name].domain)
+            for name in names
+        }
+        part = pl.Series("part", self.parts.of_row[:, place])
+        held = pl.DataFrame([part]).with_columns(**{n: pl.Series(c) for n, c in codes.items()})
+        held = held.group_by(held.columns).len("count")
+        owner, group, times, among = matches.weigh_options(self.bags(names[0]), sets)
+        alone = np.bincount(owner, minlength=len(sets))[owner] == 1
+        weights = round_weights(times / among, alone) if len(owner) else times
+        options = pl.DataFrame(
+            {"set": owner, "part": self.parts.of_group[group, place], "times": weights}
+        )
+        weight = (pl.col("count").cast(pl.Int64) * pl.col("times")).sum().alias("w")
+        frame = options.join(held, on="part").group_by("set", *names).agg(weight)
+        return frame.filter(*(pl.col(name) >= 0 for name in names))
 
     def estimate(self, asked: Asked) -> Floats:
         """Multiply the columns' shares in every bucket."""
@@ -166,20 +225,25 @@ def read_sliced(release: Release) -> list[View]:
     """Read the columns the manifest names, and number buckets and parts."""
     columns, sensitive = read_columns(release), release.schema.sensitive
     shown = [c for name in release.schema.names for c in release.recodings[name].columns(name)]
-    if len(sensitive) > 1 or (sensitive and sensitive[0] not in columns[-1]):
-        raise StoreError("A sliced release has one sensitive attribute, in its last column.")
+    told = [bool(set(column) & set(sensitive)) for column in columns]
+    if told != sorted(told):
+        raise StoreError("The columns with sensitive attributes are the last of a sliced release.")
     table = take_table(release, {"sliced"}, "sliced", {"bucket", *shown})
     if not table["bucket"].dtype.is_integer() or table["bucket"].null_count():
         raise StoreError("The table 'sliced' does not give every row a bucket.")
     _, bucket = np.unique(table["bucket"].to_numpy(), return_inverse=True)
     refuse_finer_labels(release, table)
-    labels = bucket.astype(np.int64)
+    bucket = bucket.astype(np.int64)
+    parts = [bucket]
     if sensitive:
-        rests = [name for name in columns[-1] if name not in sensitive]
-        labels = number_shown(release, table, rests, labels)
+        rests = [
+            [n for n in column if n not in sensitive] for column in columns[told.index(True) :]
+        ]
+        parts = [number_shown(release, table, names, bucket) for names in rests]
+    made = join_parts(bucket, parts)
     _refuse_rare(release, table, columns)
     kind = PaperSlicedView if release.parameters.get("check") == "paper" else SlicedView
-    return [kind(release, table, labels, columns, bucket.astype(np.int64))]
+    return [kind(release, table, made.find_groups(made.of_row), columns, bucket, made)]
 
 
 def _refuse_rare(

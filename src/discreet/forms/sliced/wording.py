@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discreet.forms.wording import word_several
 from discreet.principles.base import Principle
 from discreet.release import Promise
 
@@ -23,6 +24,14 @@ OPEN = (
     "What someone works out who compares buckets, or knows how they were chosen.",
     "What follows from joining this release with others about the same people.",
 )
+APART = (
+    "What is said of {names} holds also against somebody who knows {others} of everybody: they "
+    "stand in different columns."
+)
+TOGETHER = (
+    "What someone who knows one of {names} learns of the others: they stand together as people "
+    "have them."
+)
 PRINTED = (
     "The paper's check was asked for. Somebody who knows the quasi-identifiers of everybody can "
     "rule out buckets, and may even be certain of a person's value; the audit says for whom."
@@ -30,7 +39,11 @@ PRINTED = (
 
 
 def word_sliced(
-    principle: Principle, columns: Sequence[Sequence[str]], frequency: object, check: object
+    principle: Principle,
+    columns: Sequence[Sequence[str]],
+    sensitive: Sequence[str],
+    frequency: object,
+    check: object,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of buckets into words; and say what the rows are."""
     said = [part.promise for part in principle.parts if part.reads_values]
@@ -40,9 +53,12 @@ def word_sliced(
     if check == "paper":
         opened = (PRINTED, *opened)
         said.append("This is said of somebody who knows the quasi-identifiers of one person.")
+    told = [[name for name in column if name in sensitive] for column in columns]
+    apart, together = word_several(principle, [t for t in told if t], APART, TOGETHER)
+    said += apart
     regions, seen = "", EXACTLY
     if frequency != 1:
         regions, seen = REGIONS.format(frequency=frequency), BY_REGION
     words = "; ".join(", ".join(column) for column in columns)
-    promise = Promise(principle, " ".join(said), (*opened, seen, *OPEN))
+    promise = Promise(principle, " ".join(said), (*opened, seen, *together, *OPEN))
     return promise, {"sliced": ABOUT.format(columns=words, regions=regions)}

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.base import Form, Statement, View
-from discreet.forms.swapped.view import read_swapped
+from discreet.forms.several import project
+from discreet.forms.swapped.view import TITLES, read_swapped
 from discreet.forms.swapped.wording import word_swapped
 from discreet.release import Promise, Release
 from discreet.table.schema import Role
@@ -22,7 +23,6 @@ class Swapped(Form):
     """Exact quasi-identifiers, and a sensitive number exchanged with one of near rank."""
 
     name: ClassVar[str] = "swapped"
-    auxiliary: ClassVar[frozenset[str]] = frozenset({"windows"})
     transformations: ClassVar[dict[str, str]] = {
         "swapped": "exactly, but exchanged between people of near rank"
     }
@@ -34,9 +34,19 @@ class Swapped(Form):
 
     def rewrite(self, query: Query, release: Release) -> Statement:
         """Rewrite a question, where its language is at hand."""
+        from discreet.forms.several_sql import choose_asked, rename_tables
         from discreet.forms.swapped.sql import rewrite
 
-        return rewrite(query, release)
+        if len(release.schema.sensitive) < 2:
+            return rewrite(query, release)
+        name = choose_asked(query, release)
+        return rename_tables(
+            rewrite(query, project(release, name, TITLES, ())), release, name, TITLES, ()
+        )
+
+    def shown(self, release: Release) -> dict[str, list[str]]:
+        """The swapped table shows people; there are windows for each number."""
+        return {t: names for t, names in super().shown(release).items() if t == TITLES[0]}
 
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw rows: what is shown is read as if it were true."""
@@ -49,4 +59,4 @@ class Swapped(Form):
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever exchanges does."""
-        return word_swapped(release.promise.principle)
+        return word_swapped(release.promise.principle, release.schema.sensitive)

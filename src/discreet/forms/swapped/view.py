@@ -14,6 +14,7 @@ from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
 from discreet.forms.records import RecordView
+from discreet.forms.several import read_several
 from discreet.forms.swapped.exchanges import Exchanges
 from discreet.forms.swapped.posterior import SwappedPosterior
 from discreet.forms.swapped.rank_windows import build_windows
@@ -63,8 +64,14 @@ class SwappedView(RecordView):
         return estimate_swapped(self, asked)
 
 
+TITLES = ("swapped", "windows")
+"""The tables, the first of which is one for all sensitive attributes."""
+
+
 def read_swapped(release: Release) -> list[View]:
     """Group people by the number shown, and hold the windows against the swapped table."""
+    if len(release.schema.sensitive) > 1:
+        return read_several(release, TITLES, (), read_swapped)
     table = take_table(release, {"swapped", "windows"}, "swapped", set(release.columns))
     principle = release.promise.principle
     if len(release.schema.sensitive) != 1 or not isinstance(principle, KE):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from discreet.forms.wording import word_several
 from discreet.principles.base import Principle
-from discreet.release import Promise
+from discreet.release import Promise, number_title
 
 ABOUT = {
     "swapped": (
@@ -15,6 +18,15 @@ ABOUT = {
         "from the swapped table and (k,e) alone."
     ),
 }
+SEVERAL = (
+    "One row per person, with exact quasi-identifiers. Each sensitive number in a row is the "
+    "person's own or, mostly, that of somebody near in rank with whom it was exchanged, every "
+    "number with another."
+)
+APART = (
+    "What is said of {names} holds also against somebody who knows {others} of everybody: each is "
+    "exchanged by itself."
+)
 OPEN = (
     "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
     "How likely a number is. The windows bound which numbers are possible, not how likely each is: "
@@ -24,6 +36,13 @@ OPEN = (
 )
 
 
-def word_swapped(principle: Principle) -> tuple[Promise, dict[str, str]]:
+def word_swapped(principle: Principle, sensitive: Sequence[str]) -> tuple[Promise, dict[str, str]]:
     """Put a promise of exchanged numbers into words; and say what one row of each table is."""
-    return Promise(principle, principle.promise, OPEN), dict(ABOUT)
+    apart, opened = word_several(principle, [[name] for name in sensitive], APART, "")
+    promise = Promise(principle, " ".join([principle.promise, *apart]), (*OPEN, *opened))
+    if len(sensitive) < 2:
+        return promise, dict(ABOUT)
+    about = {"swapped": SEVERAL}
+    for i, name in enumerate(sensitive):
+        about[number_title("windows", i)] = f"{name}: {ABOUT['windows']}"
+    return promise, about

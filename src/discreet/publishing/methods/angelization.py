@@ -20,7 +20,7 @@ from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.exact import refuse_names, take_exactly
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
-from discreet.publishing.partitioners.histograms import histogram, require_names
+from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
 from discreet.release import Recoding, Release
@@ -38,12 +38,14 @@ class Angelization(Method):
     """Publish one table of batches, and per marginal one generalized table that refers to it.
 
     Tao, Chen, Xiao, Zhou, Zhang, TKDE. Batches satisfy the principle and may hold anybody; buckets
-    hold at least ``k`` people near each other and are generalized to boxes without looking at
-    the sensitive attribute. ``marginals`` lists quasi-identifiers, a table each; by default one
-    table has them all. For ``batches`` see :mod:`discreet.publishing.partitioners.batches`; left
-    out, it is ``direct`` where the principle allows, which answers questions best, else
-    ``mondrian``. With ``k=1`` quasi-identifiers are published as they are, which must be asked
-    for: ``exact=True``. For ``ends`` see :class:`Generalization`.
+    hold at least ``k`` people near each other and are generalized to boxes without looking at the
+    sensitive attribute. ``marginals`` lists quasi-identifiers, a table each; by default one table
+    has them all. For ``batches`` see :mod:`discreet.publishing.partitioners.batches`; left out, it
+    is ``direct`` where the principle allows, which answers questions best, else ``mondrian``.
+    Several sensitive attributes share the batches, which keep the principle for each of them, by
+    ``mondrian``; each is counted in a table of its own or, if they may be told ``together``, all in
+    one. With ``k=1`` quasi-identifiers are published as they are, which must be asked for:
+    ``exact=True``. For ``ends`` see :class:`Generalization`.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -56,11 +58,17 @@ class Angelization(Method):
     >>> release.tables["batches"].group_by("batch").agg("disease").height
     4
 
-    **Guarantee**: against an adversary who knows all quasi-identifiers of everyone, the belief in
-    a person's sensitive value is a mixture of batches that satisfy the principle, from any of the
+    **Guarantee**: against an adversary who knows all quasi-identifiers of everyone, the belief in a
+    person's sensitive value is a mixture of batches that satisfy the principle, from any of the
     tables and from all of them together, and a monotone principle then holds for the mixture
-    (Theorem 1). In each generalized table a person looks the same as at least ``k - 1`` others;
-    **not** in all tables together, contrary to the paper's claim on presence.
+    (Theorem 1). Of several sensitive attributes this holds for each: a world puts everybody into a
+    batch that the tables allow, and gives the values of the batch out to its n people, in n! ways
+    per table of counts, whatever the batches are; so these tables say nothing of who is in which
+    batch, and the belief in an attribute mixes what the batches hold of it. Tables of one attribute
+    each are given out independently: who knows one attribute of everybody rules out batches, and
+    believes another mixture of those left. Of attributes that are told together it rules out values
+    as well, and nothing is promised. In each generalized table a person looks the same as at least
+    ``k - 1`` others; **not** in all tables together, contrary to the paper's claim on presence.
     """
 
     title: ClassVar[str] = "angelization"
@@ -73,6 +81,7 @@ class Angelization(Method):
     categories: Categories = "set"
     exact: bool = False
     ends: Ends = "tight"
+    together: bool = False
 
     def __post_init__(self) -> None:
         require_whole("k", self.k)
@@ -112,8 +121,8 @@ class Angelization(Method):
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make buckets per marginal, then batches, and write both down."""
-        name = _find_sensitive(data)
-        marginals = self._read_marginals(data, name)
+        _refuse_roles(data)
+        marginals = self._read_marginals(data)
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
         data = data.sorted()  # what is drawn then does not depend on the order of the input
@@ -128,8 +137,8 @@ class Angelization(Method):
         alike = KAnonymity(max(self.k, self.principle.look_alikes))
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
-        how = self.batches or choose_batching(wanted, histogram(data, name))
-        batches = make_batches(data, name, wanted, how, widest, draws)
+        how = self.batches or choose_batching(wanted, data)
+        batches = make_batches(data, data.sensitive, wanted, how, widest, draws)
         regions = None
         if self.ends == "cuts":
             regions = [find_regions(data, partition, names, self.categories, draws)
@@ -149,8 +158,8 @@ class Angelization(Method):
         Any of them determine an angelization; that they keep the promise is the caller's. With
         ``regions``, one per marginal, boxes end at cuts.
         """
-        (name,) = data.sensitive
-        refuse_names([*data.quasi_identifiers, name], BATCH, COUNT)
+        refuse_names([*data.quasi_identifiers, *data.sensitive], BATCH, COUNT)
+        told = [data.sensitive] if self.together else [[name] for name in data.sensitive]
         recodings: dict[str, Recoding] = {}
         kinds, ranks = [], []  # what may be shown, in order, and which of it everyone shows
         shown: dict[str, list[str]] = {}
@@ -166,25 +175,29 @@ class Angelization(Method):
                 ranks.append(rank[partition.labels])
                 kinds.append(boxes[representatives(rank)])
             recodings.update(made)
-        number = number_groups(batches, [*ranks, data.codes[name]])
-        tables = {BATCHES: _tabulate(data, name, number)}
+        number = number_groups(batches, [*ranks, *(data.number(names) for names in told)])
+        tables = {}
+        for place, names in enumerate(told):
+            title = BATCHES if place == 0 else f"{BATCHES}_{place + 1}"
+            tables[title] = _tabulate(data, names, number)
         for place, names in enumerate(marginals):
             title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
             tables[title] = _refer(kinds[place], ranks[place], number)
             shown[title] = names
-        recodings[name] = Recoding("batched", missing=data.domains[name].missing)
+        for name in data.sensitive:
+            recodings[name] = Recoding("batched", missing=data.domains[name].missing)
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
         presence = open_presence(data, self.ends)
-        promise, about = word_batched(promised, shown, presence, exact=self.exact)
+        promise, about = word_batched(promised, shown, told, presence, exact=self.exact)
         return self.release(data, tables, recodings, about, promise)
 
-    def _read_marginals(self, data: Microdata, sensitive: str) -> list[list[str]]:
+    def _read_marginals(self, data: Microdata) -> list[list[str]]:
         """Give the quasi-identifiers of each table, in the schema's order."""
         known = data.quasi_identifiers
         require_names(known)
         found = []
         for marginal in [known] if self.marginals is None else self.marginals:
-            names = [name for name in marginal if name != sensitive]
+            names = [name for name in marginal if name not in data.sensitive]
             for name in names:
                 if name not in known:
                     raise SchemaError(
@@ -216,8 +229,8 @@ class Anatomy(Method):
     [21, 23, 38, 40]
 
     **Guarantee**: whoever knows all quasi-identifiers of a person believes in sensitive values as
-    the person's batch holds them, and the batch satisfies the principle. It does not hide who is
-    in the table.
+    the person's batch holds them, and the batch satisfies the principle, for each sensitive
+    attribute. It does not hide who is in the table.
     """
 
     title: ClassVar[str] = "anatomy"
@@ -225,12 +238,15 @@ class Anatomy(Method):
     paper: ClassVar[str] = "Xiao, Tao: Anatomy, VLDB 2006"
 
     batches: Batching | None = None
+    together: bool = False
 
     def __post_init__(self) -> None:
         self._angelization()
 
     def _angelization(self) -> Angelization:
-        return Angelization(self.principle, k=1, batches=self.batches, exact=True)
+        return Angelization(
+            self.principle, k=1, batches=self.batches, exact=True, together=self.together
+        )
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Angelize with k = 1."""
@@ -238,13 +254,12 @@ class Anatomy(Method):
         return replace(release, method=self.title, parameters=self.parameters())
 
 
-def _find_sensitive(data: Microdata) -> str:
+def _refuse_roles(data: Microdata) -> None:
     others = [a.name for a in data.schema.having(Role.OTHER) if a.keep]
-    if len(data.sensitive) != 1:
+    if not data.sensitive:
         raise SchemaError(
-            "Batches hold exactly one sensitive attribute: "
-            f"{', '.join(map(repr, data.sensitive)) or 'none'} given.",
-            hint='Set role = "sensitive" for one column.',
+            "Batches hold sensitive values, but no column is sensitive.",
+            hint='Set role = "sensitive" for a column.',
         )
     if others:
         raise SchemaError(
@@ -252,17 +267,18 @@ def _find_sensitive(data: Microdata) -> str:
             "for it here.",
             hint="Give it one of these roles, or leave it out: keep = false.",
         )
-    return data.sensitive[0]
 
 
-def _tabulate(data: Microdata, name: str, number: NDArray[np.int32]) -> pl.DataFrame:
-    """Count the sensitive values of each batch."""
-    size = data.domains[name].size
-    keys, counts = np.unique(number.astype(np.int64) * size + data.codes[name], return_counts=True)
+def _tabulate(data: Microdata, names: list[str], number: NDArray[np.int32]) -> pl.DataFrame:
+    """Count the sensitive values of each batch, or what people have of several together."""
+    kind = data.number(names)
+    size = int(kind.max()) + 1
+    keys, counts = np.unique(number.astype(np.int64) * size + kind, return_counts=True)
+    rows = representatives(kind)[keys % size]
     return pl.DataFrame(
         {
             BATCH: (keys // size).astype(np.int32),
-            name: data.domains[name].series().gather(keys % size),
+            **{name: data.domains[name].series().gather(data.codes[name][rows]) for name in names},
             COUNT: counts.astype(np.int64),
         }
     )

@@ -17,28 +17,40 @@ from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
 
 
-def require_ke(method: str, principle: Principle) -> KE:
+def require_ke(method: str, principle: Principle) -> None:
     """Refuse principles that a method of exact quasi-identifiers and numbers does not promise."""
-    if not isinstance(principle, KE):
+    if not all(isinstance(part, KE) for part in principle.parts):
         raise SchemaError(
             f"{method} promises (k,e), not {principle}.",
             hint="Give KE(k, e), or use generalization for other principles.",
         )
-    return principle
 
 
-def find_number(data: Microdata, method: str, principle: Principle) -> str:
-    """Give the one sensitive number of a table, or refuse the table."""
+def find_numbers(data: Microdata, method: str, principle: Principle) -> dict[str, Principle]:
+    """Give the sensitive numbers of a table with what is promised of each, or refuse the table."""
     names = data.sensitive
-    if len(names) != 1 or data.schema[names[0]].type not in (Type.INTEGER, Type.DECIMAL):
+    for name in names:
+        if data.schema[name].type not in (Type.INTEGER, Type.DECIMAL):
+            raise SchemaError(
+                f"{method} takes sensitive numbers: {name!r} is a {data.schema[name].type}.",
+                hint='Set role = "sensitive" for integer or decimal columns, "other" for the rest.',
+            )
+    if not names:
         raise SchemaError(
-            f"{method} needs exactly one sensitive attribute, and a number: "
-            f"{', '.join(map(repr, names)) or 'none'} given.",
-            hint='Set role = "sensitive" for one integer or decimal column, "other" for the rest.',
+            f"{method} needs a sensitive number.",
+            hint='Set role = "sensitive" for an integer or decimal column.',
         )
-    list(demands(principle, names))  # refuses to be about another attribute
+    wanted = list(demands(principle, names))  # refuses to be about another attribute
     require_names(data.quasi_identifiers)
-    return names[0]
+    found = {name: [part for part, about in wanted if about == name] for name in names}
+    for name, parts in found.items():
+        if len(parts) != 1:
+            raise SchemaError(
+                f"{method} promises one thing of each sensitive number, not {len(parts)} of "
+                f"{name!r}.",
+                hint="Give one principle for all, or one for each by its parameter on.",
+            )
+    return {name: parts[0] for name, parts in found.items()}
 
 
 def take_exactly(
@@ -64,16 +76,19 @@ def refuse_names(columns: Iterable[str], *ours: str) -> None:
 
 
 def lay_out(
-    data: Microdata, name: str, shown: NDArray[np.int32], lead: dict[str, NDArray[np.int32]]
+    data: Microdata,
+    shown: dict[str, NDArray[np.int32]],
+    lead: dict[str, NDArray[np.int32]],
 ) -> tuple[pl.DataFrame, dict[str, Recoding]]:
-    """Write everyone's record: ``lead``, exact columns, and the codes ``shown`` for one attribute.
+    """Write everyone's record: ``lead``, exact columns, and the codes ``shown`` for some.
 
     Rows are in the order of what they show, so that nothing of the input's order is left.
     """
-    others = [a.name for a in data.schema.published if a.name != name]
-    refuse_names([*others, name], *lead)
-    keys = [shown, *(data.codes[other] for other in reversed(others)), *reversed(lead.values())]
+    others = [a.name for a in data.schema.published if a.name not in shown]
+    refuse_names([*others, *shown], *lead)
+    keys = [*lead.values(), *(data.codes[other] for other in others), *shown.values()]
     columns, recodings = take_exactly(data, others)
-    columns[name] = data.domains[name].series().gather(shown)
-    recodings[name] = Recoding("permuted")
-    return pl.DataFrame({**lead, **columns})[np.lexsort(keys)], recodings
+    for name, codes in shown.items():
+        columns[name] = data.domains[name].series().gather(codes)
+        recodings[name] = Recoding("permuted")
+    return pl.DataFrame({**lead, **columns})[np.lexsort(keys[::-1])], recodings

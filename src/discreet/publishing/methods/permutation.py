@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from discreet.forms.permuted.help_table import build_help
 from discreet.forms.permuted.wording import word_permuted
 from discreet.principles.base import require_choice
+from discreet.principles.spread import KE
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
-from discreet.publishing.methods.exact import find_number, lay_out, require_ke
+from discreet.publishing.methods.exact import find_numbers, lay_out, require_ke
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs
-from discreet.release import Release
+from discreet.release import Release, number_title
 from discreet.table.microdata import Microdata, row_ids
 
 PERMUTED, HELP, GROUP = "permuted", "help", "group"
@@ -25,6 +26,9 @@ PERMUTED, HELP, GROUP = "permuted", "help", "group"
 @dataclass(frozen=True)
 class Permutation(Method):
     """Group people by sensitive value, then shuffle the values within each group.
+
+    Several sensitive numbers have groups of their own each, ``group``, ``group_2`` and so on, and
+    are shuffled independently.
 
     Zhang, Koudas, Srivastava, Yu, ICDE 2007, section 4. The groups are optimal for the chosen
     ``objective`` (see :func:`discreet.publishing.partitioners.sorted_runs.partition_runs`).
@@ -37,9 +41,10 @@ class Permutation(Method):
     ...     [54, 55, 56], [65, 70, 75])
     True
 
-    **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
-    values possible, spread over at least e. It does not bound how likely each is, and does not
-    hide who is in the table. The shuffles come from the operating system's generator.
+    **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different values
+    possible, spread over at least e; of each sensitive number, even knowing the others of everybody
+    (the proof is in :mod:`discreet.forms.several`). It does not bound how likely each is, and does
+    not hide who is in the table. The shuffles come from the operating system's generator.
     """
 
     title: ClassVar[str] = "permutation"
@@ -54,17 +59,26 @@ class Permutation(Method):
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Group, shuffle, number the groups by what they show, and tabulate the bounds."""
-        principle = require_ke("Permutation", self.principle)
-        name = find_number(data, "Permutation", principle)
+        wanted = find_numbers(data, "Permutation", self.principle)
         data = data.sorted()  # what is drawn then does not depend on the order of the input
-        partition = partition_runs(data, name, principle, self.objective, draws)
-        shuffled = _shuffle(data.codes[name], partition, draws)
-        others = [data.codes[a.name] for a in data.schema.published if a.name != name]
-        group = number_groups(partition, [row_ids([*others, shuffled], data.n)])
-        table, recodings = lay_out(data, name, shuffled, {GROUP: group})
-        bounds = build_help(table[GROUP], table[name], data.schema[name])
-        promise, about = word_permuted(principle)
-        return self.release(data, {PERMUTED: table, HELP: bounds}, recodings, about, promise)
+        parted, shuffled = {}, {}
+        for name, principle in wanted.items():
+            assert isinstance(principle, KE)
+            parted[name] = partition_runs(data, name, principle, self.objective, draws)
+            shuffled[name] = _shuffle(data.codes[name], parted[name], draws)
+        others = [data.codes[a.name] for a in data.schema.published if a.name not in wanted]
+        rank = row_ids([*others, *shuffled.values()], data.n)
+        groups = {
+            number_title(GROUP, place): number_groups(partition, [rank])
+            for place, partition in enumerate(parted.values())
+        }
+        table, recodings = lay_out(data, shuffled, groups)
+        tables = {PERMUTED: table}
+        for place, (name, group) in enumerate(zip(wanted, groups, strict=True)):
+            bounds = build_help(table[group], table[name], data.schema[name])
+            tables[number_title(HELP, place)] = bounds
+        promise, about = word_permuted(self.principle, list(wanted))
+        return self.release(data, tables, recodings, about, promise)
 
 
 def _shuffle(codes: NDArray[np.int32], partition: Partition, draws: Draws) -> NDArray[np.int32]:

@@ -18,7 +18,7 @@ from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, Strictness
-from discreet.publishing.methods.exact import find_number, lay_out
+from discreet.publishing.methods.exact import find_numbers, lay_out
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.release import Recoding, Release
 from discreet.table.arrays import Ints
@@ -53,8 +53,10 @@ class Perturbation(Method):
     **Guarantee**: with ``check="safe"``, who knows all quasi-identifiers of a person believes the
     person's number to lie within ε of the truth with probability at most 1/m: whoever knows how
     the numbers of the whole table are distributed and reads the person's record, and whoever knows
-    all of these numbers, not whose they are, and reads all records (:func:`draw_safely`). It does
-    not hide who is in the table. What is drawn comes from the operating system's generator.
+    all of these numbers, not whose they are, and reads all records (:func:`draw_safely`). Several
+    sensitive numbers are perturbed each by itself, and it holds of each
+    (:mod:`discreet.forms.several`), but not against who knows how they go together. It does not
+    hide who is in the table. What is drawn comes from the operating system's generator.
     """
 
     title: ClassVar[str] = "perturbation"
@@ -65,7 +67,7 @@ class Perturbation(Method):
     within: tuple[Number, Number] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.principle, Proximity) or self.principle.m < 2:
+        if not all(isinstance(p, Proximity) and p.m >= 2 for p in self.principle.parts):
             raise SchemaError(
                 f"Perturbation promises one principle, proximity with m of at least 2, not "
                 f"{self.principle}.",
@@ -81,24 +83,40 @@ class Perturbation(Method):
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Find the retention probability, and keep or replace every number."""
-        principle = self.principle
-        assert isinstance(principle, Proximity)
-        name = find_number(data, "Perturbation", principle)
-        whole = histogram(data, name)
-        drawn = _find_domain(whole.domain, self.within)
-        drawn = replace(drawn, retention=find_retention(whole, principle, drawn, self.check))
+        wanted = find_numbers(data, "Perturbation", self.principle)
+        if self.within is not None and len(wanted) > 1:
+            raise SchemaError(
+                f"within = {list(map(str, self.within))} is for one sensitive number: "
+                f"{', '.join(wanted)} given.",
+                hint="Leave it out.",
+            )
         data = data.sorted()  # what is drawn then does not depend on the order of the input
-        shown = whole.domain.numbers[data.codes[name]]
-        if self.check == "safe":
-            drawn, shown = draw_safely(whole, principle, drawn, shown, draws)
-        else:
-            shown = _perturb(shown, drawn, draws)
-        made = _put_in_place(data, name, shown)
-        table, recodings = lay_out(made, name, made.codes[name], {})
-        ends = [whole.domain.write(end) for end in (drawn.low, drawn.high)]
-        recodings[name] = Recoding("perturbed", domain=ends)
-        promise, about = word_perturbed(principle, self.check)
-        given = {"check": self.check, "retention": float(drawn.retention), "step": drawn.step}
+        responses: dict[str, RandomizedResponse] = {}
+        made = data
+        for name, principle in wanted.items():
+            assert isinstance(principle, Proximity)
+            whole = histogram(data, name)
+            drawn = _find_domain(whole.domain, self.within)
+            drawn = replace(drawn, retention=find_retention(whole, principle, drawn, self.check))
+            shown = whole.domain.numbers[data.codes[name]]
+            if self.check == "safe":
+                drawn, shown = draw_safely(whole, principle, drawn, shown, draws)
+            else:
+                shown = _perturb(shown, drawn, draws)
+            made = _put_in_place(made, name, shown)
+            responses[name] = drawn
+        table, recodings = lay_out(made, {name: made.codes[name] for name in wanted}, {})
+        for name, drawn in responses.items():
+            ends = [data.domains[name].write(end) for end in (drawn.low, drawn.high)]
+            recodings[name] = Recoding("perturbed", domain=ends)
+        promise, about = word_perturbed(self.principle, self.check, list(wanted))
+        given: dict[str, object] = {
+            "check": self.check,
+            "retention": {name: float(drawn.retention) for name, drawn in responses.items()},
+            "step": {name: drawn.step for name, drawn in responses.items()},
+        }
+        if len(wanted) == 1:
+            given |= {"retention": float(drawn.retention), "step": drawn.step}
         return self.release(data, {TABLE: table}, recodings, about, promise, parameters=given)
 
 

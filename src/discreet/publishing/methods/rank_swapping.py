@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from discreet.forms.swapped.rank_windows import RankWindows, build_windows
 from discreet.forms.swapped.wording import word_swapped
+from discreet.principles.spread import KE
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
-from discreet.publishing.methods.exact import find_number, lay_out, require_ke
+from discreet.publishing.methods.exact import find_numbers, lay_out, require_ke
 from discreet.publishing.partitioners.histograms import histogram
-from discreet.release import Recoding, Release
+from discreet.release import Recoding, Release, number_title
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
@@ -40,10 +41,11 @@ class RankSwapping(Method):
     [54, 55, 56, 65, 70, 75]
 
     **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different
-    numbers possible, spread over at least e: everyone may have kept their number, or exchanged
-    it with anybody of the window. It does not bound how likely each is, which the audit says, and
-    does not hide who is in the table. What is drawn comes from the operating
-    system's generator.
+    numbers possible, spread over at least e: everyone may have kept their number, or exchanged it
+    with anybody of the window. Several sensitive numbers are exchanged each by itself, and this
+    holds of each, even to who knows the others of everybody (:mod:`discreet.forms.several`). It
+    does not bound how likely each is, which the audit says, and does not hide who is in the table.
+    What is drawn comes from the operating system's generator.
     """
 
     title: ClassVar[str] = "rank-swapping"
@@ -55,17 +57,24 @@ class RankSwapping(Method):
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Find the windows, exchange numbers within them, and tabulate the bounds."""
-        principle = require_ke("Rank swapping", self.principle)
-        name = find_number(data, "Rank swapping", principle)
+        wanted = find_numbers(data, "Rank swapping", self.principle)
         data = data.sorted()  # what is drawn then does not depend on the order of the input
-        whole = histogram(data, name)
-        principle.require(whole)
-        shown = _swap(data.codes[name], whole.whole, RankWindows.around(whole, principle), draws)
-        table, recodings = lay_out(data, name, shown, {})
-        recodings[name] = Recoding("swapped")
-        bounds = build_windows(table[name], data.schema[name], principle)
-        promise, about = word_swapped(principle)
-        return self.release(data, {SWAPPED: table, WINDOWS: bounds}, recodings, about, promise)
+        shown = {}
+        for name, principle in wanted.items():
+            assert isinstance(principle, KE)
+            whole = histogram(data, name)
+            principle.require(whole)
+            windows = RankWindows.around(whole, principle)
+            shown[name] = _swap(data.codes[name], whole.whole, windows, draws)
+        table, recodings = lay_out(data, shown, {})
+        tables = {SWAPPED: table}
+        for place, (name, principle) in enumerate(wanted.items()):
+            assert isinstance(principle, KE)
+            recodings[name] = Recoding("swapped")
+            bounds = build_windows(table[name], data.schema[name], principle)
+            tables[number_title(WINDOWS, place)] = bounds
+        promise, about = word_swapped(self.principle, list(wanted))
+        return self.release(data, tables, recodings, about, promise)
 
 
 def _swap(

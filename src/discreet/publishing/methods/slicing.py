@@ -18,7 +18,13 @@ from discreet.publishing.method import Method, Strictness
 from discreet.publishing.methods.column_generalization import show_columns
 from discreet.publishing.methods.exact import refuse_names
 from discreet.publishing.partition import Partition, number_groups
-from discreet.publishing.partitioners.columns import Similarity, choose_columns, correlate, move_out
+from discreet.publishing.partitioners.columns import (
+    Similarity,
+    choose_apart,
+    choose_columns,
+    correlate,
+    move_out,
+)
 from discreet.publishing.partitioners.slices import (
     is_possible,
     part_by,
@@ -40,11 +46,13 @@ class Slicing(Method):
     Li, Li, Zhang, Molloy, TKDE 2012. ``columns`` is their number, found from correlations, or the
     columns themselves; an attribute in every one of them stays linked to all, and buckets hold one
     value of it. With ``alpha`` the sensitive column has that many attributes; without, those found,
-    as far as they do not give the sensitive value away. ``buckets`` is ``"mondrian"``, where every
-    combination that matches does so in one bucket, or the size of random buckets, with more
-    combinations that nobody has but more matches for members. ``check="paper"`` bounds p(t,s) as
-    the paper does, which is not safe; see the audit. ``similarity="agreement"`` is for ratings:
-    items stay together that people rated the same.
+    as far as they do not give the sensitive value away. Several sensitive attributes stand in a
+    column each, for which further columns are added where need be; or, if they may be told
+    ``together``, in one. ``buckets`` is ``"mondrian"``, where every combination that matches does
+    so in one bucket, or the size of random buckets, with more combinations that nobody has but more
+    matches for members. ``check="paper"`` bounds p(t,s) as the paper does, which is not safe; see
+    the audit. ``similarity="agreement"`` is for ratings: items stay together that people rated the
+    same.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
@@ -58,11 +66,14 @@ class Slicing(Method):
     >>> release.tables["sliced"].group_by("bucket").len()["len"].to_list()
     [2, 2, 2, 2]
 
-    **Guarantee**: the principle holds, in every bucket, for the sensitive values that stand beside
-    each value of the rest of their column. So it holds for what an adversary believes who knows
-    all quasi-identifiers of everyone, and even the bucket. Each column is sorted in its bucket, so
-    that nothing of people's rows is left; who is in which of random buckets comes from the
-    operating system's generator.
+    **Guarantee**: the principle holds, in every bucket, for the values of each sensitive attribute
+    that stand beside each value of what is not sensitive in their column. So it holds for what an
+    adversary believes who knows all quasi-identifiers of everyone, even the bucket, and even every
+    sensitive attribute that stands in other columns; the proof is that of
+    :class:`~discreet.publishing.partitioners.slices.Within`. Who knows one that stands in the same
+    column is promised nothing about the others there. Each column is sorted in its bucket, so that
+    nothing of people's rows is left; who is in which of random buckets comes from the operating
+    system's generator.
     """
 
     title: ClassVar[str] = "slicing"
@@ -75,6 +86,7 @@ class Slicing(Method):
     check: Strictness = "safe"
     similarity: Similarity = "contingency"
     frequency: int = 1
+    together: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, list | tuple):
@@ -86,6 +98,11 @@ class Slicing(Method):
             object.__setattr__(self, "columns", tuple(tuple(column) for column in self.columns))
             if self.alpha is not None:
                 raise SchemaError("alpha goes with a number of columns, not with given ones.")
+            if self.together:
+                raise SchemaError(
+                    "together goes with a number of columns, not with given ones.",
+                    hint="List what may be told together in one column.",
+                )
         else:
             require_whole("columns", self.columns)
         if self.alpha is not None:
@@ -104,10 +121,11 @@ class Slicing(Method):
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Find columns and buckets, and sort every column by itself in each bucket."""
-        if len(data.sensitive) > 1:
+        if len(data.sensitive) > 1 and self.check == "paper":
             raise SchemaError(
-                f"Slicing takes one sensitive attribute: {', '.join(data.sensitive)} given.",
-                hint='Set role = "sensitive" for one column, "quasi-identifier" for the rest.',
+                'check = "paper" takes one sensitive attribute: '
+                f"{', '.join(data.sensitive)} given.",
+                hint='Leave check out, or set check = "safe".',
             )
         columns, shared = self._find_columns(data)
         data = data.sorted()  # what is drawn then does not depend on the order of the input
@@ -121,7 +139,9 @@ class Slicing(Method):
         )
         ranks = [shown.people.number(column) for column in columns]
         table = _sort(shown.cells, ranks, number_groups(partition, ranks))
-        promise, about = word_sliced(self.principle, columns, self.frequency, self.check)
+        promise, about = word_sliced(
+            self.principle, columns, data.sensitive, self.frequency, self.check
+        )
         return self.release(
             data,
             {TABLE: table},
@@ -144,24 +164,17 @@ class Slicing(Method):
                 raise SchemaError('check = "paper" needs a sensitive attribute and others.')
             return partition_as_printed(data, self.principle, columns, shown)
         if self.buckets == "mondrian":
-            return slice_people(data, self.principle, columns[-1], shown)
-        return scatter_people(shown, self.principle, columns[-1], self.buckets, draws)
+            return slice_people(data, self.principle, columns, shown)
+        return scatter_people(shown, self.principle, columns, self.buckets, draws)
 
     def _find_columns(self, data: Microdata) -> tuple[list[list[str]], list[str]]:
-        """Give the columns, the sensitive one last, and the attributes all of them share.
+        """Give the columns, sensitive ones last, and the attributes all of them share.
 
         A shared attribute is listed in the first column only: it is the same all over a bucket.
         """
         names = [a.name for a in data.schema.published]
-        sensitive = data.sensitive[0] if data.sensitive else None
         if isinstance(self.columns, int):
-            found = correlate(data, names, self.similarity)
-            columns = choose_columns(found, self.columns, sensitive=sensitive, alpha=self.alpha)
-            if self.alpha is None and sensitive and len(columns) > 1 and self.check == "safe":
-                # what stands beside the sensitive value must not give it away
-                while len(columns[-1]) > 1 and not self._is_possible(data, columns[-1]):
-                    columns = move_out(found, columns, sensitive)
-            return columns, []
+            return self._choose_columns(data, names, self.columns), []
         given = [name for column in self.columns for name in column]
         for name in given:
             if name not in names:
@@ -176,23 +189,51 @@ class Slicing(Method):
                 hint="List each attribute.",
             )
         shared = [name for name in names if given.count(name) > 1]
-        self._refuse_shared(shared, sensitive)
+        self._refuse_shared(shared, data.sensitive)
         columns = [list(column) for column in self.columns]
         for name in shared:
             for column in columns[1:]:
                 column.remove(name)
         columns = [column for column in columns if column]
-        return sorted(columns, key=lambda column: sensitive in column), shared
+        return sorted(columns, key=lambda column: bool(set(column) & set(data.sensitive))), shared
+
+    def _choose_columns(self, data: Microdata, names: list[str], c: int) -> list[list[str]]:
+        """Find columns from correlations; each sensitive attribute's, or one of all of them."""
+        sensitive, found = data.sensitive, correlate(data, names, self.similarity)
+        if len(sensitive) < 2:
+            first = sensitive[0] if sensitive else None
+            columns = choose_columns(found, c, sensitive=first, alpha=self.alpha)
+        elif self.together:
+            one, alpha = sensitive[0], self.alpha
+            if alpha is not None:  # it counts all of them
+                alpha = max(alpha - len(sensitive) + 1, 0)
+            columns = choose_columns(found.merge(sensitive), c, sensitive=one, alpha=alpha)
+            columns[-1] += sensitive[1:]
+        else:
+            columns = choose_apart(found, c, sensitive=sensitive, alpha=self.alpha)
+        if self.alpha is None and sensitive and len(columns) > 1 and self.check == "safe":
+            # what stands beside a sensitive value must not give it away
+            told = 0
+            while told < len(columns):
+                here = set(columns[told])
+                beside = here & set(sensitive) and here - set(sensitive)
+                if beside and not self._is_possible(data, columns[told]):
+                    before = len(columns)
+                    columns = move_out(found, columns, told, sensitive)
+                    told += len(columns) - before
+                else:
+                    told += 1
+        return columns
 
     def _is_possible(self, data: Microdata, column: list[str]) -> bool:
         shown = show_columns(data, [column], self.frequency)
-        return is_possible(shown.people, self.principle, column)
+        return is_possible(shown.people, self.principle, [column])
 
-    def _refuse_shared(self, shared: list[str], sensitive: str | None) -> None:
+    def _refuse_shared(self, shared: list[str], sensitive: list[str]) -> None:
         """Only what is in every column, and not sensitive, can be checked exactly."""
         assert not isinstance(self.columns, int)
         for name in shared:
-            if name == sensitive:
+            if name in sensitive:
                 raise SchemaError(
                     f"columns: {name!r} is sensitive and in several columns. Their values could be "
                     "put together again by it.",

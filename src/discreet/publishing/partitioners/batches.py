@@ -13,6 +13,7 @@ quasi-identifiers, so a batch may hold anybody. Three ways to choose them:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -33,27 +34,39 @@ MOST_TRIED = 1000
 Batching = Literal["direct", "mondrian", "anatomize"]
 
 
-def choose_batching(principle: Principle, whole: Groups) -> Batching:
+def choose_batching(principle: Principle, data: Microdata) -> Batching:
     """Give the way that answers best under a principle: ``direct`` wherever it applies."""
     q = principle.distinct_enough
-    if q is None:
+    if q is None or len(data.sensitive) > 1:
         return "mondrian"
+    whole = histogram(data, data.sensitive[0])
     can_split = principle.monotone and not principle.spaced and principle.admits(whole)[0]
     return "mondrian" if can_split and _find_size(principle, whole, q) is None else "direct"
 
 
 def make_batches(
     data: Microdata,
-    name: str,
+    names: Sequence[str],
     principle: Principle,
     how: Batching,
     buckets: Partition,
     draws: Draws,
 ) -> Partition:
-    """Partition people into batches that satisfy a principle on one sensitive attribute."""
+    """Partition people into batches that satisfy a principle on their sensitive attributes.
+
+    Different values of one attribute are found in a straight line; of several at once it is not
+    known how.
+    """
     list(demands(principle, data.sensitive))  # refuses to be about another attribute
     if how == "mondrian":
         return mondrian(data, principle)
+    if len(names) > 1:
+        raise PromiseError(
+            f"batches = {how!r} is for one sensitive attribute: {', '.join(names)} given.",
+            hint='Leave batches out, or set batches = "mondrian".',
+            subject=principle,
+        )
+    (name,) = names
     whole = histogram(data, name)
     q = principle.distinct_enough
     if q is None:

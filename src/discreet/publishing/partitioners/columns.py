@@ -42,6 +42,15 @@ class Correlations:
         at = [self.names.index(name) for name in names]
         return Correlations(tuple(names), self.values[np.ix_(at, at)])
 
+    def merge(self, names: Sequence[str]) -> Correlations:
+        """Take some attributes for one, called like the first, as near to others as any of them."""
+        at = [self.names.index(name) for name in names]
+        values = self.values.copy()
+        values[at[0]] = values[:, at[0]] = self.values[at].max(axis=0)
+        values[at[0], at[0]] = 1
+        kept = [name for name in self.names if name not in names[1:]]
+        return Correlations(self.names, values).restrict(kept)
+
 
 def correlate(
     data: Microdata, names: Sequence[str] | None = None, similarity: Similarity = "contingency"
@@ -135,17 +144,60 @@ def choose_columns(
     return [*columns, [name for name in names if name in chosen]]
 
 
-def move_out(found: Correlations, columns: list[list[str]], sensitive: str) -> list[list[str]]:
-    """Take the attribute least correlated with the sensitive one out of its column.
+def choose_apart(
+    found: Correlations, c: int, *, sensitive: Sequence[str], alpha: int | None
+) -> list[list[str]]:
+    """Part attributes into columns of at most one sensitive attribute, those that have one last.
 
-    It goes to the column that it is most correlated with on average.
+    There are ``c`` as with one of them; each further one may take a column of its own.
     """
-    *others, last = columns
+    if alpha is not None:
+        left, told = found, []
+        for name in sensitive:
+            others = [n for n in left.names if n == name or n not in sensitive]
+            *_, beside = choose_columns(left.restrict(others), 2, sensitive=name, alpha=alpha)
+            told.append(beside)
+            left = left.restrict([n for n in left.names if n not in beside])
+        return [*choose_columns(left, c - 1, sensitive=None, alpha=None), *told]
+    columns: list[list[str]] = []
+    for column in choose_columns(found, c, sensitive=None, alpha=None):
+        here = [name for name in column if name in sensitive]
+        rest = [name for name in column if name not in sensitive]
+
+        def reach(name: str, rest: list[str] = rest) -> float:
+            return max((found.between(name, other) for other in rest), default=0)
+
+        nearest = max(here, key=reach, default=None)
+        columns += [[name] for name in here if name != nearest]
+        columns.append(column if nearest is None else [*rest, nearest])
+    return sorted(columns, key=lambda column: _rank(column, sensitive))
+
+
+def _rank(column: list[str], sensitive: Sequence[str]) -> int:
+    """Columns of what is sensitive come last, in its order."""
+    return min((i for i, name in enumerate(sensitive) if name in column), default=-1)
+
+
+def move_out(
+    found: Correlations, columns: list[list[str]], column: int, sensitive: Sequence[str]
+) -> list[list[str]]:
+    """Take what is least correlated with what is sensitive out of a column.
+
+    It goes to the column that it is most correlated with on average, of those that have nothing
+    sensitive; without such, to one of its own.
+    """
+    here = [name for name in columns[column] if name in sensitive]
     loose = min(
-        (name for name in last if name != sensitive),
-        key=lambda name: (found.between(name, sensitive), name),
+        (name for name in columns[column] if name not in sensitive),
+        key=lambda name: (max(found.between(name, told) for told in here), name),
     )
-    means = [np.mean([found.between(loose, name) for name in column]) for column in others]
-    nearest = int(np.argmax(means))
-    moved = [[*c, loose] if i == nearest else c for i, c in enumerate(others)]
-    return [*moved, [name for name in last if name != loose]]
+    moved = [[name for name in part if name != loose] for part in columns]
+    means = {
+        i: np.mean([found.between(loose, name) for name in part])
+        for i, part in enumerate(columns)
+        if not set(part) & set(sensitive)
+    }
+    if not means:
+        return [[loose], *moved]
+    moved[max(means, key=lambda i: (means[i], -i))].append(loose)
+    return moved

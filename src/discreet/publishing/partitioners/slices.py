@@ -37,6 +37,16 @@ class Within(Principle):
     beside the person's q in the bucket for equally likely, for nothing tells the people who share
     q apart. Of several buckets the belief is a mixture of such bags; so the principle must be one
     that mixtures keep (:attr:`Principle.mixture_safe`).
+
+    With several sensitive attributes it is asked for each, beside what is not sensitive in its
+    column. A world parts people into buckets and gives everybody of a bucket a piece of each of
+    its columns that shows their q there. To a parting that fits, a column of a bucket adds as many
+    ways as its n_q pieces beside every q can be given out, Π n_q!, whatever the other columns do.
+    So columns say of buckets only who may be in them, all partings that fit are equally likely,
+    and given the bucket the pieces of two columns are independent: the belief in either attribute
+    is the mixture above. It stays one for somebody who knows the other attribute of everybody, if
+    that stands in another column: it rules out partings, and no piece of this one. In the same
+    column it rules out pieces, and nothing is promised.
     """
 
     title: ClassVar[str] = "within"
@@ -119,13 +129,16 @@ class SliceColumn:
 
 
 def slice_people(
-    data: Microdata, principle: Principle, column: Sequence[str], shown: Microdata | None = None
+    data: Microdata,
+    principle: Principle,
+    columns: Sequence[Sequence[str]],
+    shown: Microdata | None = None,
 ) -> Partition:
-    """Part people into buckets by Mondrian, under a principle within the sensitive column.
+    """Part people into buckets by Mondrian, under a principle within every sensitive column.
 
     ``shown`` has the same people as the table will show them, if not as they are.
     """
-    joint, wanted = _look_within(shown or data, principle, column)
+    joint, wanted = _look_within(shown or data, principle, columns)
     if shown is not None:
         known = data.quasi_identifiers
         joint = replace(
@@ -165,21 +178,21 @@ def _word(data: Microdata, names: Sequence[str], row: int) -> str:
     return ", ".join(f"{n} = {data.domains[n].texts[data.codes[n][row]]}" for n in names)
 
 
-def is_possible(data: Microdata, principle: Principle, column: Sequence[str]) -> bool:
-    """Whether the whole table keeps a principle within a sensitive column."""
-    return holds_whole(*_look_within(data, principle, column))
+def is_possible(data: Microdata, principle: Principle, columns: Sequence[Sequence[str]]) -> bool:
+    """Whether the whole table keeps a principle within some sensitive columns."""
+    return holds_whole(*_look_within(data, principle, columns))
 
 
 def scatter_people(
     data: Microdata,
     principle: Principle,
-    column: Sequence[str],
+    columns: Sequence[Sequence[str]],
     size: int,
     draws: Draws,
 ) -> Partition:
     """Part people into buckets of one size at random; some take what is left over."""
     buckets = Partition.from_labels(draws.permutation(data.n) % max(1, data.n // size))
-    joint, wanted = _look_within(data, principle, column)
+    joint, wanted = _look_within(data, principle, columns)
     if not holds(joint, buckets, wanted):
         raise PromiseError(
             f"{principle} is not kept by random buckets of {size}.",
@@ -191,24 +204,42 @@ def scatter_people(
 
 
 def _look_within(
-    data: Microdata, principle: Principle, column: Sequence[str]
+    data: Microdata, principle: Principle, columns: Sequence[Sequence[str]]
 ) -> tuple[Microdata, Principle]:
-    """Give the table with the values of the sensitive column, and what is asked of them."""
+    """Give the table with values of the columns for sensitive ones, and what is asked of them.
+
+    Each sensitive attribute is looked at by itself, beside what is not sensitive in its column.
+    """
     wanted = principle.require_mixed()
+    asked = list(demands(wanted, data.sensitive))  # refuses to be about other attributes
     if not data.sensitive:
-        list(demands(wanted, []))  # refuses to be about sensitive values
         return data, wanted
-    (name,) = data.sensitive
-    joint, made = _join(data, [other for other in column if other != name], name)
+    made = {}
+    for column in columns:
+        rests = [name for name in column if name not in data.sensitive]
+        for name in data.sensitive:
+            if name in column:
+                made[name] = _join(data, rests, name)
+    kept = [a for a in data.schema if a.role is Role.QUASI_IDENTIFIER]
+    joint = replace(
+        data,
+        schema=Schema((*kept, *(domain.attribute for _, domain, _ in made.values()))),
+        codes={a.name: data.codes[a.name] for a in kept} | {n: c for n, (c, _, _) in made.items()},
+        domains={a.name: data.domains[a.name] for a in kept}
+        | {name: domain for name, (_, domain, _) in made.items()},
+    )
     parts = tuple(
-        part if about is None else Within(part, made, on=name)
-        for part, about in demands(wanted, data.sensitive)
+        part if name is None else Within(part, made[name][2], on=name)
+        for part, name in asked
+        if name is None or name in made
     )
     return joint, All(parts)
 
 
-def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, SliceColumn]:
-    """Number the values of the sensitive column, and give the table with them in its place."""
+def _join(
+    data: Microdata, rests: list[str], name: str
+) -> tuple[NDArray[np.int32], Domain, SliceColumn]:
+    """Number the values of a sensitive attribute beside the rest of its column."""
     rest = data.number(rests)
     size = data.domains[name].size
     values, codes = number_keys(rest * size + data.codes[name])
@@ -219,14 +250,7 @@ def _join(data: Microdata, rests: list[str], name: str) -> tuple[Microdata, Slic
     )
     attribute = Attribute(name, Role.SENSITIVE, Type.CATEGORY)
     domain = Domain(attribute, np.arange(len(values)).astype(str).astype(object))
-    known = [a for a in data.schema if a.role is Role.QUASI_IDENTIFIER]
-    joined = replace(
-        data,
-        schema=Schema((*known, attribute)),
-        codes={**{a.name: data.codes[a.name] for a in known}, name: codes.astype(np.int32)},
-        domains={**{a.name: data.domains[a.name] for a in known}, name: domain},
-    )
-    return joined, made
+    return codes.astype(np.int32), domain, made
 
 
 def partition_as_printed(
