@@ -155,6 +155,17 @@ def draw_several_values(rng: Random) -> Drawn:
     return _draw(rng, _some(rng), told, dc.Generalization(promise))
 
 
+def draw_two(kind: type[Method]) -> Callable[[Random], Drawn]:
+    """Draw two sensitive attributes, told apart."""
+
+    def draw(rng: Random) -> Drawn:
+        told = ["pay", "ill"]
+        promise = draw_principle(rng, "pay", k=False) & draw_principle(rng, "ill", k=False)
+        return _draw(rng, _some(rng), told, kind(promise))
+
+    return draw
+
+
 def draw_full_domain(rng: Random) -> Drawn:
     name = _value(rng)
     method = dc.FullDomain(draw_principle(rng, name))
@@ -279,9 +290,11 @@ SETUPS: dict[str, Callable[[Random], Drawn]] = {
     "angelization": draw_angelization,
     "angelization, several marginals": draw_marginals,
     "anatomy": draw_anatomy,
+    "anatomy, two sensitive": draw_two(dc.Anatomy),
     "permutation": draw_permutation,
     "slicing, 2 columns": draw_slices(2),
     "slicing, 3 columns": draw_slices(3),
+    "slicing, two sensitive": draw_two(dc.Slicing),
     "slicing, beside the value": draw_slices(2, beside=True),
     "slicing, 3 columns, beside the value": draw_slices(3, beside=True),
     "slicing, random buckets": draw_slices(2, scattered=True),
