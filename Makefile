@@ -34,6 +34,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/storing.py
 	$(BIN)/python benchmarks/auditing.py
+	$(BIN)/python benchmarks/people.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
