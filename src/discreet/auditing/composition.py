@@ -31,7 +31,7 @@ from discreet.table.microdata import Microdata
 
 MARGIN = 0.01
 """A belief that rises by less is not told apart from what was believed before."""
-PLURAL = {"person": "people", "row of the join": "rows of the join"}
+PLURAL = {"person": "people", "row": "rows", "row of the join": "rows of the join"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Composed:
     """The fewest people, or weight of a join, that one of the groups found has."""
     worst: Fraction | None
     """The largest belief in a value, where it is about values."""
+    of_rows: bool = False
+    """Whether people have several rows, of which it says what is enough: then rows are counted."""
 
     def to_dict(self) -> dict[str, object]:
         """Give it as plain values, for ``--json``."""
@@ -65,14 +67,15 @@ class Composed:
     def __str__(self) -> str:
         together = " and ".join(self.names)
         joins = self.principle.joins
-        whom = f"{self.people:,} {'X-groups' if joins else 'people'}"
-        one = "row of the join" if joins else "person"
+        one = "row of the join" if joins else "row" if self.of_rows else "person"
+        whom = f"{self.people:,} {'X-groups' if joins else PLURAL[one]}"
         least = f"1 {one}" if self.smallest == 1 else f"{self.smallest:,} {PLURAL[one]}"
         about = f" on {self.attribute}" if self.attribute else ""
         sure = "" if self.worst is None else f", believed with up to {float(self.worst):.0%}"
+        promise = f"{self.principle}{' of rows' if self.of_rows else ''}{about}"
         return (
-            f"{self.principle}{about}, promised by {self.promised_by}, fails for {whom} once "
-            f"{together} are put together; smallest group found: {least}{sure}"
+            f"{promise}, promised by {self.promised_by}, fails for {whom} once {together}"
+            f" are put together; smallest group found: {least}{sure}"
         )
 
 
@@ -177,7 +180,16 @@ def _examine(
             )
     names = tuple(title for title, _ in releases)
     return [
-        Composed(names, names[i], part, attribute, tally.count, tally.smallest, tally.worst)
+        Composed(
+            names,
+            names[i],
+            part,
+            attribute,
+            tally.count,
+            tally.smallest,
+            tally.worst,
+            releases[i][1].promise.people is not None,
+        )
         for tally, (i, part, attribute) in zip(failing, asked, strict=True)
         if tally.count
     ], notes

@@ -65,8 +65,9 @@ def gather(
         "judged_by": [str(part) for part in report.judged.parts],
         "verifier": broken or KEPT,
         "files": fingerprint(folder),
-        "microdata": {"file": source.name, SALTED: _digest_salted(source, salt), "people": data.n,
-                      "read": data.intake.read, "dropped": data.intake.dropped},
+        "microdata": {"file": source.name, SALTED: _digest_salted(source, salt),
+                      "people": report.people, "read": data.intake.read,
+                      "dropped": data.intake.dropped},
         "columns": _list_columns(release, source),
         "method": {"name": release.method, "parameters": dict(release.parameters)},
         "promise": {
@@ -167,6 +168,8 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
     classes = data.number(data.quasi_identifiers) if data.quasi_identifiers else (
         np.zeros(data.n, dtype=np.int64))  # fmt: skip
     sizes = np.bincount(classes)
+    if data.persons is not None:
+        sizes = data.persons.count_units(classes, len(sizes))
     identity = report.identity
     alike = max((p.look_alikes for p in report.judged.parts), default=1)
     rows: list[dict[str, Any]] = [
@@ -176,8 +179,8 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
          "threshold": None, "after": int((report.candidates == 1).sum())},
         {"risk": "chance to name a record, at most", "before": 1 / int(sizes.min()),
          "threshold": None, "after": float(identity.prosecutor)},
-        {"risk": "records expected to be named rightly", "before": len(sizes) / data.n,
-         "threshold": None, "after": float(identity.marketer)},
+        {"risk": "records expected to be named rightly",
+         "before": min(1.0, len(sizes) / report.people), "threshold": None, "after": float(identity.marketer)},
         {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
          "after": report.membership and report.membership.told},
     ]  # fmt: skip
