@@ -180,7 +180,8 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
         {"risk": "chance to name a record, at most", "before": 1 / int(sizes.min()),
          "threshold": None, "after": float(identity.prosecutor)},
         {"risk": "records expected to be named rightly",
-         "before": min(1.0, len(sizes) / report.people), "threshold": None, "after": float(identity.marketer)},
+         "before": min(1.0, len(sizes) / report.people), "threshold": None,
+         "after": float(identity.marketer)},
         {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
          "after": report.membership and report.membership.told},
     ]  # fmt: skip
