@@ -37,6 +37,8 @@ from discreet.auditing.people import (
     find_miscounted,
     near_people,
 )
+from discreet.auditing.population import PopulationRisk, estimate_population
+from discreet.auditing.population_table import count_population
 from discreet.auditing.presence import Presence, measure_presence
 from discreet.auditing.rates import PrivacyRisk
 from discreet.auditing.risks import measure_risks, refuse_members
@@ -114,6 +116,8 @@ class AuditReport:
     """What is wrong with the release itself, whoever is in it."""
     risks: list[PrivacyRisk] = field(default_factory=list)
     """Singling out, linkability and inference, where attacks were tried."""
+    population: list[PopulationRisk] = field(default_factory=list)
+    """What is found by who knows only the population, where one was given; the largest first."""
     several: SeveralRows | None = None
     """How rows are spread over people, where these are not the same."""
     method_known: MethodKnown | None = None
@@ -221,8 +225,9 @@ def audit(
     It is about people: where the microdata says by a key whose rows are whose, what is found of
     rows is said of those who have them. ``release`` is a loaded release or its folder. The promise
     examined is the release's own, or
-    the given ``principle``. ``population`` is the number of people the table is a sample of,
-    ``population_data`` a table of them, by which it is found who must be in the release;
+    the given ``principle``. ``population`` is the number of people the table is a sample of, from
+    which it is estimated what is told to who knows only them; ``population_data`` is a table of
+    them, by which that is counted, and who must be in the release;
     ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
     what goes beyond the promise, which takes longer, and the three risks that regulators name;
     ``control`` are people like these who are not in the table. ``earlier`` are releases about the
@@ -279,7 +284,11 @@ def audit(
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
         breached |= find_alone(checks, joined, release.promise.asked)
-    counted = population_data.n if population is None and population_data else population
+    presence, seen = None, []
+    if population_data is not None:
+        presence = measure_presence(views, data, population_data)
+        seen = [count_population(views, data, population_data, presence, candidates)]
+        _refuse_other_count(population, seen[0].population)
     beliefs, truths, worst, how = by_row = _believe(told)
     proximity = measure_nearness(told, data, alone)
     rows = np.arange(data.n) if data.rows is None else data.rows
@@ -290,9 +299,10 @@ def audit(
         proximity = near_people(proximity, persons)
         candidates, breached = persons.fold_min(candidates), persons.fold_any(breached)
         rows = rows[persons.first]
-    identity = measure_identity(
-        candidates[candidates > 0], counted, None if several is None else several.dominant
-    )
+    dominant = None if several is None else several.dominant
+    identity = measure_identity(candidates[candidates > 0], dominant)
+    if population is not None and not seen:
+        seen = estimate_population(candidates[candidates > 0], population)
     counts = views[0].view.smallest_count
     for name in adversary.certain:
         beliefs[name] = truths[name] = np.ones(len(rows))
@@ -320,9 +330,8 @@ def audit(
         proximity=proximity,
         joined=joined,
         membership=measure_membership(views, data),
-        presence=None
-        if population_data is None
-        else measure_presence(views, data, population_data),
+        presence=presence,
+        population=seen,
         kept_columns=kept_columns,
         composed=composed,
         notes=[*adversary.notes, *unchecked, *notes],
@@ -357,6 +366,14 @@ def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
     if isinstance(earlier, Release):
         return f"earlier release {number + 1}", earlier
     return str(earlier), load(earlier)
+
+
+def _refuse_other_count(said: int | None, counted: int) -> None:
+    if said is not None and said != counted:
+        raise SchemaError(
+            f"The population is said to be {said:,} people, and its table has {counted:,}.",
+            hint="Give the table of everybody, and leave the number out.",
+        )
 
 
 def _widest(views: list[Matches]) -> Matches:

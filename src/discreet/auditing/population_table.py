@@ -1,0 +1,83 @@
+"""Population risk, counted: how many people of a table of the population a record may be of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from discreet.auditing.people import count_behind
+from discreet.auditing.population import PopulationRisk, report_risks
+from discreet.auditing.presence import Presence
+from discreet.forms.matches import Matches
+from discreet.table.arrays import Ints
+from discreet.table.microdata import Microdata
+
+ASSUMED = (
+    "that nothing but how people look tells which of several groups they are in, and whether they "
+    "are in the table"
+)
+
+
+def count_population(
+    views: Sequence[Matches],
+    data: Microdata,
+    population: Microdata,
+    presence: Presence,
+    candidates: Ints,
+) -> PopulationRisk:
+    """Count, for everybody in the table, the people of the population who look the same.
+
+    ``candidates`` are those of the table, row by row. The journalist believes that somebody is in
+    the table with b, and that one of f records is theirs with b/f: that is 1/F of F who look the
+    same, and up to 1/f where it is told who is in it (see ``presence``). Somebody of the population
+    who may be in several groups is counted in none, so that F is never too large; and where tables
+    are joined, or records are in pieces, nobody is taken to be hidden among more than f.
+    """
+    alone = np.min([count_behind(found, data.persons) for found in views], axis=0)
+    counted = [_count_alike(found, population) for found in views]
+    people = np.min([np.maximum(p, alone) for p, _ in counted], axis=0)
+    people = np.where(candidates < alone, candidates, people)
+    covered = candidates > 0
+    sizes = np.maximum(candidates, 1)
+    risks = np.maximum(1 / np.maximum(people, 1), presence.believed / sizes)
+    risks = np.minimum(risks, 1 / sizes)
+    bounded = bool((risks[covered] == 1 / sizes[covered]).all())
+    settled = presence.exact and all(clear for _, clear in counted)
+    exact = data.persons is None and population.persons is None and (bounded or settled)
+    if data.persons is not None:
+        risks = -data.persons.fold_min(-risks)
+        people = data.persons.fold_min(people)
+        candidates = data.persons.fold_min(candidates)
+        covered = candidates > 0
+    return report_risks(
+        "counted in a table of it",
+        "" if exact else ASSUMED,
+        population.n if population.persons is None else population.persons.count,
+        candidates[covered],
+        risks[covered],
+        float(((candidates == 1) & (people == 1)).sum()),
+        counted=True,
+    )
+
+
+def _count_alike(found: Matches, population: Microdata) -> tuple[Ints, bool]:
+    """Count people of a population per row of the table, and say whether each is in one place."""
+    theirs = found.view.match(population)
+    if not found.pools_groups:
+        place, own = np.append(theirs.first, -1)[theirs.set_of], found.first
+        where = _count_people(place, found.view.table.height, population)[own]
+    elif found.alike is not None:
+        return np.zeros(len(found.set_of), dtype=np.int64), False
+    else:
+        place = np.append(theirs.only, -1)[theirs.set_of]
+        lone = _count_people(place, found.view.count, population)[found.groups]
+        where = np.minimum.reduceat(lone, found.offsets[:-1])
+    clear = bool((np.append(theirs.sizes <= 1, True)[theirs.set_of]).all())
+    return np.append(where, 0)[found.set_of], clear or not found.pools_groups
+
+
+def _count_people(place: Ints, places: int, population: Microdata) -> Ints:
+    if population.persons is not None:
+        return population.persons.count_units(place, places)
+    return np.bincount(place[place >= 0], minlength=places)
