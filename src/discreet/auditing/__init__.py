@@ -37,9 +37,9 @@ from discreet.auditing.people import (
     find_miscounted,
     near_people,
 )
-from discreet.auditing.population import PopulationRisk, estimate_population
-from discreet.auditing.population_table import count_population
-from discreet.auditing.presence import Presence, measure_presence
+from discreet.auditing.population import PopulationRisk
+from discreet.auditing.population_table import see_population
+from discreet.auditing.presence import Presence
 from discreet.auditing.rates import PrivacyRisk
 from discreet.auditing.risks import measure_risks, refuse_members
 from discreet.auditing.roles import unite_roles
@@ -284,11 +284,7 @@ def audit(
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
         breached |= find_alone(checks, joined, release.promise.asked)
-    presence, seen = None, []
-    if population_data is not None:
-        presence = measure_presence(views, data, population_data)
-        seen = [count_population(views, data, population_data, presence, candidates)]
-        _refuse_other_count(population, seen[0].population)
+    presence, seen = see_population(views, data, candidates, population, population_data)
     beliefs, truths, worst, how = by_row = _believe(told)
     proximity = measure_nearness(told, data, alone)
     rows = np.arange(data.n) if data.rows is None else data.rows
@@ -299,10 +295,9 @@ def audit(
         proximity = near_people(proximity, persons)
         candidates, breached = persons.fold_min(candidates), persons.fold_any(breached)
         rows = rows[persons.first]
-    dominant = None if several is None else several.dominant
-    identity = measure_identity(candidates[candidates > 0], dominant)
-    if population is not None and not seen:
-        seen = estimate_population(candidates[candidates > 0], population)
+    identity = measure_identity(
+        candidates[candidates > 0], None if several is None else several.dominant
+    )
     counts = views[0].view.smallest_count
     for name in adversary.certain:
         beliefs[name] = truths[name] = np.ones(len(rows))
@@ -366,14 +361,6 @@ def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
     if isinstance(earlier, Release):
         return f"earlier release {number + 1}", earlier
     return str(earlier), load(earlier)
-
-
-def _refuse_other_count(said: int | None, counted: int) -> None:
-    if said is not None and said != counted:
-        raise SchemaError(
-            f"The population is said to be {said:,} people, and its table has {counted:,}.",
-            hint="Give the table of everybody, and leave the number out.",
-        )
 
 
 def _widest(views: list[Matches]) -> Matches:

@@ -1,4 +1,4 @@
-"""Population risk, counted: how many people of a table of the population a record may be of."""
+"""Population risk of a release: counted where a table of the population is given, else estimated."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet.auditing.people import count_behind
-from discreet.auditing.population import PopulationRisk, report_risks
-from discreet.auditing.presence import Presence
+from discreet.auditing.population import PopulationRisk, estimate_population, report_risks
+from discreet.auditing.presence import Presence, measure_presence
+from discreet.errors import SchemaError
 from discreet.forms.matches import Matches
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
@@ -17,6 +18,33 @@ ASSUMED = (
     "that nothing but how people look tells which of several groups they are in, and whether they "
     "are in the table"
 )
+
+
+def see_population(
+    views: Sequence[Matches],
+    data: Microdata,
+    candidates: Ints,
+    size: int | None,
+    population: Microdata | None,
+) -> tuple[Presence | None, list[PopulationRisk]]:
+    """Say who of a population is in the table, and how well records are put down to people of it.
+
+    ``candidates`` are those of the table, row by row; ``size`` is how many the population has.
+    """
+    if population is not None:
+        presence = measure_presence(views, data, population)
+        counted = count_population(views, data, population, presence, candidates)
+        if size is not None and size != counted.population:
+            raise SchemaError(
+                f"The population is said to be {size:,} people, and its table has "
+                f"{counted.population:,}.",
+                hint="Give the table of everybody, and leave the number out.",
+            )
+        return presence, [counted]
+    if size is None:
+        return None, []
+    people = candidates if data.persons is None else data.persons.fold_min(candidates)
+    return None, estimate_population(people[people > 0], size)
 
 
 def count_population(
@@ -28,7 +56,7 @@ def count_population(
 ) -> PopulationRisk:
     """Count, for everybody in the table, the people of the population who look the same.
 
-    ``candidates`` are those of the table, row by row. The journalist believes that somebody is in
+    The journalist believes that somebody is in
     the table with b, and that one of f records is theirs with b/f: that is 1/F of F who look the
     same, and up to 1/f where it is told who is in it (see ``presence``). Somebody of the population
     who may be in several groups is counted in none, so that F is never too large; and where tables
