@@ -168,7 +168,7 @@ def _apply_weights(candidates: Ints, population: int, totals: Floats | None) -> 
     return report_risks(
         "Benedetti–Franconi with equal weights" if equal else "Benedetti–Franconi",
         "that a group stands for as many people as "
-        + ("its size times N/n" if equal else "its weights add up to")
+        + ("its size times N/n" if equal else "its weights, scaled to N, add up to")
         + ", and that the rest of them is negative binomial, which says too little of small "
         "samples with many uniques",
         population,

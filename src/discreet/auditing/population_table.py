@@ -1,8 +1,9 @@
-"""Population risk of a release: counted where a table of the population is given, else estimated."""
+"""Population risk of a release: counted in a table of the population, else estimated."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from discreet.auditing.population import PopulationRisk, estimate_population, re
 from discreet.auditing.presence import Presence, measure_presence
 from discreet.errors import SchemaError
 from discreet.forms.matches import Matches
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Floats, Ints
 from discreet.table.microdata import Microdata
+from discreet.table.weights import Weights
 
 ASSUMED = (
     "that nothing but how people look tells which of several groups they are in, and whether they "
@@ -29,7 +31,8 @@ def see_population(
 ) -> tuple[Presence | None, list[PopulationRisk]]:
     """Say who of a population is in the table, and how well records are put down to people of it.
 
-    ``candidates`` are those of the table, row by row; ``size`` is how many the population has.
+    ``candidates`` are those of the table, row by row; ``size`` is how many the population has. Rows
+    that have weights say that themselves.
     """
     if population is not None:
         presence = measure_presence(views, data, population)
@@ -41,10 +44,41 @@ def see_population(
                 hint="Give the table of everybody, and leave the number out.",
             )
         return presence, [counted]
-    if size is None:
-        return None, []
     people = candidates if data.persons is None else data.persons.fold_min(candidates)
-    return None, estimate_population(people[people > 0], size)
+    covered = people > 0
+    if data.weights is not None:
+        totals, count = _add_weights(views, data, data.weights, people, size)
+        return None, estimate_population(people[covered], count, totals[covered])
+    return None, [] if size is None else estimate_population(people[covered], size)
+
+
+def _add_weights(
+    views: Sequence[Matches], data: Microdata, weights: Weights, people: Ints, size: int | None
+) -> tuple[Floats, int]:
+    """Give, for everybody, how many their look-alikes stand for by weights, and for how many all.
+
+    Everybody's look-alikes are taken to weigh as much as those do, on average, who look the same in
+    a table; by the table in which that is least. Weights are scaled to add up to ``size`` if that
+    is said. Nobody stands for less than themselves.
+    """
+    average = np.min([weights.average(_find_place(found)) for found in views], axis=0)
+    total = weights.total
+    if data.persons is not None:
+        average = data.persons.fold_min(average)
+        each = data.persons.fold_min(weights.units)
+        total = Weights(each, weights.decimals).total
+    scale = 1.0 if size is None else float(size / total)
+    count = max(ceil(total), len(people)) if size is None else size
+    return people * average * scale, count
+
+
+def _find_place(found: Matches) -> Ints:
+    """Number people who look the same: by the group they are in, if it can be only one."""
+    if not found.pools_groups or not found.count:
+        return found.set_of
+    several = np.append(found.only < 0, False)[found.set_of]
+    group = np.append(found.only, -1)[found.set_of]
+    return np.where(several, found.view.count + found.set_of, group)
 
 
 def count_population(

@@ -106,9 +106,15 @@ def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adver
 
 def widen(schema: Schema, shown: Schema) -> Schema:
     """Give what a schema publishes, and whatever else a release shows."""
-    published = schema.published
-    more = (attribute for attribute in shown if attribute.name not in published.names)
-    return Schema((*published, *more), schema.people)
+    names = [a.name for a in schema if a.published]
+    if schema.weight is not None and schema.weight not in shown.names:
+        names.append(schema.weight)  # not published, and read for what is counted by it
+    wanted = schema.only(names)
+    more = [attribute for attribute in shown if attribute.name not in names]
+    weight = schema.weight
+    if weight is None and shown.weight in [attribute.name for attribute in more]:
+        weight = shown.weight
+    return replace(wanted, attributes=(*wanted, *more), weight=weight)
 
 
 def _word(attribute: Attribute) -> str:

@@ -107,7 +107,7 @@ def read_known(source: TableLike, schema: Schema, releases: Sequence[Release]) -
     for name, attribute in shown.items():
         if name in frame.columns and name not in schema.published.names:
             others = [a for a in schema if a.name != name]
-            wider = Schema((*others, replace(attribute, missing=Missing.VALUE)), schema.people)
+            wider = replace(schema, attributes=(*others, replace(attribute, missing=Missing.VALUE)))
             try:
                 read(frame.select(name), wider.only([name]).of_rows)
             except DiscreetError:  # it reads otherwise by now, and is left out of account

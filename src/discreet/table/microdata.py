@@ -18,6 +18,7 @@ from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.weights import Weights, check_weights, read_weights
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -63,6 +64,8 @@ class Microdata:
     """Numbers of the rows kept, if some were dropped."""
     persons: Persons | None = None
     """Whose rows are whose; ``None`` where every row is a person, found alone."""
+    weights: Weights | None = None
+    """How many people of the population each row stands for, where a column says so."""
 
     @property
     def n(self) -> int:
@@ -125,7 +128,8 @@ class Microdata:
         codes = {name: column[rows] for name, column in self.codes.items()}
         persons = None if self.persons is None else self.persons.taken(rows)
         numbers = rows if self.rows is None else self.rows[rows]
-        return replace(self, codes=codes, rows=numbers, persons=persons)
+        weights = None if self.weights is None else self.weights.taken(rows)
+        return replace(self, codes=codes, rows=numbers, persons=persons, weights=weights)
 
     def order(self, names: Sequence[str]) -> Ints:
         """Give the rows in the order of the first of some attributes, then the second, and so on.
@@ -149,6 +153,8 @@ class Microdata:
     def head(self, n: int) -> Microdata:
         """Give the first ``n`` rows as a table of their own."""
         first = read(self.to_polars().head(n), self.schema.published)
+        if self.weights is not None:
+            first = replace(first, weights=self.weights.taken(np.arange(first.n)))
         if self.persons is None:
             return first
         persons = self.persons.taken(np.arange(first.n))
@@ -248,6 +254,7 @@ def read(
             "No column would be published.",
             hint="Give at least one column the role quasi-identifier or sensitive.",
         )
+    weights = check_weights(frame, schema)
     columns = _for_each(published, lambda a: reduce_column(frame[a.name], a))
     keep, intake = _settle_missing(columns, frame.height)
     coded = _for_each(columns, lambda column: column.encode(keep))
@@ -262,6 +269,7 @@ def read(
     data = settle_rows(Microdata(schema, codes, domains, intake, rows, persons))
     if data.persons is not None and not data.persons.several:
         data = replace(data, persons=None)
+    data = replace(data, weights=read_weights(data, weights))
     _refuse_identifiers(data)
     return data
 
@@ -328,10 +336,16 @@ def _refuse_identifiers(data: Microdata) -> None:
             attribute.role is Role.SENSITIVE and attribute.type is Type.CATEGORY
         )
         if exact and size > NEARLY_UNIQUE * data.n:
+            hint = f'Set role = "identifier" for {attribute.name!r}.'
+            if attribute.name == data.schema.weight:
+                hint = (
+                    f"Of {attribute.name!r} set fewer decimals, or round it; or blur it (role = "
+                    '"quasi-identifier"); or leave it out of the release (keep = false).'
+                )
             raise SchemaError(
                 f"Column {attribute.name!r} has {size} distinct values in {data.n} rows and would "
                 "be published unchanged: it identifies people.",
-                hint=f'Set role = "identifier" for {attribute.name!r}.',
+                hint=hint,
                 subject=attribute,
             )
 
