@@ -14,10 +14,10 @@ import pytest
 import discreet as dc
 from auditing.test_presence import PLAIN, PUBLIC, draw_tiny, list_boxes, list_worlds, weigh
 from commands import discreet
+from discreet.auditing import population as by
 from discreet.auditing.population import (
     PopulationRisk,
     estimate_population,
-    expect_inverse,
     share_unique,
 )
 
@@ -36,6 +36,10 @@ def draw_by_ratio(groups: int, rng: np.random.Generator) -> np.ndarray:
     """Draw sizes F up to 1,000, each with a chance in proportion to 1/F."""
     sizes = np.arange(1, 1_001)
     return rng.choice(sizes, groups, p=1 / sizes / (1 / sizes).sum())
+
+
+def expect_inverse(f: int, p: float) -> float:
+    return float(by.expect_inverse(f, np.array([p]))[0])
 
 
 def find_way(found: list[PopulationRisk], way: str) -> PopulationRisk:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ import pytest
 
 import discreet as dc
 from commands import discreet
-from discreet.auditing.population import expect_inverse
+from discreet.auditing import population as by
 from discreet.errors import MicrodataError, QueryError, SchemaError
 from discreet.evaluate import measure_loss
 from discreet.publishing.method import Method
@@ -39,6 +40,10 @@ age = {{ role = "quasi-identifier", type = "integer" }}
 ill = {{ role = "sensitive" }}
 w = {{ role = "{role}", type = "decimal", decimals = 2{more} }}
 """
+
+
+def expect_inverse(f: int, p: float) -> float:
+    return float(by.expect_inverse(f, np.array([p]))[0])
 
 
 def infer(frame: pl.DataFrame = TINY, **more: object) -> dc.Schema:
@@ -279,3 +284,15 @@ def test_people_with_several_rows_weigh_once() -> None:
     report = dc.audit(dc.publish(data, dc.Generalization(dc.KAnonymity(3))), data)
     assert report.population[0].population == 21
     assert report.population[0].largest == pytest.approx(expect_inverse(3, 1 / 2))
+
+
+@pytest.mark.parametrize("rows", ["one", "fold"])
+@pytest.mark.parametrize("keep", [True, False])
+def test_rows_that_are_taken_or_folded_have_their_weights(rows: Any, keep: bool) -> None:
+    frame = pl.DataFrame({"id": ["a", "a", "b"], "age": [20, 20, 30], "w": [7, 7, 2]})
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=[], weight="w")
+    attributes = tuple(replace(a, keep=keep) if a.name == "w" else a for a in schema)
+    data = dc.read(frame, dc.Schema(attributes, dc.PeopleKey("id", rows=rows), "w"))
+    assert data.weights is not None
+    ages = data.to_polars()["age"].to_list()
+    assert dict(zip(ages, data.weights.units.tolist(), strict=True)) == {20: 7, 30: 2}

@@ -160,9 +160,9 @@ def _apply_weights(candidates: Ints, population: int, totals: Floats | None) -> 
     equal = totals is None
     sums = candidates * (population / len(candidates)) if totals is None else totals
     p = np.minimum(candidates / np.maximum(sums, candidates), 1.0)
-    pairs, of = np.unique(np.column_stack([candidates, p]), axis=0, return_inverse=True)
-    each = np.array([expect_inverse(int(f), float(share)) for f, share in pairs])
-    risks = each[of.reshape(-1)]
+    risks = np.empty(len(p))
+    for f in np.unique(candidates).tolist():
+        risks[candidates == f] = expect_inverse(f, p[candidates == f])
     # of one record all its people are it alone if none was passed over
     alone = float(p[candidates == 1].sum())
     return report_risks(
@@ -178,25 +178,28 @@ def _apply_weights(candidates: Ints, population: int, totals: Floats | None) -> 
     )
 
 
-def expect_inverse(f: int, p: float) -> float:
+def expect_inverse(f: int, p: Floats) -> Floats:
     """Give E[1/F] where F people, each drawn with chance p, were needed until f were.
 
     With q = 1 - p it is ∫ p s^(f-1) / (p + q s) ds over [0, 1], for f = 1 the known p/q · log(1/p).
     Twice: 1/f = p I(f) + q I(f+1), which loses no digits going up while q ≥ p; and the series
     p/f · (1 + q/(f+1) + 2q²/((f+1)(f+2)) + …), of which all terms that count are added.
 
-    >>> round(expect_inverse(1, 1 / 17), 5), expect_inverse(4, 1.0)
-    (0.17708, 0.25)
+    >>> expect_inverse(1, np.array([1 / 17, 1.0])).round(5).tolist()
+    [0.17708, 1.0]
     """
     q = 1 - p
-    if f < LONG and q >= p:
-        inner = -np.log(p) / q
+    rest = np.zeros(len(p))
+    for n in range(TERMS, 0, -1):
+        rest = (1 + rest) * (n / (f + n)) * q
+    found = p / f * (1 + rest)
+    if f < LONG:
+        up = q >= p
+        inner = -np.log(p[up]) / q[up]
         for size in range(1, f):
-            inner = (1 / size - p * inner) / q
-        return float(p * inner)
-    n = np.arange(1, TERMS)
-    terms = np.cumprod(n * q / (f + n))
-    return float(p / f * (1 + terms.sum()))
+            inner = (1 / size - p[up] * inner) / q[up]
+        found[up] = p[up] * inner
+    return np.asarray(found)
 
 
 # -- Poisson and lognormal
