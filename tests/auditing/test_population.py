@@ -177,6 +177,11 @@ def test_real_people_are_estimated_well() -> None:
     risk = find_way(found, "Poisson")
     assert risk.matches == pytest.approx(counted[0].matches, rel=0.05)
     assert risk.population_uniques == pytest.approx(counted[0].population_uniques, rel=0.05)
+    # of boxes that are made to fit who was drawn, within 15 %
+    release = dc.publish(few, dc.Generalization(dc.KAnonymity(5), ends="cuts"))
+    counted = dc.audit(release, few, population_data=everyone).population
+    for risk in dc.audit(release, few, population=everyone.n).population:
+        assert risk.matches == pytest.approx(counted[0].matches, rel=0.15)
 
 
 @pytest.mark.parametrize("ends", ["tight", "cuts"])

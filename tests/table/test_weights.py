@@ -283,6 +283,7 @@ def test_people_with_several_rows_weigh_once() -> None:
     data = dc.read(frame, schema)
     report = dc.audit(dc.publish(data, dc.Generalization(dc.KAnonymity(3))), data)
     assert report.population[0].population == 21
+    assert report.population[0].assumes.endswith("rows of one person are not put together")
     assert report.population[0].largest == pytest.approx(expect_inverse(3, 1 / 2))
 
 

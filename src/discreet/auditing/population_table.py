@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -20,6 +21,9 @@ ASSUMED = (
     "that nothing but how people look tells which of several groups they are in, and whether they "
     "are in the table"
 )
+
+
+ROW_BY_ROW = "; and that rows of one person are not put together"
 
 
 def see_population(
@@ -46,10 +50,15 @@ def see_population(
         return presence, [counted]
     people = candidates if data.persons is None else data.persons.fold_min(candidates)
     covered = people > 0
+    found = []
     if data.weights is not None:
         totals, count = _add_weights(views, data, data.weights, people, size)
-        return None, estimate_population(people[covered], count, totals[covered])
-    return None, [] if size is None else estimate_population(people[covered], size)
+        found = estimate_population(people[covered], count, totals[covered])
+    elif size is not None:
+        found = estimate_population(people[covered], size)
+    if data.persons is not None:
+        found = [replace(risk, assumes=f"{risk.assumes}{ROW_BY_ROW}") for risk in found]
+    return None, found
 
 
 def _add_weights(
@@ -114,7 +123,7 @@ def count_population(
         covered = candidates > 0
     return report_risks(
         "counted in a table of it",
-        "" if exact else ASSUMED,
+        "" if exact else ASSUMED if data.persons is None else f"{ASSUMED}{ROW_BY_ROW}",
         population.n if population.persons is None else population.persons.count,
         candidates[covered],
         risks[covered],
