@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.auditing.identity import PRESETS, measure_identity
+from discreet.auditing.identity import PRESETS
 from discreet.evaluate import measure_loss
 from samples import angel_table_1a, microdata
 
@@ -35,18 +35,14 @@ def test_loss_of_table_1b_by_hand(report: dc.AuditReport) -> None:
 def test_identity_risk_by_hand(report: dc.AuditReport) -> None:
     assert report.identity.prosecutor == Fraction(1, 4)
     assert report.identity.marketer == Fraction(1, 4)
-    assert report.identity.journalist == Fraction(1, 40)
+    # f = 4 and p = 8/80: p (1/3 - p/q (1/2 - p/q (1 - p/q log 1/p))) / q, more than p/f
+    assert report.population[0].largest == pytest.approx(0.0318850, abs=1e-6)
     assert report.presets == {"cell-11": False, "risk-0.09": False}
 
 
 def test_one_eleventh_is_above_nine_hundredths() -> None:
     assert [PRESETS["cell-11"].admits(k) for k in (10, 11, 12)] == [False, True, True]
     assert [PRESETS["risk-0.09"].admits(k) for k in (10, 11, 12)] == [False, False, True]
-
-
-def test_a_population_smaller_than_the_table_is_refused() -> None:
-    with pytest.raises(dc.DiscreetError, match="smaller than the table"):
-        measure_identity(np.array([2, 2]), population=1)
 
 
 def test_per_person_gives_everyones_row_candidates_and_beliefs(report: dc.AuditReport) -> None:

@@ -60,6 +60,8 @@ def _draw(setup: str, number: int, *, promised: bool) -> Shared | None:
         release = dc.publish(made, method, insecure_seed=number)
     except (PromiseError, SchemaError):
         return None
+    if release.left_out:
+        return None  # who is nowhere is looked at elsewhere
     report = dc.audit(release, data, principle=None if promised else dc.KAnonymity(2) & WEAK)
     worlds = count_worlds(n, [read_pieces(release, drawn.people)])
     first = {owner: owners.index(owner) for owner in set(owners)}

@@ -96,10 +96,33 @@ def test_at_most_so_many_rows_of_everybody() -> None:
     ],
 )
 def test_numbers_are_folded_exactly(how: str, wanted: list[Any]) -> None:
-    data = _read("fold", cost=how, test="set")
+    data = _read("fold", cost=how, test="first")
     assert data.to_polars()["cost"].to_list() == wanted
-    assert data.to_polars()["test"].to_list() == ["flu, gout", "hiv", "flu"]
+    assert data.to_polars()["test"].to_list() == ["flu", "hiv", "flu"]
     assert data.persons is None
+
+
+def test_sets_of_what_is_not_sensitive() -> None:
+    schema = dc.Schema.infer(VISITS, quasi_identifiers=["zip"], sensitive=[], person="pid")
+    key = replace(schema.people, rows="fold")
+    shown = replace(schema["test"], role=dc.Role.OTHER, keep=True, fold="set")
+    data = dc.read(VISITS, replace(schema.changed(shown), people=key))
+    assert data.to_polars()["test"].to_list() == ["flu, gout", "hiv", "flu"]
+    with pytest.raises(SchemaError, match="of sets of values nobody says how likely one is"):
+        replace(shown, role=dc.Role.SENSITIVE)
+
+
+def test_which_row_is_taken_depends_on_no_role() -> None:
+    schema = _schema()
+    one = replace(schema, people=replace(schema.people, rows="one"))
+    wide, narrow = dc.read(VISITS, one), dc.read(VISITS, one.only(["zip", "test"]))
+    assert wide.rows.tolist() == narrow.rows.tolist()  # type: ignore[union-attr]
+
+
+def test_values_of_rows_that_are_not_taken_are_in_no_domain() -> None:
+    one = _read("one")
+    for name, codes in one.codes.items():
+        assert set(codes.tolist()) == set(range(one.domains[name].size))
 
 
 def test_what_differs_must_be_folded_somehow() -> None:
@@ -165,6 +188,8 @@ def test_bad_keys_of_plans() -> None:
         {"most_rows": 2},
         {"person": "pid", "rows": "some"},
         {"person": "pid", "rows": "fold", "most_rows": 2},
+        {"person": "pid", "most_rows": "2"},
+        {"person": "pid", "most_rows": True},
     ):
         with pytest.raises(SchemaError):
             dc.PeopleKey(**bad)  # type: ignore[arg-type]

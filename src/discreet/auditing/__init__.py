@@ -38,7 +38,9 @@ from discreet.auditing.people import (
     find_miscounted,
     near_people,
 )
-from discreet.auditing.presence import Presence, measure_presence
+from discreet.auditing.population import PopulationRisk
+from discreet.auditing.population_table import see_population
+from discreet.auditing.presence import Presence
 from discreet.auditing.rates import PrivacyRisk
 from discreet.auditing.risks import measure_risks, refuse_members
 from discreet.auditing.roles import unite_roles
@@ -117,8 +119,12 @@ class AuditReport:
     """What is wrong with the release itself, whoever is in it."""
     risks: list[PrivacyRisk] = field(default_factory=list)
     """Singling out, linkability and inference, where attacks were tried."""
+    uncovered: int = 0
+    """Rows of the microdata that no published group covers."""
     left_out: int = 0
     """Rows that the release says it leaves out: of these people it tells that, and nothing else."""
+    population: list[PopulationRisk] = field(default_factory=list)
+    """What is found by who knows only the population, where one was given; the largest first."""
     several: SeveralRows | None = None
     """How rows are spread over people, where these are not the same."""
     method_known: MethodKnown | None = None
@@ -139,11 +145,6 @@ class AuditReport:
         return int(self.breached.sum())
 
     @property
-    def uncovered(self) -> int:
-        """People of the microdata whom no published group covers."""
-        return int((self.candidates == 0).sum())
-
-    @property
     def problems(self) -> list[str]:
         """Everything that keeps a reviewer from signing."""
         found = [
@@ -154,15 +155,19 @@ class AuditReport:
         ]
         if self.uncovered > self.left_out:
             found.append(
-                f"{self.uncovered} people of the microdata are in no published group: "
+                f"{self.uncovered} {self._rows} of the microdata are in no published group: "
                 "is this the table the release was made from?"
             )
         if self.records + self.left_out != self.rows_read:
-            rows = "people" if self.several is None else "rows"
-            found.append(f"the release has {self.records} records for {self.rows_read} {rows}")
+            said = f"the release has {self.records} records for {self.rows_read} {self._rows}"
+            found.append(said)
         found += [str(made) for made in self.composed]
         found += [f"the rule {name} is not kept" for name, good in self.presets.items() if not good]
         return found + self.findings
+
+    @property
+    def _rows(self) -> str:
+        return "people" if self.several is None else "rows"
 
     @property
     def kept(self) -> bool:
@@ -228,8 +233,9 @@ def audit(
     It is about people: where the microdata says by a key whose rows are whose, what is found of
     rows is said of those who have them. ``release`` is a loaded release or its folder. The promise
     examined is the release's own, or
-    the given ``principle``. ``population`` is the number of people the table is a sample of,
-    ``population_data`` a table of them, by which it is found who must be in the release;
+    the given ``principle``. ``population`` is the number of people the table is a sample of, from
+    which it is estimated what is told to who knows only them; ``population_data`` is a table of
+    them, by which that is counted, and who must be in the release;
     ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
     what goes beyond the promise, which takes longer, and the three risks that regulators name;
     ``control`` are people like these who are not in the table. ``earlier`` are releases about the
@@ -256,17 +262,17 @@ def audit(
     wanted = [_find_preset(name) for name in presets or []]
     adversary = unite_roles(release, data, schema)
     views = [view.match(data) for view in adversary.release.views]
-    false, unchecked = find_false_claims(release, data)
+    covered = np.logical_and.reduce([found.set_of >= 0 for found in views])
+    false, unchecked = find_false_claims(release, data, covered)
     findings += [*adversary.conflicts, *false]
-    if not any((found.set_of >= 0).any() for found in views):
+    if not covered.any():
         raise SchemaError(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
         )
     persons = data.persons
     crowds = [] if persons is None else [Crowd(found, persons) for found in views]
-    candidates = np.min([count_behind(found, persons) for found in views], axis=0)
-    candidates = adversary.limit_candidates(candidates, data)
+    candidates = adversary.limit_candidates([count_behind(f, persons) for f in views], data)
     told = {
         name: [found.view.posterior(found, data, name) for found in views]
         for name in adversary.told
@@ -287,6 +293,7 @@ def audit(
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
         breached |= find_alone(checks, joined, release.promise.asked)
+    presence, seen = see_population(views, data, candidates, population, population_data)
     beliefs, truths, worst, how = by_row = _believe(told)
     proximity = measure_nearness(told, data, alone)
     rows = np.arange(data.n) if data.rows is None else data.rows
@@ -295,14 +302,11 @@ def audit(
         several = count_several(persons, crowds)
         beliefs, truths, worst, how = believe_people(told, persons)
         proximity = near_people(proximity, persons)
-        candidates, breached = persons.fold_min(candidates), persons.fold_any(breached)
+        candidates, breached = persons.fold_least(candidates), persons.fold_any(breached)
         rows = rows[persons.first]
     identity = measure_identity(
-        candidates[candidates > 0],
-        population_data.n if population is None and population_data else population,
-        None if several is None else several.dominant,
+        candidates[candidates > 0], None if several is None else several.dominant
     )
-    counts = views[0].view.smallest_count
     for name in adversary.certain:
         beliefs[name] = truths[name] = np.ones(len(rows))
         worst, how[name] = Fraction(1), "as an upper bound: it is taken for told"
@@ -318,7 +322,10 @@ def audit(
         checks=checks,
         identity=identity,
         crowd=crowd if kept_columns is None else f"{crowd}, by quasi-identifiers alone",
-        presets={preset.name: preset.admits(identity.fewest, counts) for preset in wanted},
+        presets={
+            preset.name: preset.admits(identity.fewest, views[0].view.smallest_count)
+            for preset in wanted
+        },
         beliefs=beliefs,
         truths=truths,
         how=how,
@@ -329,9 +336,8 @@ def audit(
         proximity=proximity,
         joined=joined,
         membership=measure_membership(views, data),
-        presence=None
-        if population_data is None
-        else measure_presence(views, data, population_data),
+        presence=presence,
+        population=seen,
         kept_columns=kept_columns,
         composed=composed,
         notes=[*adversary.notes, *unchecked, *notes],
@@ -340,6 +346,7 @@ def audit(
         rows=rows,
         several=several,
         left_out=release.left_out,
+        uncovered=int((~covered).sum()),
         risks=measure_risks(release, data, control) if attacks else [],
         counted=find_counted(told, judged, adversary.certain, persons),
         examined=(release, data),

@@ -19,6 +19,7 @@ from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import row_ids
+from discreet.table.people import Persons
 
 ROOM = 58
 """Bits that a product of weights may take."""
@@ -42,6 +43,8 @@ class Cells:
     known: pl.DataFrame
     """Per cell what else is known of its people: values that records show exactly."""
     people: Ints
+    units: Ints
+    """Per cell the people, or clusters, whose rows these are."""
 
     @cached_property
     def frames(self) -> list[tuple[int, pl.DataFrame]]:
@@ -260,7 +263,7 @@ def _coarsen(column: str, bits: int) -> pl.Expr:
     return pl.when(top < finest).then(weight).otherwise(fine)
 
 
-def sort_people(disclosed: list[Disclosure]) -> Iterator[Cells]:
+def sort_people(disclosed: list[Disclosure], persons: Persons | None) -> Iterator[Cells]:
     """Sort people by what they look like to every release that shows them, two or more."""
     of = np.stack([t.set_of for t in disclosed], axis=1)
     shown = of >= 0
@@ -284,4 +287,5 @@ def sort_people(disclosed: list[Disclosure]) -> Iterator[Cells]:
                 or {"": np.zeros(len(first), dtype=np.int8)}
             ),
             people.astype(np.int64),
+            people if persons is None else persons.taken(rows).count_units(number, len(people)),
         )

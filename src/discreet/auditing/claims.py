@@ -6,22 +6,31 @@ sentences from the promise, parameters from tables, domains from the microdata.
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from discreet.forms import find_form
 from discreet.forms.wording import word_people
 from discreet.release import Recoding, Release, Transformation
 from discreet.release.selection import find_positions
+from discreet.table.arrays import Bools
 from discreet.table.domain import MISSING, Domain
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Missing, Role
 
 
-def find_false_claims(release: Release, data: Microdata) -> tuple[list[str], list[str]]:
-    """List what a release says that is not so; and what it says that nobody can check."""
+def find_false_claims(
+    release: Release, data: Microdata, covered: Bools
+) -> tuple[list[str], list[str]]:
+    """List what a release says that is not so; and what it says that nobody can check.
+
+    ``covered`` are the rows that it shows: those that are left out must not be in its domains.
+    """
     findings, notes = _compare_words(release)
     findings += _compare_parameters(release)
     findings += find_form(release.form).find_odd_parameters(release, data)
+    if release.left_out:
+        data = data.taken(np.flatnonzero(covered)).narrowed()
     findings += _compare_attributes(release, data)
     return findings, notes
 

@@ -28,6 +28,7 @@ from discreet.table.arrays import Bools, Ints
 from discreet.table.coarsening import is_coarse
 from discreet.table.finer import refine_data
 from discreet.table.microdata import Microdata
+from discreet.table.people import Persons
 
 MARGIN = 0.01
 """A belief that rises by less is not told apart from what was believed before."""
@@ -118,7 +119,9 @@ def compose(
     if len(releases) > 2:
         trials.append(tuple(range(len(releases))))
     for trial in trials:
-        new, said = _examine([releases[i] for i in trial], [disclosed[i] for i in trial], targets)
+        new, said = _examine(
+            [releases[i] for i in trial], [disclosed[i] for i in trial], targets, data.persons
+        )
         known = {(b.promised_by, b.principle, b.attribute) for b in broken}
         broken += [b for b in new if (b.promised_by, b.principle, b.attribute) not in known]
         notes += said
@@ -132,7 +135,10 @@ def _repeats(one: Release, other: Release) -> bool:
 
 
 def _examine(
-    releases: list[tuple[str, Release]], disclosed: list[Disclosure], targets: dict[str, Target]
+    releases: list[tuple[str, Release]],
+    disclosed: list[Disclosure],
+    targets: dict[str, Target],
+    persons: Persons | None,
 ) -> tuple[list[Composed], list[str]]:
     """Ask every promise of what some releases let an adversary believe together."""
     asked = [
@@ -143,7 +149,7 @@ def _examine(
     ]
     failing = [_Tally() for _ in asked]
     notes = []
-    for cells in sort_people(disclosed):
+    for cells in sort_people(disclosed, persons):
         for tally, (i, part, attribute) in zip(failing, asked, strict=True):
             if i not in cells.covering:
                 continue
@@ -154,6 +160,9 @@ def _examine(
                 fewest = np.min(others, axis=0)
                 # unless people are hidden among as few elsewhere to begin with
                 bad &= part.admits(Groups.of_people(fewest)) | (left < fewest)
+                told = releases[i][1].promise.people
+                if told is not None and persons is not None:  # so many people are enough
+                    bad &= cells.units * told.together < part.look_alikes
                 tally.add(cells.people, bad, None)
                 continue
             bags, owner = cells.believe(attribute, targets[attribute])

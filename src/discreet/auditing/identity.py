@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.errors import SchemaError
 from discreet.table.arrays import Ints
 
 
@@ -57,12 +56,11 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class IdentityRisk:
-    """Three adversaries who try to name the people behind records.
+    """Adversaries who try to name the people behind records, and know who is in the table.
 
-    The *prosecutor* knows that the target is in the table: risk 1 / candidates. The *journalist*
-    knows only that the target is one of a ``population`` the table is a sample of: a group of f
-    records then stands for about f · N/n people. The *marketer* wants as many right guesses as
-    possible: the expected share of people named rightly.
+    The *prosecutor* looks for one: risk 1 / candidates. The *marketer* wants as many right guesses
+    as possible: the expected share of people named rightly. Of who knows only the population,
+    ``population`` speaks.
     """
 
     smallest: int
@@ -71,9 +69,6 @@ class IdentityRisk:
     """Largest risk of one person."""
     marketer: Fraction
     """Expected share of people put down to the right record."""
-    population: int | None = None
-    journalist: Fraction | None = None
-    """Largest risk of one person, seen from the population."""
 
     @property
     def fewest(self) -> int:
@@ -81,17 +76,15 @@ class IdentityRisk:
         return int(1 / self.prosecutor)
 
 
-def measure_identity(
-    candidates: Ints, population: int | None, dominant: Fraction | None = None
-) -> IdentityRisk:
+def measure_identity(candidates: Ints, dominant: Fraction | None = None) -> IdentityRisk:
     """Measure from each person's number of candidates.
 
     ``dominant`` is the largest part of some records that are one person's: that likely is whoever
     puts one of them down to that person right.
 
-    >>> risk = measure_identity(np.array([2, 2, 4, 4, 4, 4]), population=60)
-    >>> risk.prosecutor, risk.marketer, risk.journalist
-    (Fraction(1, 2), Fraction(1, 3), Fraction(1, 20))
+    >>> risk = measure_identity(np.array([2, 2, 4, 4, 4, 4]))
+    >>> risk.prosecutor, risk.marketer
+    (Fraction(1, 2), Fraction(1, 3))
     """
     n = len(candidates)
     smallest = int(candidates.min())
@@ -99,13 +92,5 @@ def measure_identity(
     expected = sum(
         (Fraction(int(p), int(s)) for s, p in zip(sizes, people, strict=True)), Fraction(0)
     )
-    journalist = None
-    if population is not None:
-        if population < n:
-            raise SchemaError(
-                f"The population ({population}) is smaller than the table ({n} people).",
-                hint="Give the number of people the table was drawn from.",
-            )
-        journalist = Fraction(1, smallest) * n / population
     prosecutor = max(Fraction(1, smallest), dominant or Fraction(0))
-    return IdentityRisk(smallest, prosecutor, expected / n, population, journalist)
+    return IdentityRisk(smallest, prosecutor, expected / n)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -70,10 +71,18 @@ class Crowd:
         """Per row the records that show the same, if nothing else may be the row's; else -1."""
         self.places = int(self.place.max(initial=-1)) + 1
 
-    @property
+    @cached_property
     def units(self) -> Ints:
-        """Per place the people, or clusters, who have rows in it."""
-        return self.persons.count_units(self.place, self.places)
+        """Per place the people, or clusters, who have rows in it.
+
+        Where it has fewer records than rows fit, those who are left out may be any of these.
+        """
+        units = self.persons.count_units(self.place, self.places)
+        fitting = np.bincount(self.place[self.place >= 0], minlength=self.places)
+        found = self.found
+        records = found.view.sizes if found.pools_groups else found.records
+        missing = np.maximum(fitting - records[: self.places], 0)
+        return np.asarray(np.maximum(units - missing, 0), dtype=np.int64)
 
     def count(self) -> Ints:
         """Count them for every row; 0 where no record may be the row's.
@@ -177,22 +186,32 @@ def believe_people(told: dict[str, list[Posterior]], persons: Persons) -> Belief
 
 
 def near_people(found: dict[str, Nearness], persons: Persons) -> dict[str, Nearness]:
-    """Bound the risk that any number of a person is told by the sum over their rows."""
+    """Bound the risk that any row of a person is near one of their numbers."""
+
+    more = 2 * (persons.rows - 1)
 
     def widen(reach: Reach) -> Reach:
+        most = 2 * persons.most_rows - 1
         return replace(
             reach,
-            worst=min(Fraction(1), reach.worst * persons.most_rows),
-            mixed=min(Fraction(1), reach.mixed * persons.most_rows),
-            mean=min(1.0, reach.mean * len(persons.of) / persons.count),
+            worst=min(Fraction(1), reach.worst * most),
+            mixed=min(Fraction(1), reach.mixed * most),
+            mean=min(1.0, reach.mean + float(more.mean()) * float(reach.mixed)),
         )
+
+    def bound(near: Nearness) -> Floats:
+        """Of the row that has a number; and of each other row twice what is near any number."""
+        own = np.zeros(persons.count)
+        np.maximum.at(own, persons.of, near.risks)
+        reach = near.promised or near.curve[0]
+        return np.minimum(own + more * float(max(reach.worst, reach.mixed)), 1.0)
 
     return {
         name: replace(
             near,
             curve=tuple(map(widen, near.curve)),
             promised=None if near.promised is None else widen(near.promised),
-            risks=np.minimum(persons.fold_sum(near.risks), 1.0),
+            risks=bound(near),
         )
         for name, near in found.items()
     }

@@ -8,7 +8,7 @@ many of these it has records of.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -48,6 +48,8 @@ class Presence:
     where all of the population is in the table."""
     exact: bool
     """Whether all of this is what all worlds say, each as likely; else they may say more."""
+    believed: Floats = field(repr=False, compare=False)
+    """Per row of the table the belief that whoever looks so is in it."""
 
     @property
     def chance(self) -> float:
@@ -61,7 +63,8 @@ class Presence:
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
-        return {**vars(self), "largest": float(self.largest), "chance": self.chance}
+        told = {name: value for name, value in vars(self).items() if name != "believed"}
+        return {**told, "largest": float(self.largest), "chance": self.chance}
 
     def __str__(self) -> str:
         least = "" if self.exact else "at least "
@@ -85,7 +88,9 @@ def measure_presence(views: Sequence[Matches], data: Microdata, population: Micr
     Tables, and columns of a sliced one, are taken each by itself, and the most telling counts.
     """
     _refuse_other_population(data, population)
-    members = _count_members(data, population)
+    own, theirs_own = _join_members(data, population)
+    people = np.bincount(theirs_own)
+    members = (np.bincount(own, minlength=len(people)) / people)[theirs_own]
     told = _Told.about(population.n)
     ways, exact = 0, True
     for found in views:
@@ -100,6 +105,8 @@ def measure_presence(views: Sequence[Matches], data: Microdata, population: Micr
             told.certain[named.person[first[many == 1]]] = True
     certain = told.certain & told.possible
     belief = np.where(certain, 1.0, np.where(told.possible, told.belief, 0.0))
+    seen = np.zeros(len(people))
+    np.maximum.at(seen, theirs_own, belief)
     return Presence(
         population=population.n,
         members=data.n,
@@ -109,6 +116,7 @@ def measure_presence(views: Sequence[Matches], data: Microdata, population: Micr
         mean=float((belief * members).sum() / data.n),
         advantage=_tell_apart(belief, members),
         exact=exact and ways == 1,
+        believed=seen[own],
     )
 
 
@@ -239,8 +247,8 @@ def _refuse_other_population(data: Microdata, population: Microdata) -> None:
     refuse_means(population)
 
 
-def _count_members(data: Microdata, population: Microdata) -> Floats:
-    """Give the share of members among the people who look exactly like each person."""
+def _join_members(data: Microdata, population: Microdata) -> tuple[Ints, Ints]:
+    """Number people of the table, and of the population, by how they look."""
     names = data.quasi_identifiers
     own = [data.codes_in(name, population.domains[name]) for name in names]
     lost = any((codes < 0).any() for codes in own)
@@ -256,7 +264,7 @@ def _count_members(data: Microdata, population: Microdata) -> Floats:
             "The population lacks people of the microdata.",
             hint="Give a table of everybody that the microdata is a sample of, members included.",
         )
-    return np.asarray((inside / np.maximum(people, 1))[number[data.n :]])
+    return number[: data.n], number[data.n :]
 
 
 def _find_attained(

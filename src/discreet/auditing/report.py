@@ -46,8 +46,9 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "smallest_group": identity.smallest,
             "prosecutor": float(identity.prosecutor),
             "marketer": float(identity.marketer),
-            "population": identity.population,
-            "journalist": None if identity.journalist is None else float(identity.journalist),
+            "population": report.population[0].population if report.population else None,
+            "journalist": report.population[0].largest if report.population else None,
+            "seen_from_population": [risk.to_dict() for risk in report.population],
         },
         "presets": report.presets,
         "joined": None

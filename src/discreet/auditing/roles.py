@@ -6,6 +6,7 @@ known or sensitive. Who judged a release by its own roles would take the forger'
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,12 +50,13 @@ class Adversary:
         """All that there is to learn."""
         return [*self.told, *self.certain]
 
-    def limit_candidates(self, candidates: Ints, data: Microdata) -> Ints:
-        """Count no more than everyone's look-alikes by all that is known, where a form does not.
+    def limit_candidates(self, counts: Sequence[Ints], data: Microdata) -> Ints:
+        """Give the fewest of any table, and no more than look alike by all that is known.
 
-        They look the same to the adversary, so each of their records may be a person's; that the
-        release leaves more possible nobody says.
+        That is counted where a form does not do so. They look the same to the adversary, so each of
+        their records may be a person's; that the release leaves more possible nobody says.
         """
+        candidates: Ints = np.min(counts, axis=0)
         if not self.unmatched:
             return candidates
         number = data.number(self.known) if self.known else np.zeros(data.n, dtype=np.int64)
@@ -111,9 +113,15 @@ def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adver
 
 def widen(schema: Schema, shown: Schema) -> Schema:
     """Give what a schema publishes, and whatever else a release shows."""
-    published = schema.published
-    more = (attribute for attribute in shown if attribute.name not in published.names)
-    return Schema((*published, *more), schema.people)
+    names = [a.name for a in schema if a.published]
+    if schema.weight is not None and schema.weight not in shown.names:
+        names.append(schema.weight)  # not published, and read for what is counted by it
+    wanted = schema.only(names)
+    more = [attribute for attribute in shown if attribute.name not in names]
+    weight = schema.weight
+    if weight is None and shown.weight in [attribute.name for attribute in more]:
+        weight = shown.weight
+    return replace(wanted, attributes=(*wanted, *more), weight=weight)
 
 
 def _word(attribute: Attribute) -> str:

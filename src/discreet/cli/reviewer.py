@@ -33,11 +33,14 @@ def audit(
     release: ReleaseFolder,
     microdata: Annotated[Path, typer.Option(help="The table it was made from.")],
     population: Annotated[
-        int | None, typer.Option(help="People the table is a sample of, for the journalist.")
+        int | None,
+        typer.Option(help="How many people the table is a sample of, to estimate what they tell."),
     ] = None,
     population_file: Annotated[
         Path | None,
-        typer.Option(help="A table of these people, to find who must be in the release."),
+        typer.Option(
+            help="A table of these people, to count what they tell and who must be in it."
+        ),
     ] = None,
     preset: Annotated[
         list[str] | None,

@@ -120,11 +120,7 @@ def print_findings(found: Any) -> None:
         f"Identity: at most {float(identity.prosecutor):.2%} for one person, "
         f"{float(identity.marketer):.2%} of people expected to be named rightly."
     )
-    if identity.journalist is not None:
-        lines.append(
-            f"Seen from a population of {identity.population:,}: at most "
-            f"{float(identity.journalist):.4%} for one person."
-        )
+    lines += [str(risk) for risk in found.population]
     lines += [f"{name}: {'kept' if good else 'NOT KEPT'}" for name, good in found.presets.items()]
     if found.loss.ncp:
         most = max(found.loss.per_attribute, key=found.loss.per_attribute.get)

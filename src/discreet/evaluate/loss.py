@@ -18,7 +18,8 @@ class Loss:
 
     ``ncp`` is the normalized certainty penalty (Xu et al., KDD 2006), per person and attribute:
     of the other values of the attribute's domain, the share that the published interval or set
-    covers as well. 0 is exact, 1 is no information, as of people who are left out.
+    covers as well. 0 is exact, 1 is no information, as of people who are left out. Where people
+    have sampling weights, everybody counts by theirs.
     """
 
     ncp: float
@@ -47,10 +48,17 @@ def weigh_loss(data: Microdata, *views: View) -> Loss:
     per_attribute = dict.fromkeys(release.schema.quasi_identifiers, 0.0)
     blurred = [name for name in per_attribute if release.recodings[name].is_blurred]
     shown, times = view.list_shown()
+    if data.weights is not None and blurred and len(times) == view.count:
+        # everybody counts by their weight; who may be in several groups, in the first of them
+        group = view.match(data).group_of
+        there = group >= 0
+        weights = data.weights.values
+        times = np.bincount(group[there], weights=weights[there], minlength=view.count)
+    total = times.sum()
     for name, extent in read_extents(release, data, shown, blurred).items():
         others = max(data.domains[name].size - 1, 1)
         covered = np.maximum(extent.counts - 1, 0)
-        per_attribute[name] = float((covered * times).sum() / (others * n))
+        per_attribute[name] = float((covered * times).sum() / (others * total))
     if release.left_out:  # of whom nothing is shown
         for name, share in per_attribute.items():
             per_attribute[name] = (share * n + release.left_out) / (n + release.left_out)

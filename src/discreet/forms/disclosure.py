@@ -109,9 +109,11 @@ def read_known(source: TableLike, schema: Schema, releases: Sequence[Release]) -
     for name, attribute in shown.items():
         if name in frame.columns and name not in schema.published.names:
             others = [a for a in schema if a.name != name]
-            wider = Schema((*others, replace(attribute, missing=Missing.VALUE)), schema.people)
+            planned = next((a.fold for a in schema if a.name == name), None)
+            known = replace(attribute, missing=Missing.VALUE, fold=planned)
+            wider = replace(schema, attributes=(*others, known))
             try:
-                read(frame.select(name), wider.only([name]).of_rows)
+                read(frame, wider.only([name]))
             except DiscreetError:  # it reads otherwise by now, and is left out of account
                 continue
             schema = wider

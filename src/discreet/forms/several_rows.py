@@ -126,7 +126,7 @@ class _Draws:
             for code, weight in zip(
                 self.bags.codes[span].tolist(), self.bags.weights[span].tolist(), strict=True
             ):
-                left = Fraction(math.comb(n - weight, rows), math.comb(n, rows))
+                left = Fraction(math.comb(n - weight, rows), max(math.comb(n, rows), 1))
                 spared[code] = spared.get(code, Fraction(1)) * left
         return 1 - min(spared.values())
 

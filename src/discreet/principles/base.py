@@ -147,9 +147,11 @@ class Principle(ABC):
         """What bags of rows must satisfy so that this holds of people with several of them.
 
         Nobody has more than ``rows`` rows, and people who count as one no more than ``together``.
-        Whatever is published: if of each row of a person a value is believed with at most p/rows,
-        then that any of them has it with at most p, as a union is no likelier than the sum.
+        Whatever is published: if of each row a value is believed with at most p/rows, then that any
+        of them has it with at most p, as a union is no likelier than the sum.
         """
+        if rows == 1:
+            return self
         raise PromiseError(
             f"{self} says nothing of people who have several rows.",
             hint='Publish one row of everybody (rows = "one" or "fold"), or promise another one.',
@@ -326,8 +328,7 @@ class All(Principle):
 
 def _combine(parts: list[Principle | None]) -> Principle | None:
     """Ask for all parts, if all there are."""
-    known = [part for part in parts if part is not None]
-    return All(tuple(known)) if len(known) == len(parts) else None
+    return None if None in parts else All(tuple(part for part in parts if part is not None))
 
 
 def demands(principle: Principle, sensitive: list[str]) -> Iterator[tuple[Principle, str | None]]:

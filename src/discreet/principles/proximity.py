@@ -169,8 +169,12 @@ class Proximity(CountedPrinciple):
         return self.m
 
     def over_rows(self, rows: int, together: int) -> Proximity:  # noqa: ARG002
-        """That many times less near any number, of each row."""
-        return replace(self, m=self.m * rows)
+        """So much less near any number that none of a person's rows is near one of them.
+
+        Of the row that has the number itself 1/m' of its group is near; of another row's group at
+        most 2/m', for whoever is near on one side is near the farthest of them.
+        """
+        return replace(self, m=self.m * (2 * rows - 1))
 
     @property
     def mixture_safe(self) -> Principle:

@@ -160,6 +160,7 @@ class ReleasePart(_Part):
     parameters: dict[str, Any]
     promise: PromisePart
     attributes: list[AttributePart]
+    weight: str | None = None
     suppressed: str = "nothing; an empty cell was missing in the source"
 
 
@@ -258,6 +259,7 @@ def describe(
                 people=_describe_people(promise.people),
             ),
             attributes=[_describe_attribute(a, release.recodings[a.name]) for a in release.schema],
+            weight=release.schema.weight,
         ),
     )
 
@@ -353,7 +355,7 @@ def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
         with _reading(f"attributes[{number}]"):
             attributes.append(_understand_attribute(described))
     with _reading("attributes"):
-        schema = Schema(tuple(attributes))
+        schema = Schema(tuple(attributes), weight=ours.weight)
     recodings = {
         a.name: Recoding(
             a.transformation,

@@ -185,6 +185,11 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
         {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
          "after": report.membership and report.membership.told},
     ]  # fmt: skip
+    rows += [
+        {"risk": f"chance to name a record, seen from {risk.population:,} people, {risk.how}",
+         "before": None, "threshold": None, "after": risk.largest}
+        for risk in report.population if risk.largest is not None
+    ]  # fmt: skip
     presence = report.presence
     if presence is not None:
         rows += [

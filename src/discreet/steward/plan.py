@@ -195,8 +195,11 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
     used = [column.taxonomy for column in plan.columns.values()]
     taxonomies = [folder / t.file for t in used if t is not None and t.file is not None]
     try:
-        columns = tuple(c.make(name, folder) for name, c in plan.columns.items())
-        schema = Schema(columns, plan.source.make_key())
+        weight = plan.source.weight
+        columns = tuple(
+            c.make(name, folder, weighs=name == weight) for name, c in plan.columns.items()
+        )
+        schema = Schema(columns, plan.source.make_key(), weight)
         method = _make_method(plan.method.model_dump(), folder)
         contenders = tuple(_list_contenders(plan.compare, path))
     except DiscreetError as error:

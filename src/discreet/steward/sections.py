@@ -64,9 +64,10 @@ class ColumnPlan(Section):
     fold: Fold | None = None
     taxonomy: TaxonomyPlan | None = None
 
-    def make(self, name: str, folder: Path) -> Attribute:
-        """Make the attribute."""
+    def make(self, name: str, folder: Path, *, weighs: bool = False) -> Attribute:
+        """Make the attribute; one that weighs rows is kept, if nothing else is said."""
         taxonomy = self.taxonomy.make(name, folder) if self.taxonomy else None
+        unsaid = "keep" not in self.model_fields_set
         values = self.values
         if values == "taxonomy":
             if not isinstance(taxonomy, Taxonomy):
@@ -91,7 +92,7 @@ class ColumnPlan(Section):
             bottom=self.bottom,
             round=self.round,
             aggregate=self.aggregate,
-            keep=self.keep,
+            keep=self.keep or (unsaid and weighs and self.role is Role.OTHER),
             fold=self.fold,
         )
 
@@ -105,10 +106,12 @@ class SourcePlan(Section):
     rows: Rows = "all"
     most_rows: int | None = Field(default=None, ge=1, strict=True)
     rows_are_people: bool = Field(default=False, strict=True)
+    weight: str | None = None
 
     def make_key(self) -> PeopleKey:
         """Say which rows are of one person, and what is published of them."""
-        told = {name: getattr(self, name) for name in type(self).model_fields if name != "file"}
+        others = ("file", "weight")
+        told = {name: getattr(self, name) for name in type(self).model_fields if name not in others}
         return PeopleKey(**told)
 
 

@@ -60,12 +60,13 @@ def infer(
     identifiers: Sequence[str] | None,
     keep: Sequence[str],
     people: PeopleKey,
+    weight: str | None,
 ) -> Schema:
     """Propose a schema; see :meth:`discreet.table.schema.Schema.infer`."""
     frame = read_table(source)
     given = _gather_roles(frame.columns, quasi_identifiers, sensitive, identifiers)
     keys = [name for name in (people.person, people.cluster) if name is not None]
-    for name in (*keep, *keys):
+    for name in (*keep, *keys, *([] if weight is None else [weight])):
         _refuse_unknown(name, frame.columns)
     given = dict.fromkeys(keys, Role.IDENTIFIER) | given
     named = {Role.QUASI_IDENTIFIER: quasi_identifiers, Role.SENSITIVE: sensitive}
@@ -77,8 +78,11 @@ def infer(
             proposal = _with_role(proposal, given[name], "named by the steward")
         elif proposal.role in closed:
             proposal = _with_role(proposal, Role.OTHER, f"not named among the {proposal.role}s")
-        attributes.append(replace(proposal, keep=name in keep))
-    return Schema(tuple(attributes), people)
+        if name == weight and name not in given:
+            proposal = _with_role(proposal, Role.OTHER, "the sampling weight")
+        kept = name in keep or (name == weight and proposal.role is Role.OTHER)
+        attributes.append(replace(proposal, keep=kept))
+    return Schema(tuple(attributes), people, weight)
 
 
 def _gather_roles(

@@ -19,6 +19,7 @@ from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.weights import Weights, check_weights, read_weights
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -66,6 +67,8 @@ class Microdata:
     """Whose rows are whose; ``None`` where every row is a person, found alone."""
     finer: dict[str, Coded] = field(default_factory=dict)
     """Columns whose numbers were made coarser, as they were. The steward's, never published."""
+    weights: Weights | None = None
+    """How many people of the population each row stands for, where a column says so."""
 
     @property
     def n(self) -> int:
@@ -133,7 +136,27 @@ class Microdata:
         finer = {name: (column[rows], domain) for name, (column, domain) in self.finer.items()}
         persons = None if self.persons is None else self.persons.taken(rows)
         numbers = rows if self.rows is None else self.rows[rows]
-        return replace(self, codes=codes, rows=numbers, finer=finer, persons=persons)
+        weights = None if self.weights is None else self.weights.taken(rows)
+        return replace(
+            self, codes=codes, rows=numbers, finer=finer, persons=persons, weights=weights
+        )
+
+    def narrowed(self) -> Microdata:
+        """Give the same with domains that hold no value which nobody here has, but public ones.
+
+        What a release says of a domain must not tell of those who are not in it.
+        """
+        codes, domains = dict(self.codes), dict(self.domains)
+        for name, domain in self.domains.items():
+            used = np.bincount(self.codes[name], minlength=domain.size) > 0
+            if domain.public or used.all():
+                continue
+            values = domain.values[used[: len(domain.values)]]
+            left = Domain(domain.attribute, values, bool(domain.missing and used[-1]))
+            tree = domain.taxonomy.restrict(left.texts[: len(values)]) if domain.taxonomy else None
+            domains[name] = replace(left, taxonomy=tree if len(values) else None)
+            codes[name] = (np.cumsum(used, dtype=np.int32) - 1)[self.codes[name]]
+        return replace(self, codes=codes, domains=domains)
 
     def order(self, names: Sequence[str]) -> Ints:
         """Give the rows in the order of the first of some attributes, then the second, and so on.
@@ -157,6 +180,8 @@ class Microdata:
     def head(self, n: int) -> Microdata:
         """Give the first ``n`` rows as a table of their own."""
         first = read(self.to_own_values().head(n), self.schema.published)
+        if self.weights is not None:
+            first = replace(first, weights=self.weights.taken(np.arange(first.n)))
         if self.persons is None:
             return first
         persons = self.persons.taken(np.arange(first.n))
@@ -261,6 +286,7 @@ def read(
             "No column would be published.",
             hint="Give at least one column the role quasi-identifier or sensitive.",
         )
+    weights = check_weights(frame, schema)
     columns = _for_each(published, lambda a: reduce_column(frame[a.name], a))
     keep, intake = _settle_missing(columns, frame.height)
     coded = _for_each(columns, lambda column: coarsen(column, keep).encode(keep))
@@ -273,9 +299,10 @@ def read(
     named = [a.name for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
     intake = replace(intake, repeats=count_repeats(frame, named))
     finer = encode_finer(columns, keep)
-    data = settle_rows(Microdata(schema, codes, domains, intake, rows, persons, finer))
+    data = settle_rows(Microdata(schema, codes, domains, intake, rows, persons, finer), frame)
     if data.persons is not None and not data.persons.several:
         data = replace(data, persons=None)
+    data = replace(data, weights=read_weights(data, weights))
     _refuse_identifiers(data)
     return data
 
@@ -342,10 +369,16 @@ def _refuse_identifiers(data: Microdata) -> None:
             attribute.role is Role.SENSITIVE and attribute.type is Type.CATEGORY
         )
         if exact and size > NEARLY_UNIQUE * data.n:
+            hint = f'Set role = "identifier" for {attribute.name!r}.'
+            if attribute.name == data.schema.weight:
+                hint = (
+                    f"Of {attribute.name!r} set fewer decimals, or round it; or blur it (role = "
+                    '"quasi-identifier"); or leave it out of the release (keep = false).'
+                )
             raise SchemaError(
                 f"Column {attribute.name!r} has {size} distinct values in {data.n} rows and would "
                 "be published unchanged: it identifies people.",
-                hint=f'Set role = "identifier" for {attribute.name!r}.',
+                hint=hint,
                 subject=attribute,
             )
 

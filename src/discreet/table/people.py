@@ -17,7 +17,7 @@ import polars as pl
 
 from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.table.arrays import Bools, Ints
-from discreet.table.domain import Domain, reduce_column
+from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.schema import Attribute, Fold, PeopleKey, Role, Type
 
 if TYPE_CHECKING:
@@ -91,6 +91,13 @@ class Persons:
         least = np.full(self.count, per_row.max(initial=0), dtype=per_row.dtype)
         np.minimum.at(least, self.of, per_row)
         return least
+
+    def fold_least(self, per_row: Ints) -> Ints:
+        """Give everybody the least of their rows that is not 0; 0 if all are."""
+        beyond = int(per_row.max(initial=0)) + 1
+        least = np.full(self.count, beyond, dtype=np.int64)
+        np.minimum.at(least, self.of, np.where(per_row > 0, per_row, beyond))
+        return np.where(least < beyond, least, 0)
 
     def fold_sum(self, per_row: np.ndarray) -> np.ndarray:
         """Give everybody the sum over their rows."""
@@ -180,26 +187,30 @@ def refuse_repeats(data: Microdata) -> None:
     )
 
 
-def settle_rows(data: Microdata) -> Microdata:
+def settle_rows(data: Microdata, frame: pl.DataFrame) -> Microdata:
     """Publish of everybody what the schema says: all rows, so many at most, one, or one of all.
 
-    Which rows are taken follows from what they say, by a hash, so that it depends neither on their
-    order nor on anything that has to be kept: whoever reads the table again takes the same. That
-    draw protects nobody. Who knows which row was taken is the adversary of every promise.
+    Which rows are taken follows from what they say in all columns of the table, by a hash, so that
+    it depends neither on their order nor on which columns are published: whoever reads the table
+    again takes the same. That draw protects nobody. Who knows which row was taken is the adversary
+    of every promise.
     """
     key, persons = data.schema.people, data.persons
-    if persons is None or key.person is None:
+    if persons is None:
         return data
     _refuse_means(data)
+    if key.person is None:
+        return data
     if key.rows == "fold":
         return _fold(data, persons)
     most = 1 if key.rows == "one" else key.most_rows
     if most is None or persons.most_rows <= most:
         return data
-    order = np.lexsort((_hash_rows(data), persons.of))
+    told = _hash_rows(frame)
+    order = np.lexsort((told if data.rows is None else told[data.rows], persons.of))
     starts = np.cumsum(persons.rows) - persons.rows
     place = np.arange(data.n) - np.repeat(starts, persons.rows)
-    taken = data.taken(np.sort(order[place < most]))
+    taken = data.taken(np.sort(order[place < most])).narrowed()
     return replace(taken, intake=replace(taken.intake, left_out=data.n - taken.n))
 
 
@@ -208,7 +219,8 @@ def _refuse_means(data: Microdata) -> None:
     for attribute in data.schema:
         if attribute.aggregate is not None:
             raise SchemaError(
-                f"columns.{attribute.name}.aggregate counts rows, of which people have several.",
+                f"columns.{attribute.name}.aggregate counts rows, which may be of one person or "
+                "cluster.",
                 hint="Round the column instead, or fold rows before the table is read.",
             )
         coarse = attribute.name in data.finer and data.schema.people.rows == "fold"
@@ -219,14 +231,17 @@ def _refuse_means(data: Microdata) -> None:
             )
 
 
-def _hash_rows(data: Microdata) -> Ints:
+def _hash_rows(frame: pl.DataFrame) -> Ints:
     """Give every row a number that follows from what it says, and from nothing else."""
-    mixed = np.zeros(data.n, dtype=np.uint64)
-    for name in sorted(data.codes):
-        texts = data.domains[name].texts
+    mixed = np.zeros(frame.height, dtype=np.uint64)
+    for name in sorted(frame.columns):
+        if frame[name].dtype.is_nested() or frame[name].dtype in (pl.Binary, pl.Object):
+            continue
+        cells = frame[name].cast(pl.String).fill_null("").str.strip_chars()
+        texts = cells.unique().sort()
         digests = [blake2b(f"{name}\0{t}".encode(), digest_size=8).digest() for t in texts]
         words = np.frombuffer(b"".join(digests), dtype="<u8")
-        mixed ^= words[data.codes[name]]
+        mixed ^= words[texts.search_sorted(cells).to_numpy()]
         mixed *= np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
     return mixed.view(np.int64)
@@ -288,9 +303,14 @@ def _fold_by(expression: pl.Expr, *, rounded: bool = False) -> Folding:
 def _fold_set(domain: Domain, column: np.ndarray, persons: Persons) -> pl.Series:
     """Give everybody's different values in the order of the domain, as one text."""
     pairs = np.unique(persons.of * domain.size + column)
+    only = np.bincount(pairs // domain.size, minlength=persons.count) == 1
+    if domain.missing:  # nothing to be told beside what there is
+        pairs = pairs[(pairs % domain.size < domain.size - 1) | only[pairs // domain.size]]
     texts = pl.Series(domain.texts).gather(pairs % domain.size)
     listed = pl.DataFrame({"person": pairs // domain.size, "value": texts})
-    joined = pl.col("value").str.join(", ")
+    if domain.missing:
+        listed = listed.with_columns(value=pl.col("value").replace(MISSING, None))
+    joined = pl.col("value").str.join(", ", ignore_nulls=False)
     return listed.group_by("person", maintain_order=True).agg(joined).sort("person")["value"]
 
 

@@ -98,7 +98,8 @@ class PeopleKey:
             )
         if self.rows not in ("all", "one", "fold"):
             raise SchemaError(f"rows = {self.rows!r}: give one of all, one, fold.")
-        if self.most_rows is not None and (self.rows != "all" or self.most_rows < 1):
+        whole = isinstance(self.most_rows, int) and not isinstance(self.most_rows, bool)
+        if self.most_rows is not None and (self.rows != "all" or not whole or self.most_rows < 1):
             raise SchemaError(
                 f"most_rows = {self.most_rows}: it caps how many of all rows of a person are "
                 "published.",
@@ -178,6 +179,13 @@ class Attribute:
                 hint='Fold it by "first", "last", "set" or "count".',
                 subject=self,
             )
+        if self.fold == "set" and self.role is Role.SENSITIVE:
+            raise SchemaError(
+                f"Column {self.name!r} is sensitive: of sets of values nobody says how likely one "
+                "is.",
+                hint='Publish all rows of everybody, or fold it by "first", "last" or "count".',
+                subject=self,
+            )
         if self.keep and self.role is Role.IDENTIFIER:
             raise SchemaError(
                 f"Column {self.name!r} is an identifier and cannot be kept.",
@@ -247,9 +255,13 @@ class Schema:
     attributes: tuple[Attribute, ...]
     people: PeopleKey = PeopleKey()
     """Whose rows are whose. The steward's, never published."""
+    weight: str | None = None
+    """The column that says how many people of the population a row stands for."""
 
     def __post_init__(self) -> None:
         names = self.names
+        if self.weight is not None:
+            self._check_weight(self[self.weight])
         for what in ("person", "cluster"):
             name = getattr(self.people, what)
             shown = [a for a in self.attributes if a.name == name and a.published]
@@ -278,6 +290,14 @@ class Schema:
                 subject=self,
             )
 
+    def _check_weight(self, attribute: Attribute) -> None:
+        if attribute.folded.type not in (Type.INTEGER, Type.DECIMAL):
+            raise SchemaError(
+                f"weight = {attribute.name!r} is a {attribute.folded.type}, not a number.",
+                hint='Set type = "integer" or "decimal" for it, and correct cells that are none.',
+                subject=self,
+            )
+
     @staticmethod
     def infer(
         frame: TableLike,
@@ -289,18 +309,20 @@ class Schema:
         person: str | None = None,
         cluster: str | None = None,
         rows_are_people: bool = False,
+        weight: str | None = None,
     ) -> Schema:
         """Infer the types of all columns and propose the roles that are not given.
 
         A role that is given is kept as given; the rest are proposed with a reason. Columns
         named in ``keep`` are published unchanged, so they must be harmless. ``person`` is the
         column that says which rows are of one person, ``cluster`` who would be found together,
-        such as a household; see :class:`PeopleKey`.
+        such as a household; see :class:`PeopleKey`. ``weight`` is the column that says how many
+        people of the population a row stands for: it is kept, unless it is a quasi-identifier.
         """
         from discreet.table.inference import infer
 
         people = PeopleKey(person, cluster, rows_are_people=rows_are_people)
-        return infer(frame, quasi_identifiers, sensitive, identifiers, keep, people)
+        return infer(frame, quasi_identifiers, sensitive, identifiers, keep, people, weight)
 
     @property
     def names(self) -> list[str]:
@@ -324,7 +346,7 @@ class Schema:
     @property
     def published(self) -> Schema:
         """The part of the schema that a release shows."""
-        return Schema(tuple(a for a in self.attributes if a.published))
+        return replace(self, people=PeopleKey()).only([a.name for a in self if a.published])
 
     @property
     def of_rows(self) -> Schema:
@@ -347,7 +369,9 @@ class Schema:
 
     def only(self, names: Container[str]) -> Schema:
         """The same without attributes that are not named."""
-        return replace(self, attributes=tuple(a for a in self.attributes if a.name in names))
+        weight = self.weight if self.weight is not None and self.weight in names else None
+        attributes = tuple(a for a in self.attributes if a.name in names)
+        return replace(self, attributes=attributes, weight=weight)
 
     def changed(self, *attributes: Attribute) -> Schema:
         """Give a schema with these attributes in place of those of the same name."""

@@ -21,7 +21,7 @@ from discreet.publishing.methods.generalization import release_boxes, require_su
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import Run
 from discreet.publishing.partitioners.histograms import bag_groups, require_feasible, require_names
-from discreet.publishing.partitioners.suppression import allow, suppress
+from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress
 from discreet.publishing.partitioners.units import count_units
 from discreet.release import Release
 from discreet.table.arrays import Bools, Ints
@@ -104,8 +104,11 @@ class FullDomain(Method):
             # only k-anonymity loses nobody more on the way up: count again, and weigh
             gained = lattice.weigh(chosen) - lattice.weigh(lower)
             if apart.any() and int(apart.sum()) <= budget and gained > int(apart.sum()):
-                shown = self._cut(data, lattice, lower)
-                return self._release_suppressed(data, keyed, principle, shown, apart)
+                cuts = self._cut(data, lattice, lower)
+                number = row_ids([of for _, of in cuts.values()], data.n)
+                found = suppress(keyed, principle, Partition.from_labels(number), apart)
+                if found is not None:
+                    return self._release_suppressed(data, cuts, found)
         return release_boxes(self, data, show_cuts(data, self._cut(data, lattice, chosen)),
                              self.ends)  # fmt: skip
 
@@ -125,16 +128,10 @@ class FullDomain(Method):
         return cuts
 
     def _release_suppressed(
-        self,
-        data: Microdata,
-        keyed: Microdata,
-        principle: Principle,
-        cuts: dict[str, Cut],
-        apart: Bools,
+        self, data: Microdata, cuts: dict[str, Cut], found: Suppressed
     ) -> Release:
         """Show people whose classes break the promise among each other, or leave them out."""
-        key = row_ids([number for _, number in cuts.values()], data.n)
-        found = suppress(keyed, principle, Partition.from_labels(key), apart)
+        taken = data.taken(found.rows)
         blank = found.blank[found.partition.labels]
         shown: dict[str, Cut] = {}
         for name, (runs, number) in cuts.items():
@@ -146,8 +143,12 @@ class FullDomain(Method):
             of = np.where(group[found.partition.labels], len(runs), of)
             there, of = number_keys(of)
             every = [*runs, (0, data.domains[name].size - 1, ANY)]
-            shown[name] = [every[i] for i in there], of
-        taken = data.taken(found.rows)
+            # codes that somebody has who is shown, counted up to each
+            upto = np.concatenate([[0], np.cumsum(np.bincount(
+                taken.codes[name], minlength=data.domains[name].size) > 0)])  # fmt: skip
+            shown[name] = [(int(upto[low]), int(upto[high + 1]) - 1, label)
+                           for low, high, label in (every[i] for i in there)], of  # fmt: skip
+        taken = taken.narrowed()
         return release_boxes(self, taken, show_cuts(taken, shown), self.ends, found)
 
 

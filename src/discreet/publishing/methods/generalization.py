@@ -112,8 +112,10 @@ class Generalization(Method):
             partition = mondrian(keyed, asked, data.quasi_identifiers, categories=self.categories)
             budget = allow(data, self.suppress)
             if budget:
-                apart = trim(keyed, asked, partition, budget, data.quasi_identifiers)
-                return self._release_suppressed(data, suppress(keyed, asked, partition, apart))
+                apart = trim(keyed, asked, partition, budget, self._list_trimmed(data))
+                found = suppress(keyed, asked, partition, apart)
+                if found is not None:
+                    return self._release_suppressed(data, found)
         else:
             partition = split_and_deal(
                 data, self.principle, categories=self.categories, dealing=self.dealing
@@ -124,9 +126,18 @@ class Generalization(Method):
         boxes, recodings = blur(data, partition, names, self.categories, regions=regions)
         return release_boxes(self, data, (partition, boxes, recodings), self.ends)
 
+    def _list_trimmed(self, data: Microdata) -> list[str]:
+        """Give the attributes of which a group shows less without whoever stands apart.
+
+        An ancestor covers them still.
+        """
+        known = data.quasi_identifiers
+        return [name for name in known
+                if self.categories == "set" or data.domains[name].taxonomy is None]  # fmt: skip
+
     def _release_suppressed(self, data: Microdata, found: Suppressed) -> Release:
         """Blur groups as ever, but for those of people who were taken out of others."""
-        shown = data.taken(found.rows)
+        shown = data.taken(found.rows).narrowed()
         boxes, recodings = blur(
             shown, found.partition, data.quasi_identifiers, self.categories, blank=found.blank
         )

@@ -17,7 +17,7 @@ from discreet.errors import PromiseError
 from discreet.principles.base import Number, Principle, demands, ratio
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.histograms import bag_groups
+from discreet.publishing.partitioners.histograms import bag_groups, holds
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
@@ -53,10 +53,11 @@ def allow(data: Microdata, share: Number) -> int:
 
 def suppress(
     data: Microdata, principle: Principle, partition: Partition, apart: Bools
-) -> Suppressed:
+) -> Suppressed | None:
     """Part those who are taken out from all others, in groups that keep the principle as well.
 
-    If they cannot be parted so, they are left out.
+    If they cannot be parted so, they are left out. ``None`` if the rest does not keep it then, as
+    may be where it is held against the whole table.
     """
     kept, gone = np.flatnonzero(~apart), np.flatnonzero(apart)
     _, labels = np.unique(partition.labels[kept], return_inverse=True)
@@ -71,7 +72,8 @@ def suppress(
     except PromiseError:
         rows, left_out = kept, len(gone)
     made = Partition.from_labels(labels)
-    return Suppressed(rows, made, np.arange(made.count) >= count, left_out)
+    found = Suppressed(rows, made, np.arange(made.count) >= count, left_out)
+    return found if holds(data.taken(rows), made, principle) else None
 
 
 def trim(
