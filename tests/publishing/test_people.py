@@ -122,6 +122,45 @@ def test_a_belief_over_people_takes_that_much_more_of_rows() -> None:
         assert report.max_belief <= 1 / 2
 
 
+def test_rows_of_one_bucket_share_its_values() -> None:
+    """Six values of a bucket, three of them the same; two rows of a person: 1 - C(3,2)/C(6,2)."""
+    frame = pl.DataFrame({"pid": [0, 0, 1, 2, 3, 4], "q": [10, 12, 12, 10, 12, 10],
+                          "pay": [1, 1, 1, 2, 3, 4], "ill": [*"abcabc"]})  # fmt: skip
+    schema = dc.Schema.infer(frame, quasi_identifiers=["q"], sensitive=["pay", "ill"], person="pid")
+    data = dc.read(frame, schema)
+    rows = dc.read(frame, replace(schema, people=dc.PeopleKey(rows_are_people=True)))
+    method = dc.Slicing(dc.KAnonymity(3), columns=[["pay"], ["q", "ill"]])
+    report = dc.audit(dc.publish(rows, method), data)
+    assert report.beliefs["pay"][0] >= 4 / 5
+
+
+def test_no_row_of_a_person_is_near_a_number_of_theirs() -> None:
+    """Two groups of four; of person 1's second row half of the group is near 100: 1 - 3/4 · 2/4."""
+    frame = pl.DataFrame({"pid": [1, 2, 3, 4, 1, 5, 6, 7], "job": [*"aaaabbbb"],
+                          "pay": [100, 300, 500, 700, 91, 109, 800, 900]})  # fmt: skip
+    schema = dc.Schema.infer(frame, quasi_identifiers=["job"], sensitive=["pay"], person="pid")
+    near = dc.Proximity(10, 2)
+    rows = dc.read(frame, replace(schema, people=dc.PeopleKey(rows_are_people=True)))
+    report = dc.audit(dc.publish(rows, dc.Generalization(near)), dc.read(frame, schema))
+    assert not report.kept
+    assert report.proximity["pay"].risks[0] >= 5 / 8
+    assert near.over_rows(2, 2) == dc.Proximity(10, 6)
+
+
+def test_who_has_one_row_is_promised_what_was_asked() -> None:
+    for principle in (dc.TCloseness("1/2"), dc.Variance(3), dc.FrequencyDiversity(2)):
+        assert principle.over_rows(1, 5) == principle
+
+
+def test_people_who_look_the_same_in_two_releases_are_counted() -> None:
+    """Groups of three people have fewer rows than three times the most of anybody."""
+    schema = _infer(person="pid")
+    old = dc.publish(dc.read(VISITS, schema.only(["pid", "job", "test"])),
+                     dc.Generalization(dc.KAnonymity(3)))  # fmt: skip
+    report = dc.audit(dc.publish(KEYED, dc.Generalization(PEOPLE)), KEYED, earlier=[old])
+    assert not [made for made in report.composed if made.attribute is None]
+
+
 def test_households_count_as_one() -> None:
     """Two people of one home are found by finding the home, so they do not hide each other."""
     rng, rows = Random(7), []

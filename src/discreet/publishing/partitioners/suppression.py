@@ -89,7 +89,7 @@ def trim(
     persons = np.arange(data.n) if data.persons is None else data.persons.of
     taken: set[int] = set()
     groups = np.arange(partition.count)
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if len(names) else 0):
         some = _take_groups(partition, groups, apart)
         offers = _Offers(data, some, names, principle.min_size)
         order = np.flatnonzero(offers.worth > 0)
