@@ -62,6 +62,7 @@ class ColumnPlan(Section):
     aggregate: int | None = None
     keep: bool = False
     fold: Fold | None = None
+    guards: str | None = None
     taxonomy: TaxonomyPlan | None = None
 
     def make(self, name: str, folder: Path) -> Attribute:
@@ -93,6 +94,7 @@ class ColumnPlan(Section):
             aggregate=self.aggregate,
             keep=self.keep,
             fold=self.fold,
+            guards=self.guards,
         )
 
 

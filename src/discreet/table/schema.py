@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
@@ -143,6 +143,8 @@ class Attribute:
     keep: bool = False
     fold: Fold | None = None
     """What becomes of it where a person's rows are folded into one; ``None`` if all are equal."""
+    guards: str | None = None
+    """The sensitive attribute of which it says what each person guards. It never leaves."""
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -182,6 +184,13 @@ class Attribute:
             raise SchemaError(
                 f"Column {self.name!r} is an identifier and cannot be kept.",
                 hint="Identifiers never leave. Give it another role if it names nobody.",
+                subject=self,
+            )
+        if self.guards is not None and self.published:
+            raise SchemaError(
+                f"Column {self.name!r} says what people guard and never leaves, but it is "
+                f"{'kept' if self.keep else f'a {self.role} attribute'}.",
+                hint=f'Set role = "other" for {self.name!r}, and do not keep it.',
                 subject=self,
             )
         from discreet.table.coarsening import refuse_coarsening
@@ -277,6 +286,23 @@ class Schema:
                 hint="Give every column one role.",
                 subject=self,
             )
+        self._check_guards()
+
+    def _check_guards(self) -> None:
+        guarded = [a.guards for a in self.attributes if a.guards is not None]
+        for name in guarded:
+            if name not in self.sensitive:
+                raise SchemaError(
+                    f"guards = {name!r}: there is no such sensitive attribute.",
+                    hint=name_closest(name, self.sensitive),
+                    subject=self,
+                )
+            if guarded.count(name) > 1:
+                raise SchemaError(
+                    f"Several columns say what people guard of {name!r}.",
+                    hint="Keep guards for one of them.",
+                    subject=self,
+                )
 
     @staticmethod
     def infer(
@@ -289,18 +315,27 @@ class Schema:
         person: str | None = None,
         cluster: str | None = None,
         rows_are_people: bool = False,
+        guards: Mapping[str, str] | None = None,
     ) -> Schema:
         """Infer the types of all columns and propose the roles that are not given.
 
         A role that is given is kept as given; the rest are proposed with a reason. Columns
         named in ``keep`` are published unchanged, so they must be harmless. ``person`` is the
         column that says which rows are of one person, ``cluster`` who would be found together,
-        such as a household; see :class:`PeopleKey`.
+        such as a household; see :class:`PeopleKey`. ``guards`` says of columns whose cells are
+        what people guard (:class:`PersonalPrivacy`) which sensitive attribute these are about.
         """
         from discreet.table.inference import infer
 
         people = PeopleKey(person, cluster, rows_are_people=rows_are_people)
-        return infer(frame, quasi_identifiers, sensitive, identifiers, keep, people)
+        schema = infer(frame, quasi_identifiers, sensitive, identifiers, keep, people)
+        named = (*(quasi_identifiers or ()), *(sensitive or ()))
+        return schema.changed(
+            *(
+                replace(schema[n], role=schema[n].role if n in named else Role.OTHER, guards=about)
+                for n, about in (guards or {}).items()
+            )
+        )
 
     @property
     def names(self) -> list[str]:
@@ -347,7 +382,10 @@ class Schema:
 
     def only(self, names: Container[str]) -> Schema:
         """The same without attributes that are not named."""
-        return replace(self, attributes=tuple(a for a in self.attributes if a.name in names))
+        kept = [a for a in self.attributes if a.name in names]
+        left = [a.name for a in kept]
+        kept = [a if a.guards in (None, *left) else replace(a, guards=None) for a in kept]
+        return replace(self, attributes=tuple(kept))
 
     def changed(self, *attributes: Attribute) -> Schema:
         """Give a schema with these attributes in place of those of the same name."""
