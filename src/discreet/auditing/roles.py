@@ -110,10 +110,11 @@ def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adver
 
 
 def widen(schema: Schema, shown: Schema) -> Schema:
-    """Give what a schema publishes, and whatever else a release shows."""
+    """Give what a schema publishes, what people guard, and whatever else a release shows."""
     published = schema.published
-    more = (attribute for attribute in shown if attribute.name not in published.names)
-    return Schema((*published, *more), schema.people)
+    more = [attribute for attribute in shown if attribute.name not in published.names]
+    guards = (a for a in schema if a.guards is not None and a.name not in shown.names)
+    return Schema((*published, *more, *guards), schema.people)
 
 
 def _word(attribute: Attribute) -> str:

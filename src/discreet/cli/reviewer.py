@@ -239,8 +239,14 @@ def verify(
             show(f"PROBLEM: {problem}")
         show("This is not what was signed off.")
     else:
-        show("This is the release that was examined; every published group keeps the promise.")
-        for text in list_unverifiable(load(release)):
+        untold = list_unverifiable(load(release))
+        told = (
+            "what it tells of the promise is kept"
+            if untold
+            else ("every published group keeps the promise")
+        )
+        show(f"This is the release that was examined; {told}.")
+        for text in untold:
             show(f"Not told by the release alone: {text}")
         show(f"Seal of the evidence: {read_seal(evidence)}")
     if problems:
