@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.publishing.method import Method
 from guarded import BELOW, LEAVES, Row, guarded_data
 from worlds import posteriors
 
@@ -64,6 +65,32 @@ def test_the_audit_finds_in_any_release_whom_all_worlds_find(k: int, rows: list[
     for l in (1, "3/2", 2, 3):  # noqa: E741
         report = dc.audit(release, data, principle=dc.PersonalPrivacy(l))
         assert report.breached.tolist() == [belief > 1 / Fraction(l) for belief in beliefs]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        dc.Anatomy(dc.DistinctDiversity(2)),
+        dc.Slicing(dc.DistinctDiversity(2), columns=[["age"], ["disease"]]),
+        dc.FullDomain(dc.KAnonymity(2)),
+    ],
+    ids=lambda m: m.title,
+)
+@settings(max_examples=8, deadline=None)
+@given(rows=TABLE)
+def test_of_other_forms_the_audit_tells_nobody_to_be_safer_than_in_all_worlds(
+    method: Method, rows: list[Row]
+) -> None:
+    data = guarded_data(rows)
+    try:
+        release = dc.publish(data, method)
+    except dc.DiscreetError:
+        return
+    beliefs = believe_guarded(release, rows)
+    for l in (2, 3):  # noqa: E741
+        report = dc.audit(release, data, principle=dc.PersonalPrivacy(l))
+        for broken, belief in zip(report.breached.tolist(), beliefs, strict=True):
+            assert broken or belief <= Fraction(1, l)
 
 
 @settings(max_examples=12, deadline=None)

@@ -191,6 +191,24 @@ def test_a_release_that_breaks_somebodys_guard_passes_its_bytes_and_fails_the_au
     assert "personal-privacy (l = 2) fails for 2 people on disease" in report.problems
 
 
+@pytest.mark.parametrize(
+    "method",
+    [
+        dc.Angelization(dc.FrequencyDiversity(2), k=2),
+        dc.Angelization(dc.FrequencyDiversity(2), k=2, marginals=[["age"], ["sex"]]),
+    ],
+    ids=str,
+)
+def test_it_is_not_judged_of_tables_that_have_to_be_put_together(method: dc.Angelization) -> None:
+    frame = pl.DataFrame(HOSPITAL, schema=["age", "disease", "wish"], orient="row")
+    frame = frame.with_columns(sex=pl.Series(list("FMFMFMFM")))
+    schema = guarded_schema(frame)
+    data = dc.read(frame, schema.changed(replace(schema["sex"], role=dc.Role.QUASI_IDENTIFIER)))
+    release = dc.publish(data, method, insecure_seed=1)
+    with pytest.raises(SchemaError, match="whose tables have to be put together"):
+        dc.audit(release, data, principle=PROMISE)
+
+
 def test_several_sensitive_attributes_are_guarded_each_by_its_column() -> None:
     rows = [
         (1, "flu", "x", "flu", "x"),

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from discreet.forms.posterior import Posterior
 
 
+def refuse_judging(part: Principle) -> SchemaError:
+    """Say that it cannot be told: what several tables tell of a person together is not counted."""
+    return SchemaError(
+        f"{part} cannot be judged of a release whose tables have to be put together.",
+        hint="Ask it of a generalized release.",
+    )
+
+
 def fail_guards(posterior: Posterior, part: Principle) -> Bools:
     """Say for whom the values that they guard are believed with more than is allowed.
 
@@ -29,12 +37,8 @@ def fail_guards(posterior: Posterior, part: Principle) -> Bools:
     """
     assert isinstance(part, PersonalPrivacy)
     found, share = posterior.found, part.share
-    if len(found.release.views) > 1 or not found.view.deals_values:
-        raise SchemaError(
-            f"{part} cannot be judged of a release by {found.release.method}: what its tables tell "
-            "together of single people is not counted.",
-            hint="Ask it of a generalized release.",
-        )
+    if not found.view.deals_values:
+        raise refuse_judging(part)
     guard_of, guarded = list_guarded(posterior.data, posterior.name)
     texts = found.view.bags(posterior.name).domain.texts
     failing = np.zeros(posterior.n, dtype=bool)
