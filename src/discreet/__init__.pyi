@@ -12,6 +12,7 @@ from .principles import (
     EntropyDiversity,
     FrequencyDiversity,
     KAnonymity,
+    PersonalPrivacy,
     Principle,
     Proximity,
     RecursiveDiversity,

@@ -155,6 +155,10 @@ CASES: dict[str, Case] = {
         ),
         _linkability,
     ),
+    "personal-privacy": Case(  # of values alone: whatever anybody guards
+        (dc.PersonalPrivacy(2), dc.PersonalPrivacy("5/2"), dc.PersonalPrivacy(1)),
+        lambda p, bag, whole: _stays_below(bag, 1 / _share(p.l), {}),
+    ),
     "variance": Case((dc.Variance(2), dc.Variance("9/4")), _variance),
     "proximity": Case(
         (

@@ -11,6 +11,7 @@ from discreet.auditing.links import list_x_groups
 from discreet.auditing.people import Crowd, fail_people
 from discreet.auditing.roles import Adversary
 from discreet.errors import PromiseError, SchemaError
+from discreet.forms.guarded import refuse_judging
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
 from discreet.principles.base import Principle, demands
@@ -34,6 +35,8 @@ def check_parts(
     n = len(views[0].set_of)
     checks, breached = [], np.zeros(n, dtype=bool)
     for part, name in demands(principle, adversary.sensitive) if principle else ():
+        if part.personal and len(views) > 1:
+            raise refuse_judging(part)
         failing = np.full(n, name in adversary.certain)
         for view in told.get(name, []) if name is not None else []:
             try:

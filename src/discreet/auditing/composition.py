@@ -148,7 +148,11 @@ def _examine(
         if attribute is None or attribute in targets
     ]
     failing = [_Tally() for _ in asked]
-    notes = []
+    notes = [
+        f"{part} on {attribute}: of releases together it is asked as if anybody guarded anything"
+        for _, part, attribute in asked
+        if part.personal
+    ]
     for cells in sort_people(disclosed, persons):
         for tally, (i, part, attribute) in zip(failing, asked, strict=True):
             if i not in cells.covering:

@@ -112,8 +112,9 @@ def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adver
 
 
 def widen(schema: Schema, shown: Schema) -> Schema:
-    """Give what a schema publishes, and whatever else a release shows."""
+    """Give what a schema publishes, what people guard, and whatever else a release shows."""
     names = [a.name for a in schema if a.published]
+    names += [a.name for a in schema if a.guards is not None and a.name not in shown.names]
     if schema.weight is not None and schema.weight not in shown.names:
         names.append(schema.weight)  # not published, and read for what is counted by it
     wanted = schema.only(names)

@@ -227,6 +227,8 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check that a release is the one that was examined, byte by byte; exit 1 if it is not."""
+    from discreet.forms.verify import list_unverifiable
+    from discreet.release.store import load
     from discreet.steward.evidence import check_evidence, read_seal
 
     if salt is not None and microdata is None:
@@ -240,7 +242,15 @@ def verify(
             show(f"PROBLEM: {problem}")
         show("This is not what was signed off.")
     else:
-        show("This is the release that was examined; every published group keeps the promise.")
+        untold = list_unverifiable(load(release))
+        told = (
+            "what it tells of the promise is kept"
+            if untold
+            else ("every published group keeps the promise")
+        )
+        show(f"This is the release that was examined; {told}.")
+        for text in untold:
+            show(f"Not told by the release alone: {text}")
         show(f"Seal of the evidence: {read_seal(evidence)}")
     if problems:
         raise typer.Exit(1)

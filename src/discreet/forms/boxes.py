@@ -43,7 +43,7 @@ class BoxView(View):
     def boxes_may_overlap(self) -> bool:
         """Whether a person may be covered by boxes of several groups."""
         blanked = bool(self.release.parameters.get("blanked"))
-        return blanked or not self.release.promise.principle.monotone
+        return blanked or self.release.promise.principle.dealt
 
     def match(self, data: Microdata) -> Matches:
         """Find the boxes that cover each person."""

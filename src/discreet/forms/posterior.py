@@ -86,8 +86,13 @@ class Posterior:
         """Say for whom a principle fails in a group that may be theirs.
 
         Who knows everybody's quasi-identifiers may tell which of several groups it is. Of their
-        mixture only what is closed under union is promised, and then this asks for more.
+        mixture only what is closed under union is promised, and then this asks for more. Of what
+        each person guards, whatever may be believed of it counts.
         """
+        if part.personal:
+            from discreet.forms.guarded import fail_guards
+
+            return fail_guards(self, part)
         alone = self.found.admits_each(self.found.view.admits(part, self.name))
         return (self.found.set_of >= 0) & ~alone[self.found.set_of]
 
@@ -100,6 +105,15 @@ class Posterior:
         for place, bags in self._mixtures:
             owner = np.flatnonzero(place >= 0)
             told.append((owner, bags.largest, bags.sizes))
+        return told
+
+    def list_told(self, meant: Bools) -> list[tuple[Ints, Ints, Ints]]:
+        """List sets, and what part of what whole some values are of one of their bags."""
+        bags, plain = self.found.view.bags(self.name), np.flatnonzero(self._plain)
+        place, group = self.found.list_options(plain)
+        told = [(plain[place], _add_meant(bags, meant)[group], bags.sizes[group])]
+        for place, bags in self._mixtures:
+            told.append((np.flatnonzero(place >= 0), _add_meant(bags, meant), bags.sizes))
         return told
 
     def largest(self) -> Floats:
@@ -194,6 +208,11 @@ class Posterior:
             bags.codes, upto,
         )  # fmt: skip
         return parts, wholes
+
+
+def _add_meant(bags: Groups, meant: Bools) -> Ints:
+    """Add up what bags hold of some values, by their codes."""
+    return bags.sum(np.where(meant[bags.codes], bags.weights, 0))
 
 
 def find_largest(parts: np.ndarray, wholes: np.ndarray) -> Fraction:

@@ -14,11 +14,16 @@ from discreet.release import Release
 
 
 def verify(release: Release) -> None:
-    """Raise if a group of the release, as published, breaks the promise."""
+    """Raise if a group of the release, as published, breaks the promise.
+
+    Of parts that :func:`list_unverifiable` lists it tells nothing.
+    """
     # what is about joins takes the earlier releases, and an audit
     principle, _ = part_joins(release.promise.principle)
     for view in (view for view in release.views if view.verifiable_alone):
         for part, name in demands(principle, release.schema.sensitive) if principle else ():
+            if part.personal:  # who guards what is not published; an audit with microdata tells
+                continue
             if name is not None and part.named_values:
                 require_named(part, {name: view.bags(name).domain}, [name])
             good = view.admits(part, name)
@@ -31,3 +36,13 @@ def verify(release: Release) -> None:
                     hint="Do not publish this release.",
                     subject=release,
                 )
+
+
+def list_unverifiable(release: Release) -> list[str]:
+    """Say which parts of a promise the published tables alone do not tell to be kept, and why."""
+    return [
+        f"{part}: who guards what is not published. That it is kept an audit tells, with the "
+        "microdata."
+        for part in release.promise.principle.parts
+        if part.personal
+    ]

@@ -16,6 +16,7 @@ from discreet.principles.diversity import (
     RecursiveDiversity,
 )
 from discreet.principles.linking import XYAnonymity, XYLinkability
+from discreet.principles.personal import PersonalPrivacy
 from discreet.principles.proximity import Proximity
 from discreet.principles.size import KAnonymity
 from discreet.principles.spread import KE, Variance
@@ -33,6 +34,7 @@ REGISTRY: dict[str, type[Principle]] = {
         KE,
         Variance,
         Proximity,
+        PersonalPrivacy,
         XYAnonymity,
         XYLinkability,
     )
@@ -72,6 +74,7 @@ __all__ = [
     "FrequencyDiversity",
     "KAnonymity",
     "KernelRule",
+    "PersonalPrivacy",
     "Principle",
     "Proximity",
     "RecursiveDiversity",

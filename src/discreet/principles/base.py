@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,6 @@ ANY = "any"
 """How plans and manifests write a threshold that asks nothing; TOML has no null."""
 UNBOUNDED = 2**40
 """Room for more people than any table has."""
-
 
 RENAMED = {
     "least": "min_size", "singles": "distinct_enough", "alike": "look_alikes",
@@ -72,6 +72,8 @@ class Principle(ABC):
     """Whether different values may be too near to each other."""
     joins: ClassVar[bool] = False
     """Whether its bags are groups of a join of tables."""
+    personal: ClassVar[bool] = False
+    """Whether it is about what each person asks for, which no release tells."""
 
     on: str | None = field(default=None, kw_only=True)
 
@@ -101,6 +103,11 @@ class Principle(ABC):
         ``None`` if it takes more than that.
         """
         return None
+
+    @property
+    def dealt(self) -> bool:
+        """Whether people are dealt into groups for it, as no split from the whole need keep it."""
+        return not all(part.monotone or part.personal for part in self.parts)
 
     @property
     def look_alikes(self) -> int:
@@ -418,10 +425,7 @@ def at_most(left: np.ndarray, a: int, right: np.ndarray, b: int) -> Bools:
 
 def fits(*factors: int) -> bool:
     """Whether a product stays well within int64."""
-    product = 1
-    for factor in factors:
-        product *= abs(factor)
-    return product < 2**62
+    return math.prod(map(abs, factors)) < 2**62
 
 
 def _plain(value: object) -> object:
@@ -429,12 +433,8 @@ def _plain(value: object) -> object:
         return [_plain(part) for part in value]
     if isinstance(value, Mapping):
         return {key: ANY if part is None else _plain(part) for key, part in value.items()}
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if isinstance(value, Fraction) and value.denominator > 1:
+        return float(value) if ratio(float(value)) == value else str(value)
+    if isinstance(value, Integral | Fraction) and not isinstance(value, bool):
         return int(value)
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else _decimal(value)
     return value
-
-
-def _decimal(value: Fraction) -> float | str:
-    return float(value) if ratio(float(value)) == value else str(value)

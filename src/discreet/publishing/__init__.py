@@ -25,12 +25,24 @@ def publish(data: Microdata, method: Method, *, insecure_seed: int | None = None
     tests, and such a release is not written unless that is asked for (``insecure=True``).
     """
     refuse_repeats(data)
+    _refuse_personal(method)
     require_named(method.principle, data.domains, data.sensitive)
     if insecure_seed is None:
         return _publish(data, method, SystemDraws())
     if insecure_seed < 0:
         raise SchemaError(f"insecure_seed = {insecure_seed}: give a whole number of at least 0.")
     return replace(_publish(data, method, SeededDraws(insecure_seed)), insecure=True)
+
+
+def _refuse_personal(method: Method) -> None:
+    """Refuse what each person asks for where groups are mixed, or made without asking them."""
+    for part in method.principle.parts:
+        if part.personal and not method.keeps_personal:
+            raise SchemaError(
+                f"{part} is about what each person guards, which {method.title} does not keep.",
+                hint='Use the method "generalization" for it.',
+                subject=part,
+            )
 
 
 def _publish(data: Microdata, method: Method, draws: Draws) -> Release:

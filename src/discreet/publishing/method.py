@@ -32,6 +32,8 @@ class Method(ABC):
     """The form of its releases, which several methods may share."""
     paper: ClassVar[str]
     """Where it comes from."""
+    keeps_personal: ClassVar[bool] = False
+    """Whether it keeps principles about what each person asks for."""
 
     principle: Principle
 

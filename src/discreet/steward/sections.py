@@ -62,6 +62,7 @@ class ColumnPlan(Section):
     aggregate: int | None = None
     keep: bool = False
     fold: Fold | None = None
+    guards: str | None = None
     taxonomy: TaxonomyPlan | None = None
 
     def make(self, name: str, folder: Path, *, weighs: bool = False) -> Attribute:
@@ -94,6 +95,7 @@ class ColumnPlan(Section):
             aggregate=self.aggregate,
             keep=self.keep or (unsaid and weighs and self.role is Role.OTHER),
             fold=self.fold,
+            guards=self.guards,
         )
 
 

@@ -16,6 +16,7 @@ from discreet.errors import MicrodataError, SchemaError, list_problems, name_clo
 from discreet.table.arrays import Bools, Ints
 from discreet.table.coarsening import Coded, coarsen, encode_finer, is_coarse
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
+from discreet.table.guards import check_guards, read_guards
 from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
@@ -69,6 +70,8 @@ class Microdata:
     """Columns whose numbers were made coarser, as they were. The steward's, never published."""
     weights: Weights | None = None
     """How many people of the population each row stands for, where a column says so."""
+    guards: dict[str, Coded] = field(default_factory=dict)
+    """Per sensitive attribute what people guard of it. The steward's, never published."""
 
     @property
     def n(self) -> int:
@@ -134,11 +137,18 @@ class Microdata:
         """Give the people of some rows, in this order."""
         codes = {name: column[rows] for name, column in self.codes.items()}
         finer = {name: (column[rows], domain) for name, (column, domain) in self.finer.items()}
+        guards = {name: (column[rows], domain) for name, (column, domain) in self.guards.items()}
         persons = None if self.persons is None else self.persons.taken(rows)
         numbers = rows if self.rows is None else self.rows[rows]
         weights = None if self.weights is None else self.weights.taken(rows)
         return replace(
-            self, codes=codes, rows=numbers, finer=finer, persons=persons, weights=weights
+            self,
+            codes=codes,
+            rows=numbers,
+            finer=finer,
+            persons=persons,
+            weights=weights,
+            guards=guards,
         )
 
     def narrowed(self) -> Microdata:
@@ -182,10 +192,20 @@ class Microdata:
         first = read(self.to_own_values().head(n), self.schema.published)
         if self.weights is not None:
             first = replace(first, weights=self.weights.taken(np.arange(first.n)))
+        first = first.guarding(self, np.arange(first.n))
         if self.persons is None:
             return first
         persons = self.persons.taken(np.arange(first.n))
         return replace(first, schema=self.schema.only(first.schema.names), persons=persons)
+
+    def guarding(self, other: Microdata, rows: Ints) -> Microdata:
+        """Give the same table with what the people of some rows of another guard."""
+        if not other.guards:
+            return self
+        columns = {domain.attribute.name for _, domain in other.guards.values()}
+        told = tuple(a for a in other.schema if a.name in columns)
+        schema = replace(self.schema, attributes=(*self.schema.attributes, *told))
+        return replace(self, schema=schema, guards=other.taken(rows).guards)
 
     def count_unique(self, names: Sequence[str] | None = None) -> int:
         """Count the people whose values on the quasi-identifiers nobody else has."""
@@ -299,7 +319,10 @@ def read(
     named = [a.name for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
     intake = replace(intake, repeats=count_repeats(frame, named))
     finer = encode_finer(columns, keep)
-    data = settle_rows(Microdata(schema, codes, domains, intake, rows, persons, finer), frame)
+    guards = read_guards(frame, schema, keep)
+    data = Microdata(schema, codes, domains, intake, rows, persons, finer, guards=guards)
+    check_guards(data)
+    data = settle_rows(data, frame)
     if data.persons is not None and not data.persons.several:
         data = replace(data, persons=None)
     data = replace(data, weights=read_weights(data, weights))

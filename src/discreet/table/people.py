@@ -273,6 +273,7 @@ def _fold(data: Microdata, persons: Persons) -> Microdata:
         codes=codes,
         domains=domains,
         finer={name: (column[first], domain) for name, (column, domain) in data.finer.items()},
+        guards={name: (column[first], domain) for name, (column, domain) in data.guards.items()},
         persons=persons.taken(first) if persons.clustered else None,
         rows=first if data.rows is None else data.rows[first],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
@@ -144,6 +144,8 @@ class Attribute:
     keep: bool = False
     fold: Fold | None = None
     """What becomes of it where a person's rows are folded into one; ``None`` if all are equal."""
+    guards: str | None = None
+    """The sensitive attribute of which it says what each person guards. It never leaves."""
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -190,6 +192,13 @@ class Attribute:
             raise SchemaError(
                 f"Column {self.name!r} is an identifier and cannot be kept.",
                 hint="Identifiers never leave. Give it another role if it names nobody.",
+                subject=self,
+            )
+        if self.guards is not None and self.published:
+            raise SchemaError(
+                f"Column {self.name!r} says what people guard and never leaves, but it is "
+                f"{'kept' if self.keep else f'a {self.role} attribute'}.",
+                hint=f'Set role = "other" for {self.name!r}, and do not keep it.',
                 subject=self,
             )
         from discreet.table.coarsening import refuse_coarsening
@@ -289,6 +298,23 @@ class Schema:
                 hint="Give every column one role.",
                 subject=self,
             )
+        self._check_guards()
+
+    def _check_guards(self) -> None:
+        guarded = [a.guards for a in self.attributes if a.guards is not None]
+        for name in guarded:
+            if name not in self.sensitive:
+                raise SchemaError(
+                    f"guards = {name!r}: there is no such sensitive attribute.",
+                    hint=name_closest(name, self.sensitive),
+                    subject=self,
+                )
+            if guarded.count(name) > 1:
+                raise SchemaError(
+                    f"Several columns say what people guard of {name!r}.",
+                    hint="Keep guards for one of them.",
+                    subject=self,
+                )
 
     def _check_weight(self, attribute: Attribute) -> None:
         if attribute.folded.type not in (Type.INTEGER, Type.DECIMAL):
@@ -310,6 +336,7 @@ class Schema:
         cluster: str | None = None,
         rows_are_people: bool = False,
         weight: str | None = None,
+        guards: Mapping[str, str] | None = None,
     ) -> Schema:
         """Infer the types of all columns and propose the roles that are not given.
 
@@ -318,11 +345,20 @@ class Schema:
         column that says which rows are of one person, ``cluster`` who would be found together,
         such as a household; see :class:`PeopleKey`. ``weight`` is the column that says how many
         people of the population a row stands for: it is kept, unless it is a quasi-identifier.
+        ``guards`` says of columns whose cells are what people guard (:class:`PersonalPrivacy`)
+        which sensitive attribute these are about.
         """
         from discreet.table.inference import infer
 
         people = PeopleKey(person, cluster, rows_are_people=rows_are_people)
-        return infer(frame, quasi_identifiers, sensitive, identifiers, keep, people, weight)
+        schema = infer(frame, quasi_identifiers, sensitive, identifiers, keep, people, weight)
+        named = (*(quasi_identifiers or ()), *(sensitive or ()))
+        return schema.changed(
+            *(
+                replace(schema[n], role=schema[n].role if n in named else Role.OTHER, guards=about)
+                for n, about in (guards or {}).items()
+            )
+        )
 
     @property
     def names(self) -> list[str]:
@@ -370,8 +406,10 @@ class Schema:
     def only(self, names: Container[str]) -> Schema:
         """The same without attributes that are not named."""
         weight = self.weight if self.weight is not None and self.weight in names else None
-        attributes = tuple(a for a in self.attributes if a.name in names)
-        return replace(self, attributes=attributes, weight=weight)
+        kept = [a for a in self.attributes if a.name in names]
+        left = [a.name for a in kept]
+        kept = [a if a.guards in (None, *left) else replace(a, guards=None) for a in kept]
+        return replace(self, attributes=tuple(kept), weight=weight)
 
     def changed(self, *attributes: Attribute) -> Schema:
         """Give a schema with these attributes in place of those of the same name."""

@@ -77,7 +77,7 @@ class Generalized(GroupedForm):
         Whoever was suppressed is counted.
         """
         given, found = release.parameters, _miscount(release, data)
-        if "dealing" in given and release.promise.principle.monotone:
+        if "dealing" in given and not release.promise.principle.dealt:
             found.append(f"nobody is dealt under {release.promise.principle}")
         target = given.get("target")
         if target is not None and target not in release.schema.names:

@@ -13,8 +13,8 @@ from discreet.release import Release
 def read_generalized(release: Release) -> list[View]:
     """Take groups as numbered, and refuse a class whose rows do not show one box.
 
-    Under a principle that is closed under union, classes that show the same box are one group to
-    everyone outside. Under another they stay apart: several groups that may be a person's.
+    Where people are split into groups, classes that show the same box are one group to everyone
+    outside. Where they are dealt they stay apart: several groups that may be a person's.
     """
     columns = box_columns(release)
     declared = {"class", *release.columns}
@@ -33,7 +33,7 @@ def read_generalized(release: Release) -> list[View]:
                 f"The table 'generalized' is not a generalization: row {row + 1} differs from its "
                 f"class {classes[labels[row]]} in {column!r}."
             )
-    if release.promise.principle.monotone:
+    if not release.promise.principle.dealt:
         number, boxes = number_boxes(release, boxes)
         labels = number[labels]
     else:

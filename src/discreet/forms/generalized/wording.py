@@ -63,7 +63,7 @@ def word_generalized(
     """
     links = [part for part in principle.parts if isinstance(part, Linking)]
     first, then, said = [], LOSSY if links else (), ""
-    if not principle.monotone:
+    if principle.dealt:
         first, said = [MIXED], " This is said of every group by itself."
     if links and not any(isinstance(part, KAnonymity) for part in principle.parts):
         exposed = [name for name in known if not any(name in part.x for part in links)]

@@ -17,6 +17,7 @@ from discreet.publishing.method import Method
 from discreet.publishing.methods.boxes import Ends, ShownBoxes, blur, open_presence
 from discreet.publishing.methods.exact import refuse_names
 from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.guards import bind_guards
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
@@ -34,8 +35,8 @@ TABLE, CLASS = "generalized", "class"
 class Generalization(Method):
     """Groups by Mondrian, and one box per group in place of its quasi-identifiers.
 
-    Strict recoding (ANGEL, section 2): boxes of different groups never overlap, unless the
-    principle is not monotone. Then people are split as far as their groups can be found, and dealt
+    Strict recoding (ANGEL, section 2): boxes of different groups never overlap, unless no split
+    need keep the principle. Then people are split as far as their groups can be found, and dealt
     (Li, Tao, Xiao, SIGMOD 2008, section 5): ``dealing="local"`` keeps people who are close
     together as far as their numbers allow, ``"round-robin"`` is the paper's. Numbers, dates and
     ordinals become intervals. With ``categories="set"`` a category becomes the set of values
@@ -65,6 +66,7 @@ class Generalization(Method):
     title: ClassVar[str] = "generalization"
     form: ClassVar[str] = "generalized"
     paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Mondrian, ICDE 2006"
+    keeps_personal: ClassVar[bool] = True
 
     categories: Categories = "set"
     dealing: Dealing = "local"
@@ -76,7 +78,12 @@ class Generalization(Method):
         require_choice("categories", self.categories, Categories)
         require_choice("ends", self.ends, Ends)
         require_choice("dealing", self.dealing, Dealing)
-        if self.dealing != "local" and self.principle.monotone:
+        if self.principle.dealt and any(part.personal for part in self.principle.parts):
+            raise SchemaError(
+                f"{self.principle}: people cannot be dealt by what each of them guards.",
+                hint="Promise one of them, or personal privacy beside what is monotone.",
+            )
+        if self.dealing != "local" and not self.principle.dealt:
             raise SchemaError(
                 f"dealing = {self.dealing!r}: nobody is dealt under {self.principle}.",
                 hint="Leave it out; it is for principles such as proximity.",
@@ -85,7 +92,7 @@ class Generalization(Method):
     def parameters(self) -> dict[str, object]:
         """The parameters besides the principle; how people are dealt only where they are."""
         given = super().parameters()
-        if self.principle.monotone:
+        if not self.principle.dealt:
             del given["dealing"]
         if not ratio(self.suppress):
             del given["suppress"]
@@ -94,7 +101,7 @@ class Generalization(Method):
     @property
     def counts_people(self) -> bool:
         """Where people are split, not where they are dealt."""
-        return self.principle.monotone
+        return not self.principle.dealt
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Partition, blur each group to its box, and put the people in canonical order."""
@@ -107,8 +114,8 @@ class Generalization(Method):
             )
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
-        if self.principle.monotone:
-            keyed, asked = count_units(data, self.principle)
+        if not self.principle.dealt:
+            keyed, asked = count_units(*bind_guards(data, self.principle))
             partition = mondrian(keyed, asked, data.quasi_identifiers, categories=self.categories)
             budget = allow(data, self.suppress)
             if budget:

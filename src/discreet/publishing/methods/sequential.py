@@ -80,7 +80,7 @@ class Sequential(Method):
             if not isinstance(part, Linking | KAnonymity):
                 raise SchemaError(
                     f"{part} is not about joins.",
-                    hint="Give xy-anonymity, xy-linkability or k-anonymity.",
+                    hint="Give xy-anonymity, xy-linkability or k-anonymity, or use generalization.",
                 )
         object.__setattr__(self, "principle", reduce(and_, asked))
         if isinstance(self.earlier, Release | str | Path):

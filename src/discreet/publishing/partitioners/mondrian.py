@@ -43,11 +43,14 @@ def mondrian(
 ) -> Partition:
     """Partition by the given quasi-identifiers (all by default) under a monotone principle.
 
+    Or one about what each person asks for: all sides of a split are asked, so what is found keeps
+    it; but what the whole does not keep, or a side on the way, is not looked beyond.
+
     With ``categories="set"`` a category may be cut anywhere in its order; with ``"ancestor"`` an
     attribute with a taxonomy is split into all children of a node at once.
     """
     for part in principle.parts:
-        if not part.monotone:
+        if part.dealt:
             raise PromiseError(
                 f"{part} cannot be promised by splitting groups top down: it is not monotone, so "
                 "two groups may satisfy it and their union not.",

@@ -126,7 +126,8 @@ class Course:
         rows = np.random.default_rng(seed).permutation(data.n)
         tested = int(data.n * TESTED)
         frame = data.to_polars()
-        train = read(frame[np.sort(rows[tested:])], data.schema.published)
+        learned = np.sort(rows[tested:])
+        train = read(frame[learned], data.schema.published).guarding(data, learned)
         return Course(data, questions, train, frame[np.sort(rows[:tested])], seed)
 
     @property

@@ -42,7 +42,8 @@ def attack_membership(data: Microdata, method: Method) -> ShadowAttack | str:
         inside = np.zeros(len(rows), dtype=bool)
         inside[rng.permutation(len(rows))[:half]] = True
         try:
-            release = publish(read(frame[rows[inside]], schema), method)
+            half_of = read(frame[rows[inside]], schema).guarding(data, rows[inside])
+            release = publish(half_of, method)
         except DiscreetError as error:
             return f"no release can be made of a half of the people: {error.message.rstrip('.')}"
         seen.append(_look(release, data.taken(rows)))
