@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-JOBS ?= 2
+JOBS ?= $(shell expr $$(nproc) + 1)
 
 .PHONY: demo test oracles docs lint bench clean
 

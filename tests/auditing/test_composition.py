@@ -79,7 +79,7 @@ def enumerate_beliefs(values: Sequence[str], groupings: Sequence[Sequence[int]])
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.permutations(range(PEOPLE)),
     st.lists(st.sampled_from("abc"), min_size=PEOPLE, max_size=PEOPLE).filter(

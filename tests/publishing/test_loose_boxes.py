@@ -190,9 +190,9 @@ def test_a_public_domain_that_is_not_one_is_found() -> None:
     ]
     for release, changed, said in forged:
         false = replace(release, recodings={**release.recodings, **changed})
-        findings, _ = find_false_claims(false, data)
+        findings, _ = find_false_claims(false, data, np.ones(data.n, dtype=bool))
         assert any(said in finding for finding in findings), findings
-    assert find_false_claims(loose, data) == ([], [])
+    assert find_false_claims(loose, data, np.ones(data.n, dtype=bool)) == ([], [])
     # without a public domain, too, it is not told whether anybody's value is missing
     plain = SCHEMA.changed(
         replace(SCHEMA["age"], low=None, high=None),
@@ -200,7 +200,8 @@ def test_a_public_domain_that_is_not_one_is_found() -> None:
     )
     own = dc.read(draw(0), plain)
     for method in METHODS.values():
-        assert find_false_claims(dc.publish(own, method), own) == ([], [])
+        everybody = np.ones(own.n, dtype=bool)
+        assert find_false_claims(dc.publish(own, method), own, everybody) == ([], [])
 
 
 def test_the_default_is_tight_and_says_so() -> None:

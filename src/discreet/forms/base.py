@@ -62,6 +62,8 @@ class View(ABC):
     """Whether groups hold values that are their people's."""
     deals_values: ClassVar[bool] = True
     """Whether the values of a group are one of each of its records, in any order."""
+    shares_values: ClassVar[bool] = False
+    """Whether groups share values, so that what one record has another group's has not."""
     answers_jointly: ClassVar[bool] = False
     """Whether workloads about several sensitive attributes at once are answered."""
     shows_whose: ClassVar[bool] = False

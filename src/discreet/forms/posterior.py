@@ -132,7 +132,7 @@ class Posterior:
 
         ``None`` where values are not dealt out so.
         """
-        if not self.found.view.deals_values:
+        if not self.found.view.deals_values or self.found.view.shares_values:
             return None
         return np.append(self.found.only, -1)[self.found.set_of]
 

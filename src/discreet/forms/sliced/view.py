@@ -49,7 +49,7 @@ class SlicedView(View):
     them side by side.
     """
 
-    deals_values: ClassVar[bool] = False  # parts of a bucket share its values
+    shares_values: ClassVar[bool] = True  # parts of a bucket share its values
     max_own_value_lift: ClassVar[int | None] = None
     answers_jointly: ClassVar[bool] = True
 
