@@ -33,7 +33,6 @@ from discreet.auditing.people import (
     Crowd,
     SeveralRows,
     believe_people,
-    count_behind,
     count_several,
     find_miscounted,
     near_people,
@@ -232,10 +231,9 @@ def audit(
 
     It is about people: where the microdata says by a key whose rows are whose, what is found of
     rows is said of those who have them. ``release`` is a loaded release or its folder. The promise
-    examined is the release's own, or
-    the given ``principle``. ``population`` is the number of people the table is a sample of, from
-    which it is estimated what is told to who knows only them; ``population_data`` is a table of
-    them, by which that is counted, and who must be in the release;
+    examined is the release's own, or the given ``principle``. ``population`` is the number of
+    people the table is a sample of, from which it is estimated what is told to who knows only them;
+    ``population_data`` is a table of them, by which that and who must be in it are counted;
     ``presets`` names published rules that must hold as well. With ``attacks`` it also tries
     what goes beyond the promise, which takes longer, and the three risks that regulators name;
     ``control`` are people like these who are not in the table. ``earlier`` are releases about the
@@ -271,8 +269,8 @@ def audit(
             hint="Give the table the release was made from.",
         )
     persons = data.persons
-    crowds = [] if persons is None else [Crowd(found, persons) for found in views]
-    candidates = adversary.limit_candidates([count_behind(f, persons) for f in views], data)
+    crowds = [Crowd(found, persons) for found in views]
+    candidates = adversary.limit_candidates([crowd.count for crowd in crowds], data)
     told = {
         name: [found.view.posterior(found, data, name) for found in views]
         for name in adversary.told
@@ -280,11 +278,11 @@ def audit(
     before = [_open(held, i) for i, held in enumerate(earlier)]
     judged = principle or release.promise.asked
     alone, linkings = part_joins(judged)
-    checks, breached = check_parts(views, told, alone, adversary, persons)
-    findings += find_miscounted(release, checks, crowds)
+    checks, breached = check_parts(crowds, told, alone, adversary, data)
+    findings += find_miscounted(release, checks, crowds, persons)
     if linkings:
         linked, broken, lost = check_links(
-            adversary.release, views[0], linkings, [r for _, r in before], persons
+            adversary.release, views[0], linkings, [r for _, r in before], data
         )
         checks, breached = [*checks, *linked], breached | broken
         findings += lost

@@ -18,26 +18,27 @@ from discreet.principles.base import Principle, demands
 from discreet.principles.linking import PEOPLE, Linking, XYAnonymity
 from discreet.release import Release
 from discreet.table.arrays import Bools, Ints
+from discreet.table.microdata import Microdata
 from discreet.table.people import Persons
 
 
 def check_parts(
-    views: list[Matches],
+    crowds: list[Crowd],
     told: dict[str, list[Posterior]],
     principle: Principle | None,
     adversary: Adversary,
-    persons: Persons | None,
+    data: Microdata,
 ) -> tuple[list[Check], Bools]:
     """Count the people for whom each part of a principle fails, in any table.
 
     With whom, row by row: of people with several rows, each.
     """
-    n = len(views[0].set_of)
-    checks, breached = [], np.zeros(n, dtype=bool)
+    persons = data.persons
+    checks, breached = [], np.zeros(data.n, dtype=bool)
     for part, name in demands(principle, adversary.sensitive) if principle else ():
-        if part.personal and len(views) > 1:
+        if part.personal and len(crowds) > 1:
             raise refuse_judging(part)
-        failing = np.full(n, name in adversary.certain)
+        failing = np.full(data.n, name in adversary.certain)
         for view in told.get(name, []) if name is not None else []:
             try:
                 if persons is None:
@@ -48,23 +49,20 @@ def check_parts(
                 if name not in adversary.added:
                     raise
                 failing[:] = True
-        for found in views if name is None or part.look_alikes > 1 else []:
-            failing |= (found.set_of >= 0) & ~_hide(found, part, persons)
-        said = views[0].view.word_check(part)
-        checks.append(Check(part, name, _count(failing, persons), said))
+        for crowd in crowds if name is None or part.look_alikes > 1 else []:
+            failing |= (crowd.found.set_of >= 0) & ~_hide(crowd, part)
+        said = crowds[0].found.view.word_check(part)
+        checks.append(Check(part, name, data.count_any(failing), said))
         breached |= failing
     return checks, breached
 
 
-def _count(failing: Bools, persons: Persons | None) -> int:
-    return int((failing if persons is None else persons.fold_any(failing)).sum())
-
-
-def _hide(found: Matches, part: Principle, persons: Persons | None) -> Bools:
+def _hide(crowd: Crowd, part: Principle) -> Bools:
     """Say of every row whether so many people look the same, or rows that are of so many."""
+    found, persons = crowd.found, crowd.persons
     if persons is None:
         return np.append(found.view.hides(part, found), False)[found.set_of]
-    good = Crowd(found, persons).count() >= part.look_alikes
+    good = crowd.count >= part.look_alikes
     try:
         enough = part.over_rows(persons.most_rows, persons.most_together).parts
     except PromiseError:
@@ -80,7 +78,7 @@ def check_links(
     found: Matches,
     parts: tuple[Principle, ...],
     tables: Sequence[Release],
-    persons: Persons | None,
+    data: Microdata,
 ) -> tuple[list[Check], Bools, list[str]]:
     """Count the people in classes of which some X-group of the join breaks a principle."""
     if not tables:
@@ -88,7 +86,8 @@ def check_links(
             f"{parts[0]} is about joins: the earlier releases are needed to examine it.",
             hint="Give them: earlier=[...], on the command line --earlier FOLDER.",
         )
-    checks, breached = [], np.zeros(len(found.set_of), dtype=bool)
+    persons = data.persons
+    checks, breached = [], np.zeros(data.n, dtype=bool)
     findings: dict[str, None] = {}
     for part in parts:
         assert isinstance(part, Linking)
@@ -110,7 +109,7 @@ def check_links(
             good = part.over_rows(persons.most_rows, persons.most_together).admits(groups)
         bad = np.flatnonzero(~good)
         broken = np.isin(found.group_of, owners[np.isin(owners[:, 0], bad), 1])
-        checks.append(Check(part, None, _count(broken, persons), str(part)))
+        checks.append(Check(part, None, data.count_any(broken), str(part)))
         breached |= broken
     return checks, breached, list(findings)
 

@@ -33,10 +33,7 @@ def join_tables(
     together = views[0].view.join(views)
     if together is None:
         return None
-    if data.persons is None:
-        sizes = np.append(np.bincount(together.set_of[together.set_of >= 0]), 1)
-    else:
-        sizes = np.append(data.persons.count_units(together.set_of, together.count), 1)
+    sizes = np.append(data.count_people(together.set_of, together.count), 1)
     worst, how = Fraction(0), "exactly"
     for name, alone in told.items():
         found = together.view.posterior(together, data, name)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.auditing.people import count_behind
+from discreet.auditing.people import Crowd
 from discreet.errors import StoreError
 from discreet.forms import find_form
 from discreet.release import Release
@@ -50,10 +50,8 @@ def count_kept(release: Release, data: Microdata) -> KeptColumns | None:
     unique = {name: data.count_unique([name]) for name in names}
     try:
         found = [v.match(data) for v in find_form(release.form).add_known(release, names).views]
-        left = [count_behind(f, data.persons) for f in found]
-        told = np.min(left, axis=0) == 1
-        alone = int((told if data.persons is None else data.persons.fold_any(told)).sum())
+        left = [Crowd(f, data.persons).count for f in found]
+        alone = data.count_any(np.min(left, axis=0) == 1)
     except StoreError:  # its form does not say; nobody is told apart by more than all values
         alone = data.count_unique([*release.schema.quasi_identifiers, *names])
-    people = data.n if data.persons is None else data.persons.count
-    return KeptColumns(people, unique, alone)
+    return KeptColumns(data.people, unique, alone)

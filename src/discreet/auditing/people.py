@@ -26,6 +26,10 @@ from discreet.table.people import Persons
 
 Beliefs = tuple[dict[str, Floats], dict[str, Floats], Fraction | None, dict[str, str]]
 """Per attribute what is believed of any value and of people's own; the most of all; and how."""
+NO_KEY = (
+    "it promises something of people who have several rows, and nobody said whose are whose: read "
+    "the microdata with the key (person)"
+)
 MOST_CASES = 16
 """People are told apart by so many different numbers of rows; beyond, numbers are rounded up."""
 
@@ -61,57 +65,61 @@ class SeveralRows:
 class Crowd:
     """How many people could be behind the records that may be those of a row."""
 
-    def __init__(self, found: Matches, persons: Persons) -> None:
+    def __init__(self, found: Matches, persons: Persons | None) -> None:
         self.found, self.persons = found, persons
+
+    @cached_property
+    def _place(self) -> Ints:
+        """Per row the records that show the same, if nothing else may be the row's; else -1."""
+        found = self.found
         lone = np.append(found.sizes == 1, False)[found.set_of]
         if found.alike is not None:
             lone[:] = False
         one = np.append(found.only if found.pools_groups else np.arange(found.count), -1)
-        self.place = np.where(lone, one[found.set_of], -1)
-        """Per row the records that show the same, if nothing else may be the row's; else -1."""
-        self.places = int(self.place.max(initial=-1)) + 1
+        return np.where(lone, one[found.set_of], -1)
 
     @cached_property
-    def units(self) -> Ints:
+    def _fitting(self) -> Ints:
+        """Per place the rows that fit."""
+        return np.bincount(self._place[self._place >= 0])
+
+    def units(self, persons: Persons) -> Ints:
         """Per place the people, or clusters, who have rows in it.
 
         Where it has fewer records than rows fit, those who are left out may be any of these.
         """
-        units = self.persons.count_units(self.place, self.places)
-        fitting = np.bincount(self.place[self.place >= 0], minlength=self.places)
+        places = len(self._fitting)
+        units = persons.count_units(self._place, places)
         found = self.found
         records = found.view.sizes if found.pools_groups else found.records
-        missing = np.maximum(fitting - records[: self.places], 0)
+        missing = np.maximum(self._fitting - records[:places], 0)
         return np.asarray(np.maximum(units - missing, 0), dtype=np.int64)
 
+    @cached_property
     def count(self) -> Ints:
-        """Count them for every row; 0 where no record may be the row's.
+        """How many they are, for every row; 0 where no record may be the row's.
 
         Where several groups may be, at least as many as rows by which nobody has more.
         """
         rows = np.append(self.found.crowds, 0)[self.found.set_of]
+        if self.persons is None:
+            return rows
         least = -(-rows // self.persons.most_together)
-        return np.where(self.place >= 0, np.append(self.units, 0)[self.place], least)
+        units = np.append(self.units(self.persons), 0)[self._place]
+        return np.where(self._place >= 0, units, least)
 
-    def find_dominant(self) -> Fraction:
+    def find_dominant(self, persons: Persons) -> Fraction:
         """Give the largest part of a place that is of one person, or cluster."""
-        here = self.place >= 0
+        here = self._place >= 0
         if not here.any():
             return Fraction(0)
-        span = len(self.place) + 1
-        keys, rows = np.unique(self.place[here] * span + self.persons.units[here],
+        span = len(self._place) + 1
+        keys, rows = np.unique(self._place[here] * span + persons.units[here],
                                return_counts=True)  # fmt: skip
-        sizes = np.bincount(self.place[here], minlength=self.places)
+        sizes = self._fitting
         shares = rows / sizes[keys // span]
         top = int(np.argmax(shares))
         return Fraction(int(rows[top]), int(sizes[keys[top] // span]))
-
-
-def count_behind(found: Matches, persons: Persons | None) -> Ints:
-    """Count, for every row, the people who could be behind the records that may be the row's."""
-    if persons is not None:
-        return Crowd(found, persons).count()
-    return np.append(found.crowds, 0)[found.set_of]
 
 
 def count_several(persons: Persons, crowds: Iterable[Crowd]) -> SeveralRows:
@@ -123,26 +131,26 @@ def count_several(persons: Persons, crowds: Iterable[Crowd]) -> SeveralRows:
         persons.most_rows,
         int((rows > 1).sum()),
         int(persons.cluster_of.max()) + 1 if persons.clustered else None,
-        max(crowd.find_dominant() for crowd in crowds),
+        max(crowd.find_dominant(persons) for crowd in crowds),
     )
 
 
 def find_miscounted(
-    release: Release, checks: Iterable[Check], crowds: Sequence[Crowd]
+    release: Release, checks: Iterable[Check], crowds: Sequence[Crowd], persons: Persons | None
 ) -> list[str]:
     """Say how many groups have fewer people than is promised, or that nobody counted them."""
-    if release.promise.people is not None and not crowds:
-        return ["it promises something of people who have several rows, and nobody said whose are "
-                "whose: read the microdata with the key (person)"]  # fmt: skip
+    if persons is None:
+        return [] if release.promise.people is None else [NO_KEY]
     found = []
     for check in checks:
         least = check.principle.look_alikes
         for crowd in crowds if least > 1 and check.breaches else []:
-            units = crowd.units[crowd.units > 0]
+            units = crowd.units(persons)
+            units = units[units > 0]
             few = int((units < least).sum())
             if few:
                 one = int((units == 1).sum())
-                who = "clusters" if crowd.persons.clustered else "people"
+                who = "clusters" if persons.clustered else "people"
                 found.append(f"{few:,} of {len(units):,} groups hold fewer than {least:,} {who}, "
                              f"{one:,} of them a single one")  # fmt: skip
     return list(dict.fromkeys(found))

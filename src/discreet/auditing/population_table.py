@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from discreet.auditing.people import count_behind
+from discreet.auditing.people import Crowd
 from discreet.auditing.population import PopulationRisk, estimate_population, report_risks
 from discreet.auditing.presence import Presence, measure_presence
 from discreet.errors import SchemaError
@@ -105,7 +105,7 @@ def count_population(
     who may be in several groups is counted in none, so that F is never too large; and where tables
     are joined, or records are in pieces, nobody is taken to be hidden among more than f.
     """
-    alone = np.min([count_behind(found, data.persons) for found in views], axis=0)
+    alone = np.min([Crowd(found, data.persons).count for found in views], axis=0)
     counted = [_count_alike(found, population) for found in views]
     people = np.min([np.maximum(p, alone) for p, _ in counted], axis=0)
     people = np.where(candidates < alone, candidates, people)
@@ -124,7 +124,7 @@ def count_population(
     return report_risks(
         "counted in a table of it",
         "" if exact else ASSUMED if data.persons is None else f"{ASSUMED}{ROW_BY_ROW}",
-        population.n if population.persons is None else population.persons.count,
+        population.people,
         candidates[covered],
         risks[covered],
         float(((candidates == 1) & (people == 1)).sum()),

@@ -60,10 +60,7 @@ class Adversary:
         if not self.unmatched:
             return candidates
         number = data.number(self.known) if self.known else np.zeros(data.n, dtype=np.int64)
-        if data.persons is not None:
-            alike = data.persons.count_units(number, int(number.max()) + 1)
-        else:
-            alike = np.bincount(number)
+        alike = data.count_people(number, int(number.max()) + 1)
         return np.minimum(candidates, alike[number])
 
 

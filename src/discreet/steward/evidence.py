@@ -167,9 +167,7 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
     """Each risk before and after, beside what was promised."""
     classes = data.number(data.quasi_identifiers) if data.quasi_identifiers else (
         np.zeros(data.n, dtype=np.int64))  # fmt: skip
-    sizes = np.bincount(classes)
-    if data.persons is not None:
-        sizes = data.persons.count_units(classes, len(sizes))
+    sizes = data.count_people(classes, int(classes.max()) + 1)
     identity = report.identity
     alike = max((p.look_alikes for p in report.judged.parts), default=1)
     rows: list[dict[str, Any]] = [

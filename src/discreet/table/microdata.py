@@ -79,6 +79,24 @@ class Microdata:
         return len(next(iter(self.codes.values())))
 
     @property
+    def people(self) -> int:
+        """Number of people, who may have several rows."""
+        return self.n if self.persons is None else self.persons.count
+
+    def count_people(self, numbers: Ints, count: int) -> Ints:
+        """Count the people who have rows of each of ``count`` numbers, -1 being none.
+
+        People who would be found together count as one.
+        """
+        if self.persons is None:
+            return np.bincount(numbers[numbers >= 0], minlength=count)
+        return self.persons.count_units(numbers, count)
+
+    def count_any(self, rows: Bools) -> int:
+        """Count the people any of whose rows are some."""
+        return int((rows if self.persons is None else self.persons.fold_any(rows)).sum())
+
+    @property
     def quasi_identifiers(self) -> list[str]:
         """Names of the quasi-identifiers."""
         return self.schema.quasi_identifiers
@@ -213,10 +231,7 @@ class Microdata:
         if not names:
             return 0
         number = self.number(names)
-        if self.persons is None:
-            return int((np.bincount(number) == 1).sum())
-        alone = self.persons.count_units(number, int(number.max()) + 1)[number] == 1
-        return int(self.persons.fold_any(alone).sum())
+        return self.count_any(self.count_people(number, int(number.max()) + 1)[number] == 1)
 
     def number(self, names: Sequence[str]) -> Ints:
         """Number the combinations of some attributes, from 0 on without gaps."""

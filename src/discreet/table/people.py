@@ -118,8 +118,7 @@ def read_persons(frame: pl.DataFrame, key: PeopleKey) -> Persons | None:
     if key.person is not None:
         person = _number_key(frame, key.person, "person")
     cluster = _number_key(frame, key.cluster, "cluster") if key.cluster is not None else person
-    first = np.empty(int(person.max(initial=-1)) + 1, dtype=np.int64)
-    first[person[::-1]] = np.arange(frame.height)[::-1]
+    first = Persons(person, np.arange(int(person.max(initial=-1)) + 1)).first
     cluster_of = np.unique(cluster[first], return_inverse=True)[1].astype(np.int64)
     if key.cluster is not None and key.person is not None:
         torn = np.unique(person[cluster != cluster[first][person]])

@@ -104,11 +104,9 @@ def _miscount(release: Release, data: Microdata) -> list[str]:
     missing = data.n - view.table.height
     if missing != left_out:
         found.append(f"it says that {left_out} rows are left out; {missing} are")
-    people, each = data.n, 1
-    if data.persons is not None:
-        people, each = data.persons.count, data.persons.most_rows
+    each = 1 if data.persons is None else data.persons.most_rows
     try:
-        most = int(ratio(share) * people) * each
+        most = int(ratio(share) * data.people) * each
     except (ValueError, ZeroDivisionError):
         return [*found, f"suppress = {share!r} is no share"]
     if left_out + blanked > most:

@@ -175,8 +175,8 @@ def release_boxes(
     presence = open_presence(data, ends)
     parameters = method.parameters()
     if "suppress" in parameters:
-        counts = (suppressed.left_out, suppressed.blanked) if suppressed else (0, 0)
-        parameters |= dict(zip(("left_out", "blanked"), counts, strict=True))
+        parameters["left_out"] = suppressed.left_out if suppressed else 0
+        parameters["blanked"] = suppressed.blanked if suppressed else 0
     told = (*presence, *word_suppressed(parameters))
     promise, about = word_generalized(method.principle, data.quasi_identifiers, told)
     table = assemble(data, partition, boxes, exact)

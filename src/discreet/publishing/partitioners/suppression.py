@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -47,8 +46,7 @@ class Suppressed:
 
 def allow(data: Microdata, share: Number) -> int:
     """Give how many people may be suppressed."""
-    people = data.n if data.persons is None else data.persons.count
-    return int(Fraction(ratio(share)) * people)
+    return int(ratio(share) * data.people)
 
 
 def suppress(
