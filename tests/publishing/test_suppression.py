@@ -66,6 +66,7 @@ def test_one_old_man_is_left_out_and_the_audit_says_so(tmp_path: Path) -> None:
     assert release.recodings["age"].domain == ["20", "21"]  # nothing tells of 90
     folder = release.write(tmp_path / "release")
     assert "1 rows were left out" in (folder / "README.md").read_text()
+    assert '"suppressed": "1 rows were left out' in (folder / "datapackage.json").read_text()
     report = dc.audit(folder, OLD_DATA)
     assert report.kept, report.problems
     assert (report.uncovered, report.left_out, report.people, report.records) == (1, 1, 5, 4)

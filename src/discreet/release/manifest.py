@@ -151,6 +151,9 @@ class AttributePart(_Part):
     taxonomy: list[Annotated[list[str], Field(min_length=1)]] | None = None
 
 
+EMPTY = "; an empty cell was missing in the source"
+
+
 class ReleasePart(_Part):
     """What a data package does not know: how the release was made, and what it promises."""
 
@@ -161,7 +164,7 @@ class ReleasePart(_Part):
     promise: PromisePart
     attributes: list[AttributePart]
     weight: str | None = None
-    suppressed: str = "nothing; an empty cell was missing in the source"
+    suppressed: str = f"nothing{EMPTY}"
 
 
 class Manifest(_Part):
@@ -259,9 +262,18 @@ def describe(
                 people=_describe_people(promise.people),
             ),
             attributes=[_describe_attribute(a, release.recodings[a.name]) for a in release.schema],
+            suppressed=f"{say_suppressed(release).removesuffix(' was suppressed')}{EMPTY}",
             weight=release.schema.weight,
         ),
     )
+
+
+def say_suppressed(release: Release) -> str:
+    """Say how many rows of the microdata are left out, or show less than others of theirs."""
+    blanked = release.parameters.get("blanked", 0)
+    if not (release.left_out or blanked):
+        return "nothing was suppressed"
+    return f"{release.left_out} rows were left out, of {blanked} some cells were replaced by *"
 
 
 def _describe_people(people: OfPeople | None) -> OfPeoplePart | None:

@@ -36,6 +36,7 @@ from discreet.release.manifest import (
     Stored,
     describe,
     list_differences,
+    say_suppressed,
     type_of,
     understand,
 )
@@ -45,14 +46,6 @@ from discreet.table.schema import UNUSABLE_NAME, Role, Schema
 README = "README.md"
 Approve = Callable[[Path, Release], None]
 """Takes a draft on disk, and what was read back from it."""
-
-
-def word_suppressed(release: Release) -> str:
-    """Say how many rows of the microdata are left out, or blanked."""
-    blanked = release.parameters.get("blanked", 0)
-    if not (release.left_out or blanked):
-        return "nothing was suppressed"
-    return f"{release.left_out} rows were left out, of {blanked} some cells were replaced by *"
 
 
 def write(
@@ -347,7 +340,7 @@ def _explain(release: Release, dictionary: dict[str, pl.DataFrame], format: Form
         )
     lines += [
         "",
-        f"An empty cell was missing in the source; {word_suppressed(release)}.",
+        f"An empty cell was missing in the source; {say_suppressed(release)}.",
         "",
         f"`{MANIFEST}` says all this for programs (Frictionless data package). In Python: "
         '`import discreet as dc; dc.load("this folder").tables`.',
