@@ -5,7 +5,8 @@ of its values present; a TREE is as wide as the lowest common ancestor of its va
 into all children of it at once, so that no two results ever share an ancestor's leaves.
 
 A node is one row of integers: start, end, buffer, then low, high and width of every attribute,
-which bound the extent of its rows.
+which bound the extent of its rows. Where rows are elsewhere, ``tallies`` counts every code of every
+attribute among them, one attribute after the other; where they are at hand it is empty.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ BINS = 512
 """An attribute with a longer extent is scanned in this many bins; 2 to the 9 is a zoom's step."""
 SMALL = 4096
 """From this size down a node looks for the best cut instead of halving its widest attribute."""
+AT_HAND = np.zeros(0, np.int64)
+"""The tallies of rows that are scanned themselves."""
 UNSEEN, HOPELESS = -2.0, -1.0
 """Merits of an attribute that was not looked at, and of one that has no cut."""
 
@@ -33,12 +36,26 @@ def log_bin_width(low, high):
 
 
 @compiled
-def _scan(buffers, node, plane, shift, mask, low, log_width, bins, hist):
+def start_tallies(attrs, a):
+    """Where the counts of an attribute's codes start among those of all."""
+    first = 0
+    for i in range(a):
+        first += attrs[i, 3] + 1
+    return first
+
+
+@compiled
+def _scan(buffers, node, attrs, a, low, log_width, bins, hist, tallies):
     """Count rows per bin of one attribute."""
     start, end, here = node[0], node[1], node[2]
+    plane, shift, mask = attrs[a, 0], attrs[a, 1], attrs[a, 2]
     for b in range(bins):
         hist[b] = 0
-    if log_width:
+    if tallies.shape[0]:
+        first = start_tallies(attrs, a)
+        for code in range(low, node[3 + attrs.shape[0] + a] + 1):
+            hist[(code - low) >> log_width] += tallies[first + code]
+    elif log_width:
         for i in range(start, end):
             hist[(((buffers[here, plane, i] >> shift) & mask) - low) >> log_width] += 1
     else:
@@ -47,9 +64,10 @@ def _scan(buffers, node, plane, shift, mask, low, log_width, bins, hist):
 
 
 @compiled
-def _zoom(buffers, node, plane, shift, mask, low, log_width, bins, hist, least):
+def _zoom(buffers, node, attrs, a, low, log_width, bins, hist, least, tallies):
     """Find a cut inside the fullest bin where none between bins leaves enough on both sides."""
     start, end, here = node[0], node[1], node[2]
+    plane, shift, mask = attrs[a, 0], attrs[a, 1], attrs[a, 2]
     n, before = end - start, 0
     while log_width > 0:
         fullest = 0
@@ -64,10 +82,15 @@ def _zoom(buffers, node, plane, shift, mask, low, log_width, bins, hist, least):
         bins = ((high - low) >> log_width) + 1
         for b in range(bins):
             hist[b] = 0
-        for i in range(start, end):
-            code = (buffers[here, plane, i] >> shift) & mask
-            if low <= code <= high:
-                hist[(code - low) >> log_width] += 1
+        if tallies.shape[0]:
+            first = start_tallies(attrs, a)
+            for code in range(low, min(high, attrs[a, 3]) + 1):
+                hist[(code - low) >> log_width] += tallies[first + code]
+        else:
+            for i in range(start, end):
+                code = (buffers[here, plane, i] >> shift) & mask
+                if low <= code <= high:
+                    hist[(code - low) >> log_width] += 1
         left, best, off_middle = before, -1, n + 1
         for b in range(bins - 1):
             left += hist[b]
@@ -168,7 +191,7 @@ def _cut_tree(attrs, a, hist, bins, low, n, least, trees):
 
 
 @compiled
-def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
+def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts, tallies):
     """Find the attribute whose cut has most merit, -1 for none; write its cut into ``cuts[a]``.
 
     Tightens the node's bounds on the way. Looks at attributes whose ``merit`` is UNSEEN; unless
@@ -183,13 +206,13 @@ def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
                 a, bound = i, node[3 + 2 * d + i] / attrs[i, 3]
         if a < 0 or (not every and winner >= 0 and merit[winner] >= bound):
             break
-        plane, shift, mask, span = attrs[a, 0], attrs[a, 1], attrs[a, 2], attrs[a, 3]
+        span = attrs[a, 3]
         while True:
             low, high, log_width = node[3 + a], node[3 + d + a], 0
             if attrs[a, 4] != TREE:
                 log_width = log_bin_width(low, high)
             bins = ((high - low) >> log_width) + 1
-            _scan(buffers, node, plane, shift, mask, low, log_width, bins, hist)
+            _scan(buffers, node, attrs, a, low, log_width, bins, hist, tallies)
             if attrs[a, 4] == TREE:
                 gain, best, middle, first, last, width = _cut_tree(
                     attrs, a, hist, bins, low, n, least, trees
@@ -210,7 +233,7 @@ def choose_cuts(buffers, node, attrs, least, trees, hist, merit, every, cuts):
                 best = low + ((best + 1) << log_width) - 1
                 middle = low + ((middle + 1) << log_width) - 1
             elif log_width and n >= 2 * least:
-                best = _zoom(buffers, node, plane, shift, mask, low, log_width, bins, hist, least)
+                best = _zoom(buffers, node, attrs, a, low, log_width, bins, hist, least, tallies)
                 gain, middle = 0, best
         merit[a] = HOPELESS
         if best < 0:

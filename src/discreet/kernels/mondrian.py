@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.kernels import compiled
-from discreet.kernels.cuts import BINS, TREE, UNSEEN, choose_cuts, rank_cuts
+from discreet.kernels.cuts import AT_HAND, BINS, TREE, UNSEEN, choose_cuts, rank_cuts
 from discreet.kernels.rules import COVER, obeys, stay_apart
 from discreet.kernels.sweep import sweep
 
@@ -177,7 +177,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
             continue
         cut, sides = -1, 0
         merit[:] = UNSEEN
-        a = choose_cuts(buffers, node, attrs, least, trees, hist, merit, False, cuts)
+        a = choose_cuts(buffers, node, attrs, least, trees, hist, merit, False, cuts, AT_HAND)
         if a >= 0:
             cut = cuts[a]
             sides = _try_cut(
@@ -186,7 +186,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
             if sides == 0:
                 if rows.shape[0] < node[1] - start:
                     rows = np.empty(node[1] - start, np.int64)
-                choose_cuts(buffers, node, attrs, least, trees, hist, merit, True, cuts)
+                choose_cuts(buffers, node, attrs, least, trees, hist, merit, True, cuts, AT_HAND)
                 refused, best, a, cut = a, -1.0, -1, -1
                 if sweeping:
                     best, a, cut = sweep(

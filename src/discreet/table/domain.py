@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -192,8 +192,13 @@ def _problems(attribute: Attribute, problems: list[str]) -> MicrodataError:
     )
 
 
-def reduce_column(series: pl.Series, attribute: Attribute) -> ReducedColumn:
-    """Reduce a raw column to its distinct cells and read each of them exactly."""
+def reduce_column(
+    series: pl.Series, attribute: Attribute, *, find_row: Callable[[object], int] | None = None
+) -> ReducedColumn:
+    """Reduce a raw column to its distinct cells and read each of them exactly.
+
+    ``find_row`` says in which row a cell is first, where these are cells of rows elsewhere.
+    """
     if series.dtype.is_nested() or series.dtype == pl.Binary:
         raise _problems(attribute, [f"its cells are {series.dtype}, not single values"])
     uniques, inverse = _factorize(series)
@@ -213,7 +218,7 @@ def reduce_column(series: pl.Series, attribute: Attribute) -> ReducedColumn:
         canonical, absent, bad = _canonical_units(uniques, attribute)
         nothing = np.zeros(1, dtype=np.int64)
     if bad.any():
-        raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute)])
+        raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute, find_row)])
     cells = np.concatenate([canonical, nothing])
     return ReducedColumn(
         attribute, inverse, cells, np.append(absent, True), series.dtype != pl.Enum
@@ -221,10 +226,16 @@ def reduce_column(series: pl.Series, attribute: Attribute) -> ReducedColumn:
 
 
 def _describe_bad(
-    uniques: pl.Series, inverse: NDArray[np.int32], bad: Bools, attribute: Attribute
+    uniques: pl.Series,
+    inverse: NDArray[np.int32],
+    bad: Bools,
+    attribute: Attribute,
+    find_row: Callable[[object], int] | None,
 ) -> str:
     first = int(np.flatnonzero(np.append(bad, False)[inverse])[0])
-    cell = uniques.slice(int(inverse[first]), 1).cast(pl.String).item()
+    found = uniques.slice(int(inverse[first]), 1)
+    cell = found.cast(pl.String).item()
+    first = first if find_row is None else find_row(found.item())
     what = {
         Type.INTEGER: "an integer of up to 18 digits",
         Type.DECIMAL: f"a number of up to 15 digits, {attribute.decimals} of them decimals",

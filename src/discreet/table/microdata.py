@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
+from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.table.arrays import Bools, Ints
-from discreet.table.coarsening import Coded, coarsen, encode_finer, is_coarse
+from discreet.table.coarsening import Coded, coarsen, encode_finer
+from discreet.table.described import (
+    Described,
+    Intake,
+    attempt_each,
+    raise_all,
+    refuse_identifiers,
+    refuse_unpublished,
+)
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.guards import check_guards, read_guards
 from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
 from discreet.table.readers import TableLike, read_table
-from discreet.table.schema import Attribute, Missing, Role, Schema, Type
+from discreet.table.schema import Attribute, Missing, Role, Schema
 from discreet.table.weights import Weights, check_weights, read_weights
-
-In = TypeVar("In")
-Out = TypeVar("Out")
-
-NEARLY_UNIQUE = 0.9
-SMALLEST_JUDGED = 20
-"""Below this many rows, distinct values say nothing about being an identifier."""
-
-
-@dataclass(frozen=True)
-class Intake:
-    """What happened to the rows on the way in. The steward's, never published."""
-
-    read: int
-    dropped: int = 0
-    missing: dict[str, int] = field(default_factory=dict)
-    """Missing cells per column that has any."""
-    repeats: dict[str, int] = field(default_factory=dict)
-    """Per column that names people, and has some value twice, how many values it has."""
-    left_out: int = 0
-    """Rows of people who have more of them than are published."""
 
 
 @dataclass(frozen=True, eq=False)
-class Microdata:
+class Microdata(Described):
     """The steward's table: int32 codes into ordered domains, one array per attribute.
 
     Only attributes that a release may show are here; identifiers and dropped columns are not
@@ -78,6 +63,13 @@ class Microdata:
         """Number of rows."""
         return len(next(iter(self.codes.values())))
 
+    def count(self, name: str) -> Ints:
+        """Say how often each code of an attribute occurs."""
+        from discreet.kernels.packing import tally
+
+        counts: Ints = tally(self.codes[name], self.domains[name].size)
+        return counts
+
     @property
     def people(self) -> int:
         """Number of people, who may have several rows."""
@@ -95,36 +87,6 @@ class Microdata:
     def count_any(self, rows: Bools) -> int:
         """Count the people any of whose rows are some."""
         return int((rows if self.persons is None else self.persons.fold_any(rows)).sum())
-
-    @property
-    def quasi_identifiers(self) -> list[str]:
-        """Names of the quasi-identifiers."""
-        return self.schema.quasi_identifiers
-
-    @property
-    def sensitive(self) -> list[str]:
-        """Names of the sensitive attributes."""
-        return self.schema.sensitive
-
-    @property
-    def public_schema(self) -> Schema:
-        """The published part of the schema, with the taxonomies that rules built.
-
-        Public domains are the steward's; what a release takes of them, its recodings say.
-        """
-        published = self.schema.published
-        return published.changed(
-            *(
-                replace(
-                    a,
-                    taxonomy=self.domains[a.name].taxonomy,
-                    values=(),
-                    fold=None,
-                    **_tell_ends(a),
-                )
-                for a in published
-            )
-        )
 
     def to_polars(self) -> pl.DataFrame:
         """Give the values back as a polars frame; ``.to_pandas()`` and ``.to_arrow()`` follow."""
@@ -238,11 +200,6 @@ class Microdata:
         return row_ids([self.codes[name] for name in names], self.n)
 
 
-def _tell_ends(attribute: Attribute) -> dict[str, Any]:
-    """What may be beyond a code of top or bottom ends where the public domain does."""
-    return {} if is_coarse(attribute) else {"low": None, "high": None}
-
-
 def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
     """Number the rows of some columns of codes by their order, from 0 on without gaps.
 
@@ -315,16 +272,11 @@ def read(
             f"Column {unknown[0]!r} is not in {where}.",
             hint=name_closest(unknown[0], frame.columns),
         )
-    published = list(schema.published)
-    if not published:
-        raise SchemaError(
-            "No column would be published.",
-            hint="Give at least one column the role quasi-identifier or sensitive.",
-        )
+    published = refuse_unpublished(schema)
     weights = check_weights(frame, schema)
-    columns = _for_each(published, lambda a: reduce_column(frame[a.name], a))
+    columns = attempt_each(published, lambda a: reduce_column(frame[a.name], a))
     keep, intake = _settle_missing(columns, frame.height)
-    coded = _for_each(columns, lambda column: coarsen(column, keep).encode(keep))
+    coded = attempt_each(columns, lambda column: coarsen(column, keep).encode(keep))
     codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
     domains = {c.attribute.name: part for c, (_, part) in zip(columns, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
@@ -341,23 +293,8 @@ def read(
     if data.persons is not None and not data.persons.several:
         data = replace(data, persons=None)
     data = replace(data, weights=read_weights(data, weights))
-    _refuse_identifiers(data)
+    refuse_identifiers(data)
     return data
-
-
-def _for_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
-    """Work on columns side by side; collect what is wrong with any of them into one error."""
-
-    def attempt(item: In) -> Out | MicrodataError:
-        try:
-            return work(item)
-        except MicrodataError as error:
-            return error
-
-    with ThreadPoolExecutor() as pool:
-        results = list(pool.map(attempt, items))
-    _raise_all([result.message for result in results if isinstance(result, MicrodataError)])
-    return [result for result in results if not isinstance(result, MicrodataError)]
 
 
 def _settle_missing(columns: list[ReducedColumn], height: int) -> tuple[Bools | None, Intake]:
@@ -377,7 +314,7 @@ def _settle_missing(columns: list[ReducedColumn], height: int) -> tuple[Bools | 
             problems.append(f"column {name!r}: {count} of {height} cells are missing")
         elif column.attribute.missing is Missing.DROP:
             keep &= ~absent
-    _raise_all(problems, hint='Set missing = "value" or "drop" for the column, or fill the cells.')
+    raise_all(problems, hint='Set missing = "value" or "drop" for the column, or fill the cells.')
     dropped = int(height - keep.sum())
     if dropped == height:
         raise MicrodataError(
@@ -386,39 +323,6 @@ def _settle_missing(columns: list[ReducedColumn], height: int) -> tuple[Bools | 
             + max(missing, key=missing.__getitem__),
         )
     return (keep if dropped else None), Intake(height, dropped, missing)
-
-
-def _raise_all(problems: list[str], hint: str | None = None) -> None:
-    if problems:
-        lines = [line for problem in problems for line in problem.split("\n")]
-        raise MicrodataError(
-            f"The table does not fit its schema:\n{list_problems(lines, most=12)}",
-            hint=hint or "Correct the cells, or the type and taxonomy of these columns.",
-        )
-
-
-def _refuse_identifiers(data: Microdata) -> None:
-    """Refuse to publish unchanged text that names people, whatever its role says."""
-    if data.n < SMALLEST_JUDGED:
-        return
-    for attribute in data.schema.published:
-        size = data.domains[attribute.name].size
-        exact = attribute.role is Role.OTHER or (
-            attribute.role is Role.SENSITIVE and attribute.type is Type.CATEGORY
-        )
-        if exact and size > NEARLY_UNIQUE * data.n:
-            hint = f'Set role = "identifier" for {attribute.name!r}.'
-            if attribute.name == data.schema.weight:
-                hint = (
-                    f"Of {attribute.name!r} set fewer decimals, or round it; or blur it (role = "
-                    '"quasi-identifier"); or leave it out of the release (keep = false).'
-                )
-            raise SchemaError(
-                f"Column {attribute.name!r} has {size} distinct values in {data.n} rows and would "
-                "be published unchanged: it identifies people.",
-                hint=hint,
-                subject=attribute,
-            )
 
 
 __all__ = ["Attribute", "Intake", "Microdata", "TableLike", "read"]

@@ -21,6 +21,7 @@ from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.schema import Attribute, Fold, PeopleKey, Role, Type
 
 if TYPE_CHECKING:
+    from discreet.table.described import Described
     from discreet.table.microdata import Microdata
 
 KEY = Attribute("key", Role.IDENTIFIER, Type.CATEGORY)
@@ -162,17 +163,23 @@ def count_repeats(frame: pl.DataFrame, identifiers: list[str]) -> dict[str, int]
     """Count the distinct values of columns that name people, where some repeat."""
     found = {}
     for name in identifiers:
-        cells = frame[name].drop_nulls()
-        if cells.dtype == pl.String:
-            cells = cells.str.strip_chars()
-            cells = cells.filter(cells != "")
+        cells = take_names(frame[name])
         distinct = cells.n_unique()
         if distinct < len(cells):
             found[name] = distinct
     return found
 
 
-def refuse_repeats(data: Microdata) -> None:
+def take_names(cells: pl.Series) -> pl.Series:
+    """Take cells that name people as they are compared: without empty ones."""
+    cells = cells.drop_nulls()
+    if cells.dtype == pl.String:
+        cells = cells.str.strip_chars()
+        cells = cells.filter(cells != "")
+    return cells
+
+
+def refuse_repeats(data: Described) -> None:
     """Refuse a table whose rows may be several of one person, until somebody says."""
     repeats = data.intake.repeats
     if not repeats or data.schema.people.person is not None or data.schema.people.rows_are_people:

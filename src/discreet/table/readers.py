@@ -39,21 +39,22 @@ def read_table(source: TableLike) -> pl.DataFrame:
         frame = source.collect()
     else:
         frame = _from_foreign(source)
-    _refuse_empty(frame, "")
+    refuse_empty(frame.width, frame.height, "")
     return frame
 
 
 def read_described(path: Path) -> Described:
     """Read a file, with what it says about its columns besides their cells."""
     described = _read_file(path)
-    _refuse_empty(described.frame, f"{path.name}: ")
+    refuse_empty(described.frame.width, described.frame.height, f"{path.name}: ")
     return described
 
 
-def _refuse_empty(frame: pl.DataFrame, where: str) -> None:
-    if frame.width == 0 or frame.height == 0:
+def refuse_empty(width: int, height: int, where: str) -> None:
+    """Refuse a table without columns or without rows."""
+    if width == 0 or height == 0:
         raise MicrodataError(
-            f"{where}the table has no {'rows' if frame.width else 'columns'}.",
+            f"{where}the table has no {'rows' if width else 'columns'}.",
             hint="Give a table with a header and at least one row; of a workbook, sheet 1 is read.",
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -30,6 +31,12 @@ ShownBoxes = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
 Ends = Literal["tight", "cuts"]
 """Where boxes end: at values of their people, or at cuts, whoever is on their sides."""
 ANY = "*"
+INTERVAL = {"low": pl.Int64, "high": pl.Int64, "absent": pl.Boolean}
+NODE = {"low": pl.Int64, "high": pl.Int64}
+Show = Callable[[pl.DataFrame], tuple[list[pl.Series], Recoding]]
+"""Gives what is shown of different extents, one row each, and how to read it."""
+MOST_BITS = 63
+"""Sets of no more codes are the bits of a whole number."""
 LONGEST_SET = 12
 """A set of more values is labelled by its first and last; the release lists them all."""
 
@@ -62,14 +69,14 @@ def blur(
         if blank is not None:
             codes, groups = _fill_blanks(domain, codes, partition, blank)
         labels = dict(known[name].labels) if known and name in known else {}
-        region = None if regions is None else regions[name]
-        if categories == "ancestor" and domain.taxonomy is not None:
-            low, high = _extent(codes, groups)
-            made, recodings[name] = _blur_to_node(domain, low, high, region, labels)
-        elif domain.attribute.type.ordered:
-            made, recodings[name] = _blur_to_interval(domain, codes, groups, region)
+        if regions is None or not len(domain.values):
+            extents = measure(domain, codes, groups, categories)
+            show = partial(show_extents, domain, categories, labels)
+            made, recodings[name] = _show_each(extents, show)
         else:
-            made, recodings[name] = _blur_to_set(domain, codes, groups, region, labels)
+            made, recodings[name] = _blur_to_region(
+                domain, codes, groups, regions[name], categories, labels
+            )
         _add_columns(columns, data, name, made, recodings[name])
     return pl.DataFrame(list(columns.values())), recodings
 
@@ -141,16 +148,59 @@ def _extent(
     return np.minimum.reduceat(codes, starts), np.maximum.reduceat(codes, starts)
 
 
-def _blur_to_interval(
-    domain: Domain, codes: NDArray[np.int32], partition: Partition, region: Region | None
-) -> tuple[list[pl.Series], Recoding]:
-    if region is not None and len(domain.values):
-        return _label_intervals(*_read_places(domain, region))
+def measure(
+    domain: Domain, codes: NDArray[np.int32], partition: Partition, categories: Categories
+) -> pl.DataFrame:
+    """Give the extent of every group, whose codes come one after the other, as plain numbers.
+
+    Of intervals and nodes of a taxonomy the first and the last code, of sets all of them.
+    """
     low, high = _extent(codes, partition)
+    if categories == "ancestor" and domain.taxonomy is not None:
+        return pl.DataFrame({"low": low, "high": high}, schema=NODE)
+    if not domain.attribute.type.ordered:
+        return _gather_sets(domain, codes, partition)
     if not domain.missing:
-        return _label_intervals(domain, low, high)
+        return _end_intervals(domain, low, high, None)
     known = np.where(codes == domain.size - 1, -1, codes)
-    return _label_intervals(domain, low, high, np.maximum.reduceat(known, partition.offsets[:-1]))
+    last = np.maximum.reduceat(known, partition.offsets[:-1])
+    return _end_intervals(domain, low, high, last)
+
+
+def show_extents(
+    domain: Domain, categories: Categories, labels: dict[str, list[str]], extents: pl.DataFrame
+) -> tuple[list[pl.Series], Recoding]:
+    """Give what is shown of different extents, in their order, and how to read it.
+
+    What ``labels`` stand for already they go on to stand for; new ones join them.
+    """
+    if categories == "ancestor" and domain.taxonomy is not None:
+        return _show_nodes(domain, labels, extents)
+    if domain.attribute.type.ordered:
+        return _show_intervals(domain, extents)
+    sets = [_list_members(domain, held) for held in extents["set"]]
+    return _show_sets(domain, sets, labels)
+
+
+def _blur_to_region(
+    domain: Domain,
+    codes: NDArray[np.int32],
+    partition: Partition,
+    region: Region,
+    categories: Categories,
+    labels: dict[str, list[str]],
+) -> tuple[list[pl.Series], Recoding]:
+    """Show the regions that hold groups, whoever is in them."""
+    if categories == "ancestor" and domain.taxonomy is not None:
+        low, high = _extent(codes, partition)
+        ends = {"low": low, "high": high, "from": region.low, "to": region.high}
+        extents = pl.DataFrame(ends, schema=dict.fromkeys(ends, pl.Int64))
+        return _show_each(extents, partial(_show_nodes, domain, labels))
+    if domain.attribute.type.ordered:
+        return _label_intervals(*_read_places(domain, region))
+    which, sets = _find_runs(domain, region)
+    made, recoding = _show_sets(domain, sets, labels)
+    return [series.gather(which) for series in made], recoding
 
 
 def _read_places(domain: Domain, region: Region) -> tuple[Domain, Ints, Ints]:
@@ -172,28 +222,53 @@ def _label_intervals(
     last: NDArray[np.integer] | None = None,
 ) -> tuple[list[pl.Series], Recoding]:
     """Show runs of codes; where they end in the missing one, ``last`` is the last that is not."""
+    return _show_each(_end_intervals(domain, low, high, last), partial(_show_intervals, domain))
+
+
+def _end_intervals(
+    domain: Domain,
+    low: NDArray[np.integer],
+    high: NDArray[np.integer],
+    last: NDArray[np.integer] | None,
+) -> pl.DataFrame:
+    """Tell the missing code from where intervals end; what is missing altogether is its own end."""
     absent = np.zeros(len(low), dtype=bool)
     if domain.missing:
         absent = high == domain.size - 1
         high = np.where(absent, domain.size - 2, high) if last is None else last
-    only_missing = high < low
-    pairs = low.astype(np.int64) * domain.size + np.where(only_missing, low, high)
-    distinct, which = np.unique(pairs * 2 + absent, return_inverse=True)
+    ends = {"low": low, "high": np.where(high < low, low, high)}
+    return pl.DataFrame({**ends, "absent": absent}, schema=INTERVAL)
+
+
+def _show_intervals(domain: Domain, extents: pl.DataFrame) -> tuple[list[pl.Series], Recoding]:
     texts: dict[str, None] = {}
-    for p in distinct.tolist():
-        label = _write_interval(domain, p // 2 // domain.size, p // 2 % domain.size, bool(p % 2))
-        texts[free_label(label, texts)] = None
-    values = domain.series()
-    ends = [values.gather(np.where(only_missing, domain.size - 1, e)) for e in (low, high)]
-    labels = pl.Series(list(texts), dtype=pl.Enum(list(texts))).gather(which)
+    for low, high, missing in extents.iter_rows():
+        texts[free_label(_write_interval(domain, low, high, missing), texts)] = None
+    values, absent = domain.series(), extents["absent"]
+    ends = [values.gather(extents[end]) for end in ("low", "high")]
+    labels = pl.Series(list(texts), dtype=pl.Enum(list(texts)))
     recoding = Recoding(
         Transformation.INTERVAL,
         domain=[domain.texts[0], domain.texts[len(domain.values) - 1]],
         missing=domain.missing,
         public=domain.public,
     )
-    flags = [pl.Series(absent)] if domain.missing else []
-    return [labels, *ends, *flags], recoding
+    return [labels, *ends, *([absent] if domain.missing else [])], recoding
+
+
+def _show_each(extents: pl.DataFrame, show: Show) -> tuple[list[pl.Series], Recoding]:
+    """Show every group what ``show`` makes of its extent, which is asked once of each."""
+    distinct = sort_extents([extents])
+    numbered = distinct.with_row_index("number")
+    number = extents.join(numbered, on=extents.columns, how="left", maintain_order="left")["number"]
+    made, recoding = show(distinct)
+    return [series.gather(number) for series in made], recoding
+
+
+def sort_extents(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Give the different extents among some, in their order: by it labels are numbered."""
+    extents = pl.concat(found).unique()
+    return extents.sort(extents.columns)
 
 
 def _write_interval(domain: Domain, low: int, high: int, absent: bool) -> str:
@@ -211,26 +286,15 @@ def _write_value(domain: Domain, code: int) -> str:
     return text if code >= len(domain.values) else spell_interval(domain.attribute, text, text)
 
 
-def _blur_to_set(
-    domain: Domain,
-    codes: NDArray[np.int32],
-    partition: Partition,
-    region: Region | None,
-    labels: dict[str, list[str]],
+def _show_sets(
+    domain: Domain, sets: list[list[int]], labels: dict[str, list[str]]
 ) -> tuple[list[pl.Series], Recoding]:
-    if region is None:
-        which, sets = _find_sets(domain, codes, partition)
-    else:
-        which, sets = _find_runs(domain, region)
     named = [(_write_set(domain, members), [domain.texts[c] for c in members]) for members in sets]
-    return _label_sets(domain, named, labels, which)
+    return _label_sets(domain, named, labels)
 
 
 def _label_sets(
-    domain: Domain,
-    named: Iterable[tuple[str, list[str]]],
-    labels: dict[str, list[str]],
-    which: Ints,
+    domain: Domain, named: Iterable[tuple[str, list[str]]], labels: dict[str, list[str]]
 ) -> tuple[list[pl.Series], Recoding]:
     """Show sets by their names, or by what ``labels`` calls them already; new ones join these."""
     label_of = {tuple(members): label for label, members in labels.items()}
@@ -241,8 +305,7 @@ def _label_sets(
             label_of[key] = free_label(name, labels)
             labels[label_of[key]] = members
         shown.append(label_of[key])
-    texts = pl.Series(shown, dtype=pl.Enum(list(labels)))
-    return [texts.gather(which)], _recode_to_sets(domain, labels)
+    return [pl.Series(shown, dtype=pl.Enum(list(labels)))], _recode_to_sets(domain, labels)
 
 
 def _recode_to_sets(domain: Domain, labels: dict[str, list[str]]) -> Recoding:
@@ -259,25 +322,25 @@ def free_label(label: str, taken: Container[str]) -> str:
     return free
 
 
-def _find_sets(
-    domain: Domain, codes: NDArray[np.int32], partition: Partition
-) -> tuple[Ints, list[list[int]]]:
-    """Number the distinct sets of codes; give each group's number and each set's codes."""
-    if domain.size <= 63:
+def _gather_sets(domain: Domain, codes: NDArray[np.int32], partition: Partition) -> pl.DataFrame:
+    """Give the set of codes of every group: as bits of a number, or, of many codes, as bytes."""
+    if domain.size <= MOST_BITS:
         bits = np.int64(1) << codes.astype(np.int64)
         masks = np.bitwise_or.reduceat(bits, partition.offsets[:-1])
-        distinct, which = np.unique(masks, return_inverse=True)
-        rows, members = np.nonzero(distinct[:, None] >> np.arange(domain.size) & 1)
-        ends = np.searchsorted(rows, np.arange(1, len(distinct)))
-        return which, [part.tolist() for part in np.split(members, ends)]
+        return pl.DataFrame({"set": masks}, schema={"set": pl.Int64})
     groups = Groups.from_labels(partition.sorted_labels, codes, domain, count=partition.count)
     bags = [
         groups.codes[start:end].tobytes()
         for start, end in zip(groups.offsets[:-1], groups.offsets[1:], strict=True)
     ]
-    numbers = {bag: number for number, bag in enumerate(sorted(set(bags)))}
-    sets = [np.frombuffer(bag, dtype=np.int32).tolist() for bag in numbers]
-    return np.array([numbers[bag] for bag in bags]), sets
+    return pl.DataFrame({"set": bags}, schema={"set": pl.Binary})
+
+
+def _list_members(domain: Domain, held: int | bytes) -> list[int]:
+    """Read the codes of a set."""
+    if isinstance(held, bytes):
+        return [int(code) for code in np.frombuffer(held, dtype=np.int32)]
+    return [code for code in range(domain.size) if held >> code & 1]
 
 
 def _find_runs(domain: Domain, region: Region) -> tuple[Ints, list[list[int]]]:
@@ -303,12 +366,8 @@ def _write_set(domain: Domain, members: list[int]) -> str:
     return "{" + ", ".join(domain.texts[code] for code in members) + "}"
 
 
-def _blur_to_node(
-    domain: Domain,
-    low: NDArray[np.integer],
-    high: NDArray[np.integer],
-    region: Region | None,
-    labels: dict[str, list[str]],
+def _show_nodes(
+    domain: Domain, labels: dict[str, list[str]], extents: pl.DataFrame
 ) -> tuple[list[pl.Series], Recoding]:
     """Publish lowest common ancestors, or the highest node in a region that holds these.
 
@@ -316,10 +375,8 @@ def _blur_to_node(
     """
     tree = domain.taxonomy
     assert tree is not None
-    ends = [low, high] if region is None else [low, high, region.low, region.high]
-    runs, which = np.unique(np.stack(ends, axis=1), axis=0, return_inverse=True)
     named = []
-    for first, last, *around in runs.tolist():
+    for first, last, *around in extents.iter_rows():
         if around == [0, domain.size - 1] and domain.size > 1:
             named.append((ANY, list(domain.texts)))
         elif first == last and (not around or first >= len(tree.leaves)):
@@ -334,4 +391,4 @@ def _blur_to_node(
                     break
             name = ANY if node.parent < 0 else node.name
             named.append((name, domain.texts[node.low : node.high]))
-    return _label_sets(domain, named, labels, which.ravel())
+    return _label_sets(domain, named, labels)

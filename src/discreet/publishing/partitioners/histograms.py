@@ -10,6 +10,7 @@ from discreet.errors import SchemaError
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
+from discreet.table.described import Described
 from discreet.table.microdata import Microdata
 
 
@@ -22,20 +23,17 @@ def require_names(names: Sequence[str]) -> None:
         )
 
 
-def require_feasible(data: Microdata, principle: Principle) -> None:
+def require_feasible(data: Described, principle: Principle) -> None:
     """Raise, with the best reachable, if no partition of the table can satisfy a principle."""
     for part, name in demands(principle, data.sensitive):
         part.require(histogram(data, name))
 
 
-def histogram(data: Microdata, name: str | None) -> Groups:
+def histogram(data: Described, name: str | None) -> Groups:
     """The table as one bag of a sensitive attribute; without a name, of people only."""
-    from discreet.kernels.packing import tally
-
     if name is None:
         return Groups.of_people(np.array([data.n]))
-    domain = data.domains[name]
-    return Groups.from_counts(tally(data.codes[name], domain.size), domain)
+    return Groups.from_counts(data.count(name), data.domains[name])
 
 
 def holds_whole(data: Microdata, principle: Principle) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -84,6 +85,55 @@ class SplitCheck:
         return good
 
 
+BestCut = tuple[float, int, int]
+"""What it gains, of which attribute it is, -1 for none, and the last code of its left side."""
+
+
+def sweep_cuts(
+    node: Ints,
+    attrs: Ints,
+    min_size: int,
+    count: Callable[[int, int, int], Ints],
+    admits: Callable[[int, int, int, Ints], Bools],
+) -> BestCut:
+    """Find the cut that gains most among those of all attributes that are admitted.
+
+    ``count`` gives the rows per bin of an attribute, from its lowest code on, with bins of so many
+    codes (their logarithm); ``admits`` says after which of some bins it may be cut.
+    """
+    from discreet.kernels.cuts import SET, TREE, log_bin_width
+
+    d, n = len(attrs), int(node[1] - node[0])
+    found: BestCut = (-1.0, -1, -1)
+    for a, (span, kind) in enumerate(attrs[:, 3:5].tolist()):
+        if kind == TREE or span == 0 or node[3 + 2 * d + a] / span <= found[0]:
+            continue
+        low, high = int(node[3 + a]), int(node[3 + d + a])
+        log_width = int(log_bin_width(low, high))
+        counts = count(a, low, log_width)
+        present = np.flatnonzero(counts)
+        if len(present) < 2:
+            continue
+        ends, after = present[:-1], present[1:]
+        left = np.cumsum(counts)[ends]
+        if kind == SET and log_width == 0:
+            width = len(present) - 1
+            widths = np.arange(width), width - 1 - np.arange(width)
+        else:
+            width = int(present[-1] - present[0])
+            widths = ends - present[0], present[-1] - after
+        gain = n * width - left * widths[0] - (n - left) * widths[1]
+        good = (left >= min_size) & (n - left >= min_size)
+        good &= admits(a, low, log_width, ends)
+        if not good.any():
+            continue
+        best = int(np.argmax(np.where(good, gain, -1)))
+        merit = (int(gain[best]) << log_width) / n / span
+        if merit > found[0]:
+            found = merit, a, low + ((int(ends[best]) + 1) << log_width) - 1
+    return found
+
+
 class LevelSplitter:
     """The kernels' steps, one node at a time, with their scratch space."""
 
@@ -124,48 +174,29 @@ class LevelSplitter:
                 return split
         return None if attribute < 0 else self._split(node, attribute, cut)
 
-    def _sweep(self, node: Ints) -> tuple[float, int, int]:
-        from discreet.kernels.cuts import SET, TREE, log_bin_width
+    def _sweep(self, node: Ints) -> BestCut:
+        """Try all cuts of all attributes by the rows that are at hand."""
+        cells = self.cells
 
-        d, n = len(self.cells.attrs), int(node[1] - node[0])
-        found = (-1.0, -1, -1)
-        for a, (plane, shift, mask, span, kind, *_) in enumerate(self.cells.attrs.tolist()):
-            if kind == TREE or span == 0 or node[3 + 2 * d + a] / span <= found[0]:
-                continue
-            low, high = int(node[3 + a]), int(node[3 + d + a])
-            log_width = int(log_bin_width(low, high))
-            codes = self.cells.read(Field(plane, shift, mask), int(node[2]), *map(int, node[:2]))
-            bins = (codes - low) >> log_width
-            counts = np.bincount(bins)
-            present = np.flatnonzero(counts)
-            if len(present) < 2:
-                continue
-            ends, after = present[:-1], present[1:]
-            left = np.cumsum(counts)[ends]
-            if kind == SET and log_width == 0:
-                width = len(present) - 1
-                widths = np.arange(width), width - 1 - np.arange(width)
-            else:
-                width = int(present[-1] - present[0])
-                widths = ends - present[0], present[-1] - after
-            gain = n * width - left * widths[0] - (n - left) * widths[1]
-            good = (left >= self.min_size) & (n - left >= self.min_size)
-            good &= self.check.admits_cuts(node, bins, ends)
-            if not good.any():
-                continue
-            best = int(np.argmax(np.where(good, gain, -1)))
-            merit = (int(gain[best]) << log_width) / n / span
-            if merit > found[0]:
-                found = merit, a, low + ((int(ends[best]) + 1) << log_width) - 1
-        return found
+        def read_bins(a: int, low: int, log_width: int) -> Ints:
+            field = Field(*cells.attrs[a, :3].tolist())
+            return (cells.read(field, int(node[2]), *map(int, node[:2])) - low) >> log_width
+
+        def count(a: int, low: int, log_width: int) -> Ints:
+            return np.bincount(read_bins(a, low, log_width))
+
+        def admits(a: int, low: int, log_width: int, ends: Ints) -> Bools:
+            return self.check.admits_cuts(node, read_bins(a, low, log_width), ends)
+
+        return sweep_cuts(node, cells.attrs, self.min_size, count, admits)
 
     def _choose(self, node: Ints, *, every: bool) -> int:
-        from discreet.kernels.cuts import UNSEEN, choose_cuts
+        from discreet.kernels.cuts import AT_HAND, UNSEEN, choose_cuts
 
         cells = self.cells
         self.merit.fill(UNSEEN)
         fixed = (cells.buffers, node, cells.attrs, self.min_size, cells.trees)
-        return int(choose_cuts(*fixed, self.hist, self.merit, every, self.cuts))
+        return int(choose_cuts(*fixed, self.hist, self.merit, every, self.cuts, AT_HAND))
 
     def _split(self, node: Ints, a: int, cut: int) -> Split:
         from discreet.kernels.mondrian import split

@@ -25,8 +25,9 @@ from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram, require_names
 from discreet.publishing.partitioners.levels import LevelSplitter, SplitCells, SplitCheck
-from discreet.publishing.partitioners.packing import pack_rows, rank_by_frequency
+from discreet.publishing.partitioners.packing import Field, pack_rows, rank_by_frequency
 from discreet.table.arrays import Ints
+from discreet.table.described import Described
 from discreet.table.microdata import Microdata
 
 Categories = Literal["set", "ancestor"]
@@ -115,27 +116,88 @@ def grow(
     attribute in whose order they come.
     """
     names = list(data.quasi_identifiers if attributes is None else attributes)
-    require_names(names)
-    wholes = {name: histogram(data, name) for name in (*data.sensitive, None)}
-    wanted = list(demands(principle, data.sensitive))
-    for part, name in wanted:
-        part.require(wholes[name])
-    cells = _prepare(data, names, [name for _, name in wanted if name is not None], categories)
-    compiled = _compile(wanted, wholes, list(cells.sensitive), ranked)
-    tree = Tree(cells, np.full(data.n, -1, dtype=np.int8), *compiled, principle.min_size)
+    demand = Demand.of(data, principle, names)
+    splitting = plan_splitting(data, names, categories)
+    buffers, fields = pack_rows(data, [*names, *demand.reads], splitting.ranks)
+    sensitive = dict(zip(demand.reads, fields[len(names) :], strict=False))
+    attrs = splitting.place(fields[: len(names)])
+    cells = SplitCells(buffers, attrs, splitting.trees, fields[-1], sensitive)
+    return split_rows(cells, demand, ranked=ranked)
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """What both sides of a split must keep, and what the whole table is like."""
+
+    wanted: list[tuple[Principle, str | None]]
+    wholes: dict[str | None, Groups]
+    min_size: int
+
+    @staticmethod
+    def of(data: Described, principle: Principle, names: Sequence[str]) -> Demand:
+        """Take it from a principle, which the whole table must keep."""
+        require_names(names)
+        wholes = {name: histogram(data, name) for name in (*data.sensitive, None)}
+        wanted = list(demands(principle, data.sensitive))
+        for part, name in wanted:
+            part.require(wholes[name])
+        return Demand(wanted, wholes, principle.min_size)
+
+    @property
+    def reads(self) -> list[str]:
+        """The sensitive attributes that it is about."""
+        return list(dict.fromkeys(name for _, name in self.wanted if name is not None))
+
+
+def split_rows(
+    cells: SplitCells, demand: Demand, root: Ints | None = None, ranked: str | None = None
+) -> Tree:
+    """Split packed rows as long as all sides keep what is demanded.
+
+    They are all rows of a table, or those of a node ``root`` of a tree whose top was found
+    elsewhere.
+    """
+    from discreet.kernels.mondrian import open_root
+
+    n = cells.buffers.shape[2]
+    compiled = _compile(demand.wanted, demand.wholes, list(cells.sensitive), ranked)
+    tree = Tree(cells, np.full(n, -1, dtype=np.int8), *compiled, demand.min_size)
+    root = open_root(cells.attrs, n) if root is None else root
     if tree.complete:
-        _split_depth_first(tree)
+        _split_depth_first(tree, root)
     else:
-        _split_by_levels(tree, wanted, wholes)
+        _split_by_levels(tree, root, demand)
     return tree
 
 
-def _prepare(
-    data: Microdata, names: list[str], sensitive: list[str], categories: Categories
-) -> SplitCells:
+@dataclass(frozen=True, eq=False)
+class Splitting:
+    """How each attribute is split, whatever rows there are."""
+
+    names: list[str]
+    kinds: list[int]
+    spans: list[int]
+    places: list[tuple[int, int]]
+    """Where in ``trees`` the ancestors of an attribute's codes are, and how many each has."""
+    trees: Ints
+    ranks: dict[str, Ints]
+    """How categories are renumbered."""
+
+    def place(self, fields: Sequence[Field]) -> Ints:
+        """Give what kernels must know of each attribute, whose codes are in these fields."""
+        lines = [
+            (field.plane, field.shift, field.mask, span, kind, *place)
+            for field, span, kind, place in zip(
+                fields, self.spans, self.kinds, self.places, strict=True
+            )
+        ]
+        return np.array(lines, dtype=np.int64)
+
+
+def plan_splitting(data: Described, names: list[str], categories: Categories) -> Splitting:
+    """Say how attributes are split; it follows from domains and counts alone."""
     from discreet.kernels.cuts import RANGE, SET, TREE
 
-    sensitive = list(dict.fromkeys(sensitive))
     kinds, ranks, trees, places = [], {}, [np.zeros(1, dtype=np.int64)], []
     for name in names:
         domain = data.domains[name]
@@ -149,23 +211,13 @@ def _prepare(
             kinds.append(RANGE)
         else:
             kinds.append(SET)
-            ranks[name] = rank_by_frequency(data.codes[name], domain)
+            ranks[name] = rank_by_frequency(data.count(name), domain)
         places.append((place, height))
-    buffers, fields = pack_rows(data, [*names, *sensitive], ranks)
-    attrs = [
-        (field.plane, field.shift, field.mask, data.domains[name].size - 1, kind, *place)
-        for name, field, kind, place in zip(names, fields, kinds, places, strict=False)
-    ]
-    return SplitCells(
-        buffers,
-        np.array(attrs, dtype=np.int64),
-        np.concatenate(trees),
-        fields[-1],
-        dict(zip(sensitive, fields[len(names) :], strict=False)),
-    )
+    spans = [data.domains[name].size - 1 for name in names]
+    return Splitting(names, kinds, spans, places, np.concatenate(trees), ranks)
 
 
-def _ancestors(data: Microdata, name: str) -> Ints:
+def _ancestors(data: Described, name: str) -> Ints:
     """Per code the numbers of its nodes from the root down, -1 below the leaf."""
     domain = data.domains[name]
     tree = domain.taxonomy
@@ -203,29 +255,28 @@ def _compile(
     return np.array(rows, dtype=np.int64).reshape(-1, 6), np.concatenate(tables), complete
 
 
-def _split_depth_first(tree: Tree) -> None:
-    from discreet.kernels.mondrian import grow_tree, open_root
+def _split_depth_first(tree: Tree, root: Ints) -> None:
+    from discreet.kernels.mondrian import grow_tree
 
     cells, fixed, n = tree.cells, tree.fixed, len(tree.leaves)
     cores = os.cpu_count() or 1
     pause = n // (8 * cores) if n >= PARALLEL and cores > 1 else 0
-    subtrees = grow_tree(cells.buffers, open_root(cells.attrs, n), tree.leaves, pause, *fixed)
+    subtrees = grow_tree(cells.buffers, root, tree.leaves, pause, *fixed)
     with ThreadPoolExecutor(cores) as pool:
         list(pool.map(lambda r: grow_tree(cells.buffers, r, tree.leaves, 0, *fixed), subtrees))
 
 
-def _split_by_levels(
-    tree: Tree, wanted: list[tuple[Principle, str | None]], wholes: dict[str | None, Groups]
-) -> None:
+def _split_by_levels(tree: Tree, root: Ints, demand: Demand) -> None:
     """Do the same with the principles themselves: the first cuts of a level in one question.
 
     This is the way of any principle that offers no rule, and the reference for those that do.
     """
-    from discreet.kernels.mondrian import open_root, open_side
+    from discreet.kernels.mondrian import open_side
 
     cells, leaves, min_size = tree.cells, tree.leaves, tree.min_size
-    splitter = LevelSplitter(cells, min_size, SplitCheck(cells, wanted, wholes))
-    level = [open_root(cells.attrs, len(leaves))]
+    check = SplitCheck(cells, demand.wanted, demand.wholes)
+    splitter = LevelSplitter(cells, min_size, check)
+    level = [root]
     while level:
         below: list[Ints] = []
         for node, split in zip(level, splitter.cut_level(level), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -69,7 +70,40 @@ def pack_rows(
     return buffers, fields
 
 
-def rank_by_frequency(codes: NDArray[np.int32], domain: Domain) -> Ints:
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where in its words a row has the codes of each attribute, some renumbered by ranks."""
+
+    names: list[str]
+    fields: list[Field]
+    planes: int
+    ranks: dict[str, Ints]
+
+    @staticmethod
+    def of(names: list[str], domains: Mapping[str, Domain], ranks: dict[str, Ints]) -> Layout:
+        """Lay attributes out in this order."""
+        fields, planes = lay_out([domains[name].size for name in names])
+        return Layout(names, fields, planes, ranks)
+
+    def pack(self, codes: Mapping[str, NDArray[np.int32]]) -> Ints:
+        """Give the words of some rows, one plane after the other."""
+        from discreet.kernels.packing import pack
+
+        rows = len(codes[self.names[0]])
+        words = np.zeros((self.planes, rows), dtype=np.int64)
+        for name, field in zip(self.names, self.fields, strict=True):
+            ranks = self.ranks.get(name, np.arange(field.mask + 1))
+            pack(words[field.plane], codes[name], field.shift, ranks)
+        return words
+
+    def table(self, names: Iterable[str]) -> Ints:
+        """Give plane, shift and mask of some attributes, a line each."""
+        place = dict(zip(self.names, self.fields, strict=True))
+        lines = [(place[n].plane, place[n].shift, place[n].mask) for n in names]
+        return np.array(lines, dtype=np.int64).reshape(-1, 3)
+
+
+def rank_by_frequency(counts: Ints, domain: Domain) -> Ints:
     """Renumber categories so that frequent ones come first, keeping taxonomy subtrees together.
 
     One cut then separates the common values from the rare ones, and siblings stay neighbours.
@@ -77,12 +111,9 @@ def rank_by_frequency(codes: NDArray[np.int32], domain: Domain) -> Ints:
 
     >>> from discreet.principles.groups import Groups
     >>> domain = Groups.of([["a", "b", "c"]]).domain
-    >>> rank_by_frequency(np.array([2, 2, 1, 0, 2, 1]), domain).tolist()
+    >>> rank_by_frequency(np.array([1, 2, 3]), domain).tolist()
     [2, 1, 0]
     """
-    from discreet.kernels.packing import tally
-
-    counts: Ints = tally(codes, domain.size)
     if domain.taxonomy is None:
         order = np.argsort(-counts, kind="stable")
     else:

@@ -84,7 +84,7 @@ def _order_codes(data: Microdata, name: str) -> Ints:
     domain = data.domains[name]
     kind = domain.attribute.type
     if not kind.ordered:
-        return rank_by_frequency(data.codes[name], domain)
+        return rank_by_frequency(data.count(name), domain)
     if kind is Type.ORDINAL:
         rank = {text: i for i, text in enumerate(domain.attribute.order)}
         known = np.array([rank[text] for text in domain.values], dtype=np.int64)

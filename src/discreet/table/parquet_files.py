@@ -1,0 +1,174 @@
+"""Parquet files: a table that lies in one file or in a folder of them, read batch by batch.
+
+Nothing here takes more memory than a batch of rows, or than a column has different cells.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from discreet.errors import MicrodataError
+from discreet.table.arrays import Ints
+from discreet.table.facts import keep_rows, settle_cells
+from discreet.table.isolation import unreadable
+from discreet.table.people import take_names
+from discreet.table.readers import refuse_empty, refuse_header
+
+ENDINGS = (".parquet", ".pq")
+BATCH = 1 << 20
+"""Rows that are read at once."""
+SHARE = 1 << 22
+"""So many hashes are looked through at once for repeated ones."""
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a path is a Parquet file or a folder, of which the files would be read."""
+    return path.is_dir() or path.suffix.lower() in ENDINGS
+
+
+def list_files(path: Path) -> list[Path]:
+    """Give the Parquet files of a path, which is one or a folder of them, in their order."""
+    if not path.is_dir():
+        if not path.exists():
+            raise MicrodataError(
+                f"{path}: no such file or folder.",
+                hint="Check the path; a path in a plan starts where the plan lies.",
+            )
+        return [path]
+    found = sorted(p for p in path.rglob("*") if p.suffix.lower() in ENDINGS and p.is_file())
+    # what others leave beside their tables: _SUCCESS, .crc, _metadata
+    found = [p for p in found if not p.name.startswith((".", "_"))]
+    if not found:
+        raise MicrodataError(
+            f"{path}: the folder holds no Parquet file.",
+            hint="Give a folder whose files end in .parquet.",
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles:
+    """A table in Parquet files that all have the same columns."""
+
+    path: Path
+
+    @property
+    def where(self) -> str:
+        """What to call it in errors."""
+        return self.path.name
+
+    @cached_property
+    def files(self) -> list[Path]:
+        """Where it lies."""
+        return list_files(self.path)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return list(self.types)
+
+    @cached_property
+    def types(self) -> dict[str, pl.DataType]:
+        """The types of its columns, which are those of every file; another one is refused."""
+        first, types = self.files[0], _read_types(self.files[0])
+        refuse_header(list(types), first.name)
+        for file in self.files[1:]:
+            for name, dtype in _read_types(file).items() ^ types.items():
+                if name in types and name in (others := _read_types(file)):
+                    what = f"column {name!r} is {others[name]} and in {first.name} {types[name]}"
+                else:
+                    lacks = first.name if name not in types else file.name
+                    what = f"column {name!r} ({dtype}) is not in {lacks}"
+                raise MicrodataError(
+                    f"{file.name}: {what}.",
+                    hint="The files of a folder are one table: write them with the same columns.",
+                )
+        return types
+
+    @cached_property
+    def height(self) -> int:
+        """Number of rows."""
+        import pyarrow.parquet as pq
+
+        rows: int = sum(pq.read_metadata(file).num_rows for file in self.files)
+        refuse_empty(len(self.types), rows, f"{self.where}: ")
+        return rows
+
+    @property
+    def _lazy(self) -> pl.LazyFrame:
+        self.types  # noqa: B018  differences between files are refused first
+        return pl.scan_parquet(self.files, glob=False)
+
+    def count_cells(self, name: str, dropped: Mapping[str, pl.Series]) -> tuple[pl.Series, Ints]:
+        """Give the different cells of a column, settled, and how often each occurs."""
+        cell = settle_cells(name, self.types[name]).alias("cell")
+        rows = self._lazy.filter(keep_rows(dropped, self.types))
+        found = rows.select(cell).group_by("cell").len("rows").collect(engine="streaming")
+        return found["cell"], found["rows"].to_numpy().astype(np.int64)
+
+    def count_distinct(self, name: str) -> tuple[int, int]:
+        """Count the different cells of a column that are not empty, and all of these.
+
+        Cells are told apart by a hash of 64 bits, in shares that fit into memory; those whose hash
+        is somebody else's, too, are then looked at themselves.
+        """
+        shares = max(1, self.height // SHARE)
+        total, suspects = 0, []
+        with ExitStack() as stack:
+            files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(shares)]
+            for frame in self.batches([name]):
+                hashes = take_names(frame[name]).hash(seed=0).to_numpy()
+                total += len(hashes)
+                for share, file in enumerate(files):
+                    hashes[hashes % shares == share].tofile(file)
+            for file in files:
+                file.seek(0)
+                values, counts = np.unique(np.fromfile(file, dtype=np.uint64), return_counts=True)
+                suspects.append(values[counts > 1])
+        repeated = np.concatenate(suspects)
+        if not len(repeated):
+            return total, total
+        cells = [
+            (names := take_names(frame[name])).filter(
+                np.isin(names.hash(seed=0).to_numpy(), repeated)
+            )
+            for frame in self.batches([name])
+        ]
+        same = pl.concat(cells)
+        return total - len(same) + same.n_unique(), total
+
+    def find_row(self, name: str, cell: object) -> int:
+        """Give the number of the first row that has a cell."""
+        wanted = settle_cells(name, self.types[name]).eq_missing(pl.lit(cell))
+        rows = self._lazy.select(pl.col(name)).with_row_index("row").filter(wanted).head(1)
+        return int(rows.collect(engine="streaming")["row"][0])
+
+    def batches(self, names: list[str], size: int = BATCH) -> Iterator[pl.DataFrame]:
+        """Read some columns, so many rows at a time."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for file in self.files:
+            try:
+                with pq.ParquetFile(file) as opened:
+                    for batch in opened.iter_batches(size, columns=names, use_threads=True):
+                        frame = pl.from_arrow(pa.Table.from_batches([batch]))
+                        assert isinstance(frame, pl.DataFrame)
+                        yield frame
+            except (pa.ArrowException, OSError) as error:
+                raise unreadable(file, error) from error
+
+
+def _read_types(file: Path) -> dict[str, pl.DataType]:
+    try:
+        return dict(pl.read_parquet_schema(file))
+    except Exception as error:
+        raise unreadable(file, error) from error
