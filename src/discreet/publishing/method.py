@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from discreet.errors import SchemaError
 from discreet.principles.base import Principle
 from discreet.release import Promise, Recoding, Release
 from discreet.release.explanation import Explanation
@@ -15,7 +16,9 @@ from discreet.release.explanation import Explanation
 if TYPE_CHECKING:
     import polars as pl
 
+    from discreet.publishing.backends import Backend, FinishedLeaves, Show
     from discreet.publishing.draws import Draws
+    from discreet.table.described import Described
     from discreet.table.microdata import Microdata
 
 Strictness = Literal["safe", "paper"]
@@ -51,9 +54,13 @@ class Method(ABC):
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make a release that keeps the promise, or raise and say what could be kept."""
 
+    def publish_in_parts(self, backend: Backend) -> PartedRelease:  # noqa: ARG002
+        """Make the same release of rows that are elsewhere, which not every method can yet."""
+        raise refuse_scale(f"{self.title[0].upper()}{self.title[1:]}")
+
     def release(
         self,
-        data: Microdata,
+        data: Described,
         tables: dict[str, pl.DataFrame],
         recodings: dict[str, Recoding],
         about: dict[str, str],
@@ -80,3 +87,22 @@ class Method(ABC):
     def parameters(self) -> dict[str, object]:
         """The parameters besides the principle, as plain values."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "principle"}
+
+
+@dataclass(frozen=True, eq=False)
+class PartedRelease:
+    """A release whose records are not shown yet."""
+
+    release: Release
+    """With tables that have all their columns, and no rows."""
+    parts: Mapping[str, tuple[FinishedLeaves, Show]]
+    """Per table the lines to show, and how."""
+    height: int
+
+
+def refuse_scale(what: str) -> SchemaError:
+    """Say that something is done only to tables that memory holds."""
+    return SchemaError(
+        f"{what} is not made of tables beyond memory yet.",
+        hint="Use generalization under a monotone principle, or give it more memory (--memory).",
+    )

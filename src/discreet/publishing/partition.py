@@ -100,3 +100,27 @@ def _sort_within(partition: Partition, ranks: NDArray[np.integer]) -> Ints:
     keys = partition.sorted_labels.astype(np.int64) << 32 | ranks[partition.order]
     keys.sort()
     return keys & 0xFFFFFFFF
+
+
+def sort_within_groups(
+    partition: Partition, columns: list[NDArray[np.int32]], sizes: list[int]
+) -> list[NDArray[np.int32]]:
+    """Sort the rows of each group, which come in group order, by columns of so many codes each."""
+    labels = partition.sorted_labels
+    reach = partition.count
+    for size in sizes:
+        reach *= size
+    if reach >= 2**63:
+        order = np.lexsort((*reversed(columns), labels))
+        return [column[order] for column in columns]
+    # all codes of a row in one number: sorting numbers is far faster than sorting rows
+    keys = labels.astype(np.int64)
+    for column, size in zip(columns, sizes, strict=True):
+        keys *= size
+        keys += column
+    keys.sort()
+    codes = []
+    for size in reversed(sizes):
+        keys, rest = np.divmod(keys, size)
+        codes.append(rest.astype(np.int32))
+    return codes[::-1]

@@ -56,7 +56,7 @@ def describe(folder: str | Path) -> dict[str, Any]:
     folder = Path(folder)
     release = load(folder)
     manifest = read_manifest(folder)
-    files = [*(table.path for table in manifest.resources), MANIFEST, README]
+    files = [*(path for table in manifest.resources for path in table.paths), MANIFEST, README]
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -76,6 +76,17 @@ def describe(folder: str | Path) -> dict[str, Any]:
             }
             for path in files
             if (folder / path).is_file()
+        ]
+        + [
+            {
+                "@type": "cr:FileSet",
+                "@id": f"{table.name} in files",
+                "name": f"{table.name} in files",
+                "includes": table.paths,
+                "encodingFormat": KINDS[Path(table.paths[0]).suffix],
+            }
+            for table in manifest.resources
+            if len(table.paths) > 1
         ],
         "recordSet": [
             {
@@ -88,6 +99,12 @@ def describe(folder: str | Path) -> dict[str, Any]:
             for table in manifest.resources
         ],
     }
+
+
+def _name_source(table: Resource) -> dict[str, Any]:
+    if len(table.paths) == 1:
+        return {"fileObject": {"@id": table.paths[0]}}
+    return {"fileSet": {"@id": f"{table.name} in files"}}
 
 
 def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
@@ -105,7 +122,7 @@ def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
             # a column that carries no attribute is explained with its table
             "description": about.get(column.name, table.description),
             "dataType": TYPES[column.type],
-            "source": {"fileObject": {"@id": table.path}, "extract": {"column": column.name}},
+            "source": {**_name_source(table), "extract": {"column": column.name}},
         }
         for column in table.columns.fields
     ]

@@ -8,21 +8,20 @@ newer versions may add, are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
-from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.errors import DAMAGED, DiscreetError, StoreError
-from discreet.files import digest
 from discreet.principles import All, make_principle
 from discreet.principles.base import Principle
 from discreet.release import OfPeople, Promise, Recoding, Release, Transformation
 from discreet.release.dictionary import ABOUT
+from discreet.release.seals import HASH, Seal, name_files
 from discreet.table.coarsening import SETTINGS
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 from discreet.table.taxonomy import Taxonomy
@@ -30,7 +29,6 @@ from discreet.table.taxonomy import Taxonomy
 MANIFEST = "datapackage.json"
 VERSION, OLDER = 2, 1
 """Older manifests list themselves what labels stand for."""
-HASH = "sha256:"
 OLDER_FORMS = {
     "generalization": "generalized", "sequential": "generalized", "angelization": "batched",
     "anatomy": "batched", "slicing": "sliced", "permutation": "permuted",
@@ -39,19 +37,6 @@ OLDER_FORMS = {
 """The forms of releases whose manifest does not name one yet, by method."""
 FieldType = Literal["integer", "number", "boolean", "date", "string"]
 Done = Annotated[Transformation | str, Field(union_mode="left_to_right")]
-
-
-class Seal(NamedTuple):
-    """By what a table's file is known."""
-
-    size: int
-    """In bytes."""
-    sha256: str
-
-    @staticmethod
-    def of(path: Path) -> Seal:
-        """Take it from a file."""
-        return Seal(path.stat().st_size, digest(path))
 
 
 def _refuse_other_version(version: int) -> int:
@@ -84,28 +69,46 @@ class ColumnsPart(_Part):
     missing: list[str] = Field(default=[""], alias="missingValues")
 
 
+class FilePart(_Part):
+    """One of several files of a table, and by what it is known."""
+
+    path: str
+    bytes: Annotated[int, Field(ge=0)]
+    hash: str
+
+
 class Resource(_Part):
-    """A table: where it lies, what its columns are, and by what its file is known."""
+    """A table: where it lies, what its columns are, and by what its files are known."""
 
     name: str
     description: str = ""
     type: str = "table"
-    path: str
+    path: str | Annotated[list[str], Field(min_length=2)]
+    """Several where a table is large: one after the other they are the table."""
     format: str = ""
     scheme: str = "file"
     bytes: Annotated[int, Field(ge=0)] | None = None
     hash: str | None = None
+    parts: list[FilePart] | None = None
     encoding: str = "utf-8"
     columns: ColumnsPart = Field(alias="schema")
 
     @property
-    def seal(self) -> Seal | None:
-        """By what the file is known; releases written before there were seals have none."""
-        if self.hash is None and self.bytes is None:
+    def paths(self) -> list[str]:
+        """The names of its files, in their order."""
+        return [self.path] if isinstance(self.path, str) else self.path
+
+    @property
+    def seals(self) -> list[Seal] | None:
+        """By what its files are known; releases written before there were seals have none."""
+        if isinstance(self.path, str) and self.hash is None and self.bytes is None:
             return None
-        if self.bytes is None or self.hash is None or not self.hash.startswith(HASH):
-            raise StoreError(f"{self.path}: its hash is not SHA-256.", hint=DAMAGED)
-        return Seal(self.bytes, self.hash.removeprefix(HASH))
+        known = [(p.path, p.bytes, p.hash) for p in self.parts or []]
+        if isinstance(self.path, str) and self.bytes is not None and self.hash is not None:
+            known = [(self.path, self.bytes, self.hash)]
+        if [path for path, _, hash in known if hash.startswith(HASH)] != self.paths:
+            raise StoreError(f"{self.paths[0]}: its hash is not SHA-256.", hint=DAMAGED)
+        return [Seal(size, hash.removeprefix(HASH)) for _, size, hash in known]
 
 
 class OfPeoplePart(_Part):
@@ -220,7 +223,10 @@ def list_differences(one: Any, other: Any, place: tuple[int | str, ...] = ()) ->
 
 
 def describe(
-    release: Release, dictionary: Mapping[str, pl.DataFrame], format: str, seals: Mapping[str, Seal]
+    release: Release,
+    dictionary: Mapping[str, pl.DataFrame],
+    format: str,
+    seals: Mapping[str, Sequence[Seal]],
 ) -> Manifest:
     """Write the manifest of a release, whose tables' files are written already."""
     promise = release.promise
@@ -242,11 +248,9 @@ def describe(
             Resource(
                 name=title,
                 description=about.get(title, ""),
-                path=f"{title}.{format}",
                 format=format,
-                bytes=seals[title].size,
-                hash=f"{HASH}{seals[title].sha256}",
                 schema=ColumnsPart(fields=fields),
+                **_describe_files(title, format, seals[title]),
             )
             for title, fields in columns.items()
         ],
@@ -266,6 +270,13 @@ def describe(
             weight=release.schema.weight,
         ),
     )
+
+
+def _describe_files(title: str, format: str, seals: Sequence[Seal]) -> dict[str, Any]:
+    names = name_files(title, len(seals), format)
+    known = [FilePart(path=name, bytes=seal.size, hash=f"{HASH}{seal.sha256}")
+             for name, seal in zip(names, seals, strict=True)]  # fmt: skip
+    return dict(known[0]) if len(known) == 1 else {"path": names, "parts": known}
 
 
 def say_suppressed(release: Release) -> str:
@@ -340,11 +351,11 @@ def _write_setting(given: Any) -> Any:
 
 
 class Stored(NamedTuple):
-    """Where a table lies in the folder, the types of its columns, and by what its file is known."""
+    """Where a table lies in the folder, the types of its columns, by what its files are known."""
 
-    path: str
+    paths: list[str]
     types: dict[str, FieldType]
-    seal: Seal | None
+    seals: list[Seal] | None
 
 
 def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
@@ -406,10 +417,11 @@ def _reading(place: str) -> Iterator[None]:
 def _understand_resource(resource: Resource) -> Stored:
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", resource.name):
         raise StoreError(f"{resource.name!r} is not the name of a table.", hint=DAMAGED)
-    if resource.path not in (f"{resource.name}.parquet", f"{resource.name}.csv"):
-        raise StoreError(f"{resource.path!r} is not a table of this release.", hint=DAMAGED)
+    paths = resource.paths
+    if paths not in [name_files(resource.name, len(paths), kind) for kind in ("parquet", "csv")]:
+        raise StoreError(f"{paths[0]!r} is not a table of this release.", hint=DAMAGED)
     types = {column.name: column.type for column in resource.columns.fields}
-    return Stored(resource.path, types, resource.seal)
+    return Stored(paths, types, resource.seals)
 
 
 def _understand_attribute(described: AttributePart) -> Attribute:

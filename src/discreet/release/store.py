@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from io import BufferedReader
@@ -32,7 +32,6 @@ from discreet.release.manifest import (
     MANIFEST,
     OLDER,
     Manifest,
-    Seal,
     Stored,
     describe,
     list_differences,
@@ -40,10 +39,13 @@ from discreet.release.manifest import (
     type_of,
     understand,
 )
+from discreet.release.seals import Seal, name_files
 from discreet.table.coarsening import is_coarse
 from discreet.table.schema import UNUSABLE_NAME, Role, Schema
 
 README = "README.md"
+PART = 1 << 22
+"""A table of more rows lies in several files, each but the last of so many rows."""
 Approve = Callable[[Path, Release], None]
 """Takes a draft on disk, and what was read back from it."""
 
@@ -74,7 +76,7 @@ def write(
         if approve is not None:
             approve(draft, written)
 
-    return _fill_folder(folder, overwrite, fill)
+    return fill_folder(folder, overwrite, fill)
 
 
 def refuse_insecure(release: Release, *, insecure: bool) -> None:
@@ -96,7 +98,7 @@ def copy(source: Path, folder: Path, *, overwrite: bool) -> Path:
         if fingerprint(draft) != fingerprint(source):
             raise StoreError(f"{source}: was not copied as it is.", hint="Try again.")
 
-    return _fill_folder(folder, overwrite, fill)
+    return fill_folder(folder, overwrite, fill)
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
@@ -110,7 +112,8 @@ def fingerprint(folder: Path) -> dict[str, str]:
     return {path.name: digest(path) for path in sorted(folder.iterdir())}
 
 
-def _fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> Path:
+def fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> Path:
+    """Put a release in place as a whole, once a draft of it beside its place is filled."""
     place = resolve(folder)  # where a link lies, what it points to is meant
     refuse_to_replace(place, overwrite=overwrite)
     with writing(folder), drafting(place, folder=True) as draft:
@@ -166,21 +169,83 @@ def refuse_to_replace(folder: Path, *, overwrite: bool) -> None:
 
 
 def _write_files(release: Release, draft: Path, format: Format) -> None:
-    seals = {}
+    seals = {name: write_table(table, draft, name, format)
+             for name, table in release.tables.items()}  # fmt: skip
+    heights = {name: table.height for name, table in release.tables.items()}
+    write_words(release, draft, format, seals, heights)
+
+
+def write_table(table: pl.DataFrame, folder: Path, title: str, format: Format) -> list[Seal]:
+    """Write a table that is at hand."""
+    with TableWriter(folder, title, table.height, format) as writer:
+        writer.write(table)
+    return writer.seals
+
+
+class TableWriter:
+    """Writes a table of a known height into one file or, if it is large, into several.
+
+    Where they end depends on nothing but the height, so that it does not matter by how many rows
+    at a time a table comes.
+    """
+
+    def __init__(self, folder: Path, title: str, height: int, format: Format) -> None:
+        count = max(1, -(-height // PART))
+        self.paths = [folder / name for name in name_files(title, count, format)]
+        self.format = format
+        self.seals: list[Seal] = []
+        self._held: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None and len(self.seals) < len(self.paths):
+            self._flush(self._rows)
+
+    def write(self, table: pl.DataFrame) -> None:
+        """Write the next rows."""
+        self._held.append(table)
+        self._rows += table.height
+        while self._rows >= PART and len(self.seals) < len(self.paths) - 1:
+            self._flush(PART)
+
+    def _flush(self, rows: int) -> None:
+        table = pl.concat(self._held) if len(self._held) > 1 else self._held[0]
+        self._held, self._rows = [table[rows:]], self._rows - rows
+        path = self.paths[len(self.seals)]
+        write_frame(table[:rows], path, self.format)
+        self.seals.append(Seal.of(path))
+
+
+def write_frame(table: pl.DataFrame, path: Path, format: Format) -> None:
+    """Write one file of a table."""
+    try:
+        if format == "parquet":
+            table.write_parquet(path, compression="zstd", compression_level=1, statistics=False)
+        else:
+            table.write_csv(path)
+    except pl.exceptions.PolarsError as error:
+        raise StoreError(f"{path.name}: cannot be written ({error}).") from error
+
+
+def write_words(
+    release: Release,
+    draft: Path,
+    format: Format,
+    seals: Mapping[str, Sequence[Seal]],
+    heights: Mapping[str, int],
+) -> None:
+    """Write what is said about tables whose files are written already: the manifest last."""
     dictionary = tabulate(release)
-    for name, table in {**release.tables, **dictionary}.items():
-        path = draft / f"{name}.{format}"
-        try:
-            if format == "parquet":
-                table.write_parquet(path, compression="zstd", compression_level=1, statistics=False)
-            else:
-                table.write_csv(path)
-        except pl.exceptions.PolarsError as error:
-            raise StoreError(f"{path.name}: cannot be written ({error}).") from error
-        seals[name] = Seal.of(path)
-    manifest = describe(release, dictionary, format, seals)
+    sealed = {**seals, **{n: write_table(t, draft, n, format) for n, t in dictionary.items()}}
+    rows = {**heights, **{title: table.height for title, table in dictionary.items()}}
+    sizes = {title: (rows[title], len(sealed[title])) for title in sealed}
+    (draft / README).write_text(_explain(release, dictionary, format, sizes), encoding="utf-8")
+    settle(draft)
+    manifest = describe(release, dictionary, format, sealed)
     (draft / MANIFEST).write_text(manifest.dump(), encoding="utf-8", newline="\n")
-    (draft / README).write_text(_explain(release, dictionary, format), encoding="utf-8")
     settle(draft)
 
 
@@ -228,7 +293,7 @@ def read_manifest(folder: Path) -> Manifest:
 def find_strangers(folder: Path) -> list[str]:
     """List what lies in a release's folder without being part of the release."""
     _, stored = understand(read_manifest(folder))
-    known = {MANIFEST, README, *(table.path for table in stored.values())}
+    known = {MANIFEST, README, *(path for table in stored.values() for path in table.paths)}
     return sorted(path.name for path in folder.iterdir() if path.name not in known)
 
 
@@ -238,21 +303,30 @@ def find_rewritten(folder: Path, release: Release) -> list[str]:
     Much stands there twice, for programs that know nothing of promises: names, roles, types.
     """
     manifest = read_manifest(folder)
-    seals = {resource.name: resource.seal for resource in manifest.resources}
+    seals = {resource.name: resource.seals for resource in manifest.resources}
     sealed = {name: seal for name, seal in seals.items() if seal is not None}
     if manifest.discreet.manifest == OLDER or len(sealed) < len(seals):
         return []  # written otherwise
-    format = "csv" if manifest.resources[0].path.endswith(".csv") else "parquet"
+    format = "csv" if manifest.resources[0].paths[0].endswith(".csv") else "parquet"
     written = describe(release, tabulate(release), format, sealed)
     places = list_differences(manifest.model_dump(), written.model_dump())
     return [f"{MANIFEST}: {place} is not what is written for such a release" for place in places]
 
 
 def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
-    path = folder / stored.path
+    files = [read_file(folder, stored, number) for number in range(len(stored.paths))]
+    table = files[0] if len(files) == 1 else pl.concat(files)
+    if not table.height:
+        raise StoreError(f"{stored.paths[0]}: the table has no rows.")
+    return table
+
+
+def read_file(folder: Path, stored: Stored, number: int) -> pl.DataFrame:
+    """Read one file of a table, if it is the one that its manifest speaks of."""
+    path = folder / stored.paths[number]
     try:
         with open_plain(path) as file:  # a path could be a pattern, or a folder, to polars
-            _refuse_changed(file, stored)
+            _refuse_changed(file, path.name, stored.seals[number] if stored.seals else None)
             if path.suffix == ".parquet":
                 table = pl.read_parquet(file)
             else:
@@ -262,8 +336,6 @@ def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
         raise StoreError(
             f"{path.name}: cannot be read ({str(error).splitlines()[0]}).", hint=DAMAGED
         ) from error
-    if not table.height:
-        raise StoreError(f"{path.name}: the table has no rows.")
     for name in table.columns:  # names go into statements that databases run
         if UNUSABLE_NAME.search(name):
             raise StoreError(f"{path.name}: {name!r} is not the name of a column.")
@@ -274,20 +346,19 @@ def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
     return table
 
 
-def _refuse_changed(file: BufferedReader, stored: Stored) -> None:
+def _refuse_changed(file: BufferedReader, name: str, seal: Seal | None) -> None:
     """Refuse a table that is not the one its manifest speaks of; older ones do not say."""
-    if stored.seal is None:
+    if seal is None:
         return
     size = os.fstat(file.fileno()).st_size
-    if size != stored.seal.size:
+    if size != seal.size:
         raise StoreError(
-            f"{stored.path}: is not what was published: it has {size:,} bytes, not "
-            f"{stored.seal.size:,}.",
+            f"{name}: is not what was published: it has {size:,} bytes, not {seal.size:,}.",
             hint=DAMAGED,
         )
-    if digest_open(file) != stored.seal.sha256:
+    if digest_open(file) != seal.sha256:
         raise StoreError(
-            f"{stored.path}: is not what was published: its SHA-256 is another.", hint=DAMAGED
+            f"{name}: is not what was published: its SHA-256 is another.", hint=DAMAGED
         )
 
 
@@ -305,7 +376,12 @@ def _cast(name: str, kind: str) -> Any:
     return column
 
 
-def _explain(release: Release, dictionary: dict[str, pl.DataFrame], format: Format) -> str:
+def _explain(
+    release: Release,
+    dictionary: Mapping[str, pl.DataFrame],
+    format: Format,
+    sizes: Mapping[str, tuple[int, int]],
+) -> str:
     """Write the README that tells an analyst what the tables mean."""
     lines = [
         "# About this release",
@@ -330,8 +406,10 @@ def _explain(release: Release, dictionary: dict[str, pl.DataFrame], format: Form
         )
     lines += ["", "## Tables"]
     about = {**release.about, **ABOUT}
-    for name, table in {**release.tables, **dictionary}.items():
-        lines += [f"`{name}.{format}`, {table.height} rows. {about.get(name, '')}", ""]
+    for name in (*release.tables, *dictionary):
+        rows, files = sizes[name]
+        where = f"`{name}.{format}`" if files == 1 else f"`{name}-….{format}` ({files} files)"
+        lines += [f"{where}, {rows} rows. {about.get(name, '')}", ""]
     lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
     for attribute in release.schema:
         lines.append(

@@ -20,6 +20,7 @@ from discreet.publishing.partitioners.regions import Region
 from discreet.release import Recoding, Transformation
 from discreet.release.coarse_labels import spell_interval
 from discreet.table.arrays import Bools, Ints
+from discreet.table.described import Described
 from discreet.table.domain import MISSING, Domain
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import Type
@@ -41,7 +42,7 @@ LONGEST_SET = 12
 """A set of more values is labelled by its first and last; the release lists them all."""
 
 
-def open_presence(data: Microdata, ends: Ends) -> list[str]:
+def open_presence(data: Described, ends: Ends) -> list[str]:
     """Say what boxes leave open about who is in the table."""
     own = [name for name in data.quasi_identifiers if not data.schema[name].has_public_domain]
     return word_presence(ends, own)
@@ -77,7 +78,7 @@ def blur(
             made, recodings[name] = _blur_to_region(
                 domain, codes, groups, regions[name], categories, labels
             )
-        _add_columns(columns, data, name, made, recodings[name])
+        add_columns(columns, data, name, made, recodings[name])
     return pl.DataFrame(list(columns.values())), recodings
 
 
@@ -93,16 +94,16 @@ def _fill_blanks(
     return filled[groups.order], groups
 
 
-def _add_columns(
+def add_columns(
     columns: dict[str, pl.Series],
-    data: Microdata,
+    data: Described,
     name: str,
     made: list[pl.Series],
     recoding: Recoding,
 ) -> None:
     """Add what an attribute shows, unless the table has columns of these names."""
     for column, series in zip(recoding.columns(name), made, strict=True):
-        taken = {other.casefold() for other in (*data.codes, *columns) if other != name}
+        taken = {other.casefold() for other in (*data.domains, *columns) if other != name}
         if column.casefold() in taken:
             raise SchemaError(
                 f"Column {column!r} has a name that the release needs for {name!r}.",
@@ -124,7 +125,7 @@ def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> ShownBoxes:
             ends = np.array([(low, high) for low, high, _ in runs], dtype=np.int64)
             made, recodings[name] = _label_intervals(domain, ends[:, 0], ends[:, 1])
             columns: dict[str, pl.Series] = {}
-            _add_columns(columns, data, name, made, recodings[name])
+            add_columns(columns, data, name, made, recodings[name])
             frames.append(pl.DataFrame(list(columns.values()))[number])
             continue
         labels: dict[str, list[str]] = {}

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
+from discreet.publishing.backends import Backend
 from discreet.publishing.draws import Draws
-from discreet.publishing.method import Method
+from discreet.publishing.method import Method, PartedRelease, refuse_scale
 from discreet.publishing.methods.boxes import Ends, ShownBoxes, blur, open_presence
+from discreet.publishing.methods.boxes_in_parts import label_in_parts, split_in_parts
 from discreet.publishing.methods.exact import refuse_names
-from discreet.publishing.partition import Partition
+from discreet.publishing.partition import Partition, sort_within_groups
 from discreet.publishing.partitioners.guards import bind_guards
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
@@ -24,7 +24,7 @@ from discreet.publishing.partitioners.regions import find_regions
 from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress, trim
 from discreet.publishing.partitioners.units import count_units
 from discreet.release import Recoding, Release, Transformation
-from discreet.table.domain import Domain
+from discreet.table.described import Described
 from discreet.table.microdata import Microdata
 from discreet.table.public_domain import widen
 
@@ -133,6 +133,34 @@ class Generalization(Method):
         boxes, recodings = blur(data, partition, names, self.categories, regions=regions)
         return release_boxes(self, data, (partition, boxes, recodings), self.ends)
 
+    def publish_in_parts(self, backend: Backend) -> PartedRelease:
+        """Do the same with rows that are elsewhere."""
+        self._refuse_at_scale()
+        facts, known = backend.facts, backend.facts.quasi_identifiers
+        exact = [a.name for a in facts.schema.published if a.name not in known]
+        refuse_names(exact, CLASS)
+        leaves = split_in_parts(backend, self.principle, known, exact, self.categories)
+        labels, sample, recodings = label_in_parts(
+            backend, leaves, known, exact, self.categories, CLASS
+        )
+        refuse_names([c for c in sample.columns if c not in (CLASS, *exact)], CLASS)
+        refuse_names(exact, *(c.casefold() for c in sample.columns if c not in exact))
+        release = describe_boxes(self, facts, sample, recodings, self.ends)
+        return PartedRelease(release, {TABLE: (leaves, labels)}, facts.n)
+
+    def _refuse_at_scale(self) -> None:
+        what = None
+        if self.principle.dealt:
+            what = f"{self.principle}, for which people are dealt,"
+        elif any(part.personal for part in self.principle.parts):
+            what = "what each person guards"
+        elif ratio(self.suppress):
+            what = "suppress"
+        elif self.ends != "tight":
+            what = f"ends = {self.ends!r}"
+        if what is not None:
+            raise refuse_scale(f"Generalization with {what}")
+
     def _list_trimmed(self, data: Microdata) -> list[str]:
         """Give the attributes of which a group shows less without whoever stands apart.
 
@@ -171,6 +199,20 @@ def release_boxes(
     """Make the release in which people show their boxes and keep all other columns."""
     partition, boxes, recodings = shown
     exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
+    table = assemble(data, partition, boxes, exact)
+    return describe_boxes(method, data, table, recodings, ends, suppressed)
+
+
+def describe_boxes(
+    method: Method,
+    data: Described,
+    table: pl.DataFrame,
+    recodings: dict[str, Recoding],
+    ends: Ends = "tight",
+    suppressed: Suppressed | None = None,
+) -> Release:
+    """Say of a table, which has all its columns if not its rows, what it is and promises."""
+    exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
     kept = {n: Recoding(Transformation.EXACT, missing=data.domains[n].missing) for n in exact}
     presence = open_presence(data, ends)
     parameters = method.parameters()
@@ -179,7 +221,6 @@ def release_boxes(
         parameters["blanked"] = suppressed.blanked if suppressed else 0
     told = (*presence, *word_suppressed(parameters))
     promise, about = word_generalized(method.principle, data.quasi_identifiers, told)
-    table = assemble(data, partition, boxes, exact)
     return method.release(
         data, {TABLE: table}, recodings | kept, about, promise, parameters=parameters
     )
@@ -194,7 +235,8 @@ def assemble(
     """
     domains = [data.domains[name] for name in exact]
     columns = [data.codes[name][partition.order] for name in exact]
-    classes, codes = _sort_rows(partition, columns, domains)
+    classes = partition.sorted_labels
+    codes = sort_within_groups(partition, columns, [domain.size for domain in domains])
     made = [column.casefold() for column in boxes.columns]
     refuse_names(boxes.columns, CLASS)
     refuse_names(exact, CLASS, *made)
@@ -204,27 +246,3 @@ def assemble(
         for name, domain, code in zip(exact, domains, codes, strict=True)
     ]
     return frame.select(pl.all().gather(classes)).with_columns(values)
-
-
-def _sort_rows(
-    partition: Partition, columns: list[NDArray[np.int32]], domains: list[Domain]
-) -> tuple[NDArray[np.int32], list[NDArray[np.int32]]]:
-    """Sort the rows of each group by their codes."""
-    labels = partition.sorted_labels
-    reach = partition.count
-    for domain in domains:
-        reach *= domain.size
-    if reach >= 2**63:
-        order = np.lexsort((*reversed(columns), labels))
-        return labels, [column[order] for column in columns]
-    # all codes of a row in one number: sorting numbers is far faster than sorting rows
-    keys = labels.astype(np.int64)
-    for column, domain in zip(columns, domains, strict=True):
-        keys *= domain.size
-        keys += column
-    keys.sort()
-    codes = []
-    for domain in reversed(domains):
-        keys, rest = np.divmod(keys, domain.size)
-        codes.append(rest.astype(np.int32))
-    return labels, codes[::-1]

@@ -1,0 +1,88 @@
+"""Backends: where rows live that one machine's memory does not hold.
+
+A backend knows nothing of privacy. It codes rows and packs them into words, adds up what is counted
+of them, brings those of a leaf together and has something made of them, and writes what is to be
+shown of that. Whoever publishes asks it for counts and gives it functions; these must give the same
+again for the same rows, as whoever runs one may be lost and another begin anew.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.publishing.partitioners.packing import Layout
+from discreet.release.seals import Seal
+from discreet.table.arrays import Ints
+from discreet.table.facts import Facts
+
+Counted = tuple[Ints, Ints]
+Count = Callable[[Ints], Counted]
+"""Counts something of some rows' words: keys and how often each occurs."""
+Find = Callable[[Ints], NDArray[np.int32]]
+"""Gives the leaf of every row, by its words."""
+Finish = Callable[[int, Ints], pl.DataFrame]
+"""Makes of a leaf, by its number and its rows' words, a line per class."""
+Show = Callable[[pl.DataFrame, int], pl.DataFrame]
+"""Gives the records of some classes, the first of which has this number."""
+Progress = Callable[[str, int, int], None]
+"""Told, while a stage goes on, how much of how much is done."""
+
+
+def say_nothing(stage: str, done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+class Backend(ABC):
+    """A table of which the facts are known, and whose rows are somewhere."""
+
+    facts: Facts
+    capacity: int
+    """So many rows can be held at once by whoever finishes a leaf."""
+
+    @abstractmethod
+    def pack(self, layout: Layout) -> PackedRows:
+        """Code all rows and pack them into words."""
+
+
+class PackedRows(ABC):
+    """All rows of a table as words, wherever they are."""
+
+    @abstractmethod
+    def tally(self, count: Count) -> Counted:
+        """Add up what is counted of all rows."""
+
+    @abstractmethod
+    def map_leaves(self, find: Find, leaves: int, finish: Finish) -> FinishedLeaves:
+        """Bring the rows of each leaf together, and make something of each."""
+
+
+class FinishedLeaves(ABC):
+    """What was made of each leaf: lines about classes, where the rows were."""
+
+    @abstractmethod
+    def distinct(self, columns: list[str]) -> pl.DataFrame:
+        """Give the different lines of some columns."""
+
+    @abstractmethod
+    def write(self, show: Show, folder: Path, title: str, sample: pl.DataFrame) -> list[Seal]:
+        """Write the records of all classes as the files of a table, and say what was written.
+
+        ``sample`` has no rows, and the columns and types of what is shown.
+        """
+
+
+def add_counts(parts: list[Counted]) -> Counted:
+    """Add up counts by their keys."""
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    keys = np.concatenate([part[0] for part in parts])
+    found, which = np.unique(keys, return_inverse=True)
+    counts = np.zeros(len(found), dtype=np.int64)
+    np.add.at(counts, which, np.concatenate([part[1] for part in parts]))
+    return found, counts
