@@ -132,6 +132,11 @@ class AuditReport:
     """What is believed of values that count, where some are called not sensitive."""
     examined: tuple[Release, Microdata] | None = field(default=None, repr=False)
     """What it is about."""
+    times: Ints | None = None
+    """How many people each entry about people stands for, where those who are alike in all of them
+    were put together; ``None`` where everybody has one."""
+    explained: list[Grounds] | None = None
+    """Why the people who are worst off are so, where it was found out already."""
 
     @property
     def max_belief(self) -> float | None:
@@ -141,7 +146,7 @@ class AuditReport:
     @property
     def breaches(self) -> int:
         """Number of people for whom the promise does not hold."""
-        return int(self.breached.sum())
+        return int(self.breached.sum() if self.times is None else self.times[self.breached].sum())
 
     @property
     def problems(self) -> list[str]:
@@ -183,6 +188,11 @@ class AuditReport:
     @cached_property
     def per_person(self) -> pl.DataFrame:
         """One row per person: number of the row in the source, candidates, beliefs, breach."""
+        if self.times is not None:
+            raise SchemaError(
+                "Of a table that was audited in parts nothing is kept person by person.",
+                hint="Audit it on a machine whose memory holds it, or a part of it.",
+            )
         columns: dict[str, Any] = {"row": self.rows, "candidates": self.candidates}
         for name, belief in self.beliefs.items():
             columns[f"belief: {name}"] = belief
@@ -198,7 +208,7 @@ class AuditReport:
     @cached_property
     def worst_explained(self) -> list[Grounds]:
         """Why the ten people who are worst off are so, masked."""
-        return explain_worst(self)
+        return explain_worst(self) if self.explained is None else self.explained
 
     def to_dict(self) -> dict[str, Any]:
         """Give the findings as plain values, for ``--json``."""

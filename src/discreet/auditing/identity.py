@@ -76,8 +76,10 @@ class IdentityRisk:
         return int(1 / self.prosecutor)
 
 
-def measure_identity(candidates: Ints, dominant: Fraction | None = None) -> IdentityRisk:
-    """Measure from each person's number of candidates.
+def measure_identity(
+    candidates: Ints, dominant: Fraction | None = None, times: Ints | None = None
+) -> IdentityRisk:
+    """Measure from each person's number of candidates, or from that of so many people each.
 
     ``dominant`` is the largest part of some records that are one person's: that likely is whoever
     puts one of them down to that person right.
@@ -86,9 +88,10 @@ def measure_identity(candidates: Ints, dominant: Fraction | None = None) -> Iden
     >>> risk.prosecutor, risk.marketer
     (Fraction(1, 2), Fraction(1, 3))
     """
-    n = len(candidates)
+    n = len(candidates) if times is None else int(times.sum())
     smallest = int(candidates.min())
-    sizes, people = np.unique(candidates, return_counts=True)
+    sizes, which = np.unique(candidates, return_inverse=True)
+    people = np.bincount(which, weights=times).astype(np.int64)
     expected = sum(
         (Fraction(int(p), int(s)) for s, p in zip(sizes, people, strict=True)), Fraction(0)
     )

@@ -47,7 +47,7 @@ def count_kept(release: Release, data: Microdata) -> KeptColumns | None:
     names = [attribute.name for attribute in release.schema.having(Role.OTHER)]
     if not names:
         return None
-    unique = {name: data.count_unique([name]) for name in names}
+    unique = {name: _count_unique(data, name) for name in names}
     try:
         found = [v.match(data) for v in find_form(release.form).add_known(release, names).views]
         left = [Crowd(f, data.persons).count for f in found]
@@ -55,3 +55,10 @@ def count_kept(release: Release, data: Microdata) -> KeptColumns | None:
     except StoreError:  # its form does not say; nobody is told apart by more than all values
         alone = data.count_unique([*release.schema.quasi_identifiers, *names])
     return KeptColumns(data.people, unique, alone)
+
+
+def _count_unique(data: Microdata, name: str) -> int:
+    """Count the people here whose value nobody else has, here or in the rest of the table."""
+    if data.whole is None:
+        return data.count_unique([name])
+    return int((data.whole[name][data.codes[name]] == 1).sum())

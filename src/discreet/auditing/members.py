@@ -51,10 +51,10 @@ def measure_membership(found: Sequence[Matches], data: Microdata) -> Membership 
 
     People are made up of other people's values, attribute by attribute. Where quasi-identifiers
     are exact, nobody made up is found, and membership is not hidden at all. ``found`` is the
-    whole microdata, matched with every table of a release.
+    whole microdata, matched with every table of a release; of a part of it nothing is said.
     """
     names, rng = data.quasi_identifiers, np.random.default_rng(SEED)
-    if not names:
+    if not names or data.whole is not None:
         return None
     chosen = rng.integers(0, data.n, min(TRIED, data.n))
     made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}

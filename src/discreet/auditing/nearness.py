@@ -88,7 +88,7 @@ def measure_nearness(
             None,
         )
         relative = promised is not None and promised.relative
-        whole = Groups.from_counts(np.bincount(data.codes[name], minlength=domain.size), domain)
+        whole = Groups.from_counts(data.count_whole(name), domain)
         curve = [
             _measure(views, whole, Proximity(epsilon, 1, relative), said)[0]
             for epsilon, said in _list_steps(whole, relative)

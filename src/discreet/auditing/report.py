@@ -32,8 +32,8 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         "max_belief": report.max_belief,
         "counted": None if report.counted is None else report.counted.to_dict(),
         "beliefs_found": report.how,
-        "mean_belief": {name: float(b.mean()) for name, b in report.beliefs.items()},
-        "mean_belief_in_truth": {name: float(t.mean()) for name, t in report.truths.items()},
+        "mean_belief": {n: _average(b, report.times) for n, b in report.beliefs.items()},
+        "mean_belief_in_truth": {n: _average(t, report.times) for n, t in report.truths.items()},
         "checks": [
             {
                 "principle": check.said,
@@ -87,8 +87,10 @@ def render_html(report: AuditReport, how: Explanation | None) -> str:
         how=how,
         found=summarize(report),
         presets={name: PRESETS[name].meaning for name in report.presets},
-        beliefs={name: _belief_bars(belief) for name, belief in report.beliefs.items()},
-        sizes=_size_bars(report.candidates),
+        beliefs={
+            name: _belief_bars(belief, report.times) for name, belief in report.beliefs.items()
+        },
+        sizes=_size_bars(report.candidates, report.times),
         losses=[
             {"label": name, "share": share, "text": f"{share:.1%}"}
             for name, share in sorted(report.loss.per_attribute.items(), key=lambda item: -item[1])
@@ -96,17 +98,22 @@ def render_html(report: AuditReport, how: Explanation | None) -> str:
     )
 
 
-def _belief_bars(belief: Floats) -> list[dict[str, Any]]:
+def _average(belief: Floats, times: Ints | None) -> float:
+    return float(np.average(belief, weights=times))
+
+
+def _belief_bars(belief: Floats, times: Ints | None) -> list[dict[str, Any]]:
     edges = np.linspace(0, 1, 11)
-    counts = np.histogram(belief, edges)[0]
+    counts = np.histogram(belief, edges, weights=times)[0]
     return _bars([f"{low:.1f}–{low + 0.1:.1f}" for low in edges[:-1]], counts)
 
 
-def _size_bars(candidates: Ints) -> list[dict[str, Any]]:
+def _size_bars(candidates: Ints, times: Ints | None) -> list[dict[str, Any]]:
     """Count people by the size of their candidate set, in steps that double."""
     edges = [1, 2, 3, 5, 10, 20, 50, 100, 1000]
     names = [f"{low}" if high == low + 1 else f"{low}–{high - 1}" for low, high in pairwise(edges)]
-    counts = np.histogram(candidates, [*edges, max(edges[-1], int(candidates.max())) + 1])[0]
+    edges_to_last = [*edges, max(edges[-1], int(candidates.max())) + 1]
+    counts = np.histogram(candidates, edges_to_last, weights=times)[0]
     return _bars([*names, f"{edges[-1]} or more"], counts)
 
 

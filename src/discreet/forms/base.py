@@ -91,8 +91,16 @@ class View(ABC):
         return {}
 
     def _read_bags(self, name: str) -> Groups:
-        codes, domain = reduce_column(self.table[name], self.release.schema[name]).encode(None)
-        return Groups.from_labels(self.labels, codes, domain, count=self.count)
+        attribute, whole = self.release.schema[name], self.release.whole.get(name)
+        if whole is None:
+            codes, domain = reduce_column(self.table[name], attribute).encode(None)
+            return Groups.from_labels(self.labels, codes, domain, count=self.count)
+        # a part: what the whole holds comes first, so that codes are the same in all of them
+        cells = pl.concat([whole[name], self.table[name]])
+        codes, domain = reduce_column(cells, attribute).encode(None)
+        known, codes = codes[: whole.height], codes[whole.height :]
+        counts = np.bincount(known, weights=whole["rows"], minlength=domain.size).astype(np.int64)
+        return Groups.from_labels(self.labels, codes, domain, count=self.count, whole=counts)
 
     def admits(self, part: Principle, name: str | None) -> Bools:
         """Say of each group whether a principle holds for it."""
@@ -209,6 +217,9 @@ class Form(ABC):
     """
     optional: ClassVar[frozenset[str]] = frozenset()
     """Parameters that may be anything, or left out."""
+    run: ClassVar[tuple[str, str] | None] = None
+    """The table, and the column of it, whose runs of equal numbers can be examined by themselves;
+    ``None`` where a release has to be seen as a whole."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""

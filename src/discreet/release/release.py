@@ -124,6 +124,8 @@ class Release:
     tables: dict[str, pl.DataFrame]
     about: dict[str, str]
     """What one row of each table is, in a sentence."""
+    whole: dict[str, pl.DataFrame] = field(default_factory=dict)
+    """Of a part of a release: per sensitive attribute all values of the whole, and how often."""
     insecure: bool = False
     """Whether a seed decided what protects. It is not written down, nor is such a release."""
 

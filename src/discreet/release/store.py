@@ -254,7 +254,7 @@ def load(folder: str | Path) -> Release:
     folder = Path(folder)
     manifest = read_manifest(folder)
     release, stored = understand(manifest)
-    tables = {name: _read_table(folder, table) for name, table in stored.items()}
+    tables = {name: read_table(folder, table) for name, table in stored.items()}
     if manifest.discreet.manifest == OLDER:
         release = replace(release, tables=tables)
     else:
@@ -313,7 +313,8 @@ def find_rewritten(folder: Path, release: Release) -> list[str]:
     return [f"{MANIFEST}: {place} is not what is written for such a release" for place in places]
 
 
-def _read_table(folder: Path, stored: Stored) -> pl.DataFrame:
+def read_table(folder: Path, stored: Stored) -> pl.DataFrame:
+    """Read a table, all files of it."""
     files = [read_file(folder, stored, number) for number in range(len(stored.paths))]
     table = files[0] if len(files) == 1 else pl.concat(files)
     if not table.height:

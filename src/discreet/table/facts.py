@@ -141,8 +141,8 @@ class Facts(Described):
         return self.hold(self.encode(frame))
 
     def hold(self, codes: dict[str, NDArray[np.int32]]) -> Microdata:
-        """Give rows that are coded already as a table, with the domains of all."""
-        return Microdata(self.schema, codes, self.domains, self.intake)
+        """Give rows that are coded already as a part of the table, with the domains of all."""
+        return Microdata(self.schema, codes, self.domains, self.intake, whole=self.counts)
 
 
 def survey(scan: Scan, schema: Schema) -> Facts:

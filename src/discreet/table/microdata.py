@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -57,6 +57,8 @@ class Microdata(Described):
     """How many people of the population each row stands for, where a column says so."""
     guards: dict[str, Coded] = field(default_factory=dict)
     """Per sensitive attribute what people guard of it. The steward's, never published."""
+    whole: Mapping[str, Ints] | None = None
+    """Of rows that are a part of a table: per attribute how often each code is in all of it."""
 
     @property
     def n(self) -> int:
@@ -69,6 +71,10 @@ class Microdata(Described):
 
         counts: Ints = tally(self.codes[name], self.domains[name].size)
         return counts
+
+    def count_whole(self, name: str) -> Ints:
+        """Say how often each code occurs in the table that these rows are all of, or a part."""
+        return self.count(name) if self.whole is None else self.whole[name]
 
     @property
     def people(self) -> int:

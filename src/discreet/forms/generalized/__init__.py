@@ -29,6 +29,7 @@ class Generalized(GroupedForm):
 
     name: ClassVar[str] = "generalized"
     owner: ClassVar[str] = "class"
+    run: ClassVar[tuple[str, str] | None] = ("generalized", "class")
     spreads_coarse: ClassVar[bool] = True
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "generalization": {

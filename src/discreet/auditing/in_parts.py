@@ -1,0 +1,158 @@
+"""In parts: the audit of a release and of a table that memory does not hold.
+
+The release is read class by class. Everybody is held against every part in which a record might be
+theirs, as far as a glance at its boxes tells, and the same audit is made of each part with those
+whom it covers. Nothing is taken from how it was made: where parts end does not matter, as long as
+everybody is in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.auditing import AuditReport, audit
+from discreet.auditing.merging import PartFindings, merge, put_together
+from discreet.forms.verify import verify
+from discreet.release import Release
+from discreet.release.labels import Extent, read_extents
+from discreet.release.parts import StoredParts
+from discreet.release.store import find_strangers
+from discreet.table.arrays import Bools, Ints
+from discreet.table.facts import Facts
+from discreet.table.microdata import Microdata
+from discreet.table.parquet_files import ParquetFiles
+
+BLOCKS = 8
+"""A part is looked at in so many blocks of boxes, so that fewer people are held against it."""
+WORD = 64
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """Which codes of each quasi-identifier some box of each block of each part covers, as bits."""
+
+    bits: Mapping[str, NDArray[np.uint64]]
+    """Per attribute a line per code; a bit per block."""
+    part_of: Ints
+    """Per block its part."""
+
+    def find(self, codes: Mapping[str, NDArray[np.int32]]) -> Iterator[tuple[int, Ints]]:
+        """Give, part by part, the people whom one of its boxes might cover."""
+        masks = [bits[codes[name]] for name, bits in self.bits.items()]
+        left = reduce(np.bitwise_and, masks)
+        for part in range(int(self.part_of.max()) + 1):
+            blocks = np.flatnonzero(self.part_of == part)
+            wanted = np.zeros(left.shape[1], dtype=np.uint64)
+            np.bitwise_or.at(wanted, blocks // WORD, np.uint64(1) << (blocks % WORD).astype("u8"))
+            people = np.flatnonzero((left & wanted).any(axis=1))
+            if len(people):
+                yield part, people
+
+
+def glance(parts: Iterable[Release], facts: Facts) -> Glance:
+    """Look at the boxes of all parts, one after the other."""
+    names = facts.quasi_identifiers
+    seen: dict[str, list[Bools]] = {name: [] for name in names}
+    part_of: list[int] = []
+    none = facts.hold({name: np.zeros(0, dtype=np.int32) for name in facts.domains})
+    for number, part in enumerate(parts):
+        (view,) = part.views
+        boxes, _ = view.list_shown()
+        shown = read_extents(part, none, boxes, names)
+        ends = [boxes.height * i // BLOCKS for i in range(BLOCKS + 1)]
+        for start, stop in pairwise(ends):
+            if start < stop:
+                part_of.append(number)
+                rows = np.arange(start, stop)
+                for name in names:
+                    seen[name].append(_cover_any(shown[name].take(rows), facts.domains[name].size))
+    bits = {name: _pack_bits(np.stack(flags)) for name, flags in seen.items()}
+    return Glance(bits, np.array(part_of))
+
+
+def _cover_any(extent: Extent, size: int) -> Bools:
+    """Say which codes any of some boxes covers."""
+    if extent.covers is not None and extent.which is not None:
+        return np.asarray(extent.covers[np.unique(extent.which)].any(axis=0))
+    some = extent.low <= extent.high
+    steps = np.zeros(size + 1, dtype=np.int64)
+    np.add.at(steps, extent.low[some], 1)
+    np.add.at(steps, extent.high[some] + 1, -1)
+    covered = np.cumsum(steps)[:size] > 0
+    covered[-1] |= bool(extent.absent.any())
+    return covered
+
+
+def _pack_bits(flags: Bools) -> NDArray[np.uint64]:
+    """Turn a line of flags per block into a line of words per code."""
+    words = -(-len(flags) // WORD)
+    packed = np.zeros((flags.shape[1], words), dtype=np.uint64)
+    for block, line in enumerate(flags):
+        packed[line, block // WORD] |= np.uint64(1) << np.uint64(block % WORD)
+    return packed
+
+
+def audit_part(part: Release, people: Microdata, presets: list[str]) -> PartFindings:
+    """Verify a part, and audit it with those whom it covers of some people."""
+    verify(part)
+    (view,) = part.views
+    covered = np.flatnonzero(view.match(people).set_of >= 0)
+    rows = np.zeros(0, dtype=np.int64)
+    if not len(covered):
+        return PartFindings(None, view.table.height, view.count, rows)
+    assert people.rows is not None
+    data = people.taken(covered)
+    report = audit(part, data, presets=presets)
+    return PartFindings(put_together(report), view.table.height, view.count, people.rows[covered])
+
+
+def audit_files(
+    release: Path,
+    files: ParquetFiles,
+    facts: Facts,
+    folder: Path,
+    *,
+    presets: Sequence[str] = (),
+    progress: Progress,
+) -> AuditReport:
+    """Audit a release in its folder against a table in files, with a folder for what is between."""
+    stored = StoredParts(release)
+    looked = glance(stored.read(), facts)
+    names, done = list(facts.domains), 0
+    for frame in files.batches(list(facts.cells)):
+        codes = facts.encode(frame)
+        rows = np.arange(done, done + len(codes[names[0]]), dtype=np.int64)
+        for part, people in looked.find(codes):
+            line = np.empty((len(people), len(names) + 2), dtype=np.int32)
+            line[:, :2] = rows[people, None].view(np.int32).reshape(-1, 2)
+            for i, name in enumerate(names):
+                line[:, i + 2] = codes[name][people]
+            with (folder / f"people-{part}").open("ab") as file:
+                line.tofile(file)
+        done += len(rows)
+        progress("Matching", done, facts.n)
+    found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
+    for number, piece in enumerate(stored.read()):
+        spilled = folder / f"people-{number}"
+        lines = np.zeros((0, len(names) + 2), dtype=np.int32)
+        if spilled.exists():
+            lines = np.fromfile(spilled, dtype=np.int32).reshape(-1, len(names) + 2)
+            spilled.unlink()
+        codes = {name: lines[:, i + 2].copy() for i, name in enumerate(names)}
+        rows = lines[:, :2].copy().view(np.int64).ravel()
+        found.append(audit_part(piece, replace(facts.hold(codes), rows=rows), list(presets)))
+        covered[found[-1].rows] += 1
+        records += found[-1].records
+        progress("Auditing", records, facts.n)
+    strangers = [f"the folder holds {name}, which the manifest does not list"
+                 for name in find_strangers(release)]  # fmt: skip
+    report = merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
+    return replace(report, findings=[*strangers, *report.findings])
