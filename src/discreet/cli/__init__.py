@@ -12,7 +12,7 @@ from io import TextIOWrapper
 
 import typer
 
-from discreet.cli import analyst, chooser, ledger, researcher, reviewer, steward
+from discreet.cli import analyst, chooser, ledger, publisher, researcher, reviewer, steward
 from discreet.cli.app import app
 from discreet.cli.screen import Stopped, say_error
 from discreet.errors import DiscreetError, is_interrupt, visible
@@ -108,4 +108,6 @@ def _confess() -> None:
               "it, with the lines above.")  # fmt: skip
 
 
-__all__ = ["analyst", "app", "chooser", "ledger", "main", "researcher", "reviewer", "steward"]
+__all__ = [
+    "analyst", "app", "chooser", "ledger", "main", "publisher", "researcher", "reviewer", "steward",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -39,6 +39,25 @@ def working(what: str) -> Iterator[None]:
     with Progress(*columns, console=open_console(stderr=True), transient=True) as progress:
         progress.add_task(visible(what))
         yield
+
+
+@contextmanager
+def working_in_stages() -> Iterator[Callable[[str, int, int], None]]:
+    """Show on a terminal, stage by stage, how much of long work is done; stay silent in pipes."""
+    if not is_terminal(sys.stderr):
+        yield lambda stage, done, total: None  # noqa: ARG005
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
+               TimeElapsedColumn())  # fmt: skip
+    with Progress(*columns, console=open_console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def tell(stage: str, done: int, total: int) -> None:
+            progress.update(task, description=stage, completed=done, total=total)
+
+        yield tell
 
 
 def open_console(**settings: Any) -> Any:

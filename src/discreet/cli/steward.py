@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from shlex import quote
@@ -14,27 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from discreet.cli.app import Json, Overwrite, PlainTable, ReleaseFolder, app
-from discreet.cli.ledger import record
 from discreet.cli.screen import (
     make_table,
-    print_findings,
     print_json,
     refuse_outputs,
-    say_error,
     show,
     working,
 )
-from discreet.errors import PromiseError, SchemaError, StoreError, name_closest
+from discreet.errors import SchemaError, name_closest
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from discreet.auditing import AuditReport
     from discreet.evaluate.correlations import Correlations
-    from discreet.release import Release
-    from discreet.steward.ledger import Entry, Ledger
-    from discreet.steward.plan import Plan
-    from discreet.table.microdata import Microdata
     from discreet.table.schema import Schema
 
 WIDEST, MOST_SHOWN = 9, 20
@@ -238,155 +227,6 @@ def ratings(
         return
     show(f"{wide.height:,} users and {wide.width:,} items, {filled:.1%} rated: {to}.")
     show(f"See which stay together: discreet columns {quote(str(to))} --similarity agreement")
-
-
-@app.command()
-def publish(
-    plan: Annotated[Path, typer.Argument(help="A plan as written by `discreet inspect`.")],
-    out: Annotated[Path | None, typer.Option(help="Folder of the release.")] = None,
-    format: Annotated[str | None, typer.Option(help="parquet or csv.")] = None,
-    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
-    insecure_seed: Annotated[
-        int | None, typer.Option(help="Make a test release that can be made again.", min=0)
-    ] = None,
-    insecure: Annotated[
-        bool, typer.Option(help="Write it although a seed decides what protects people.")
-    ] = False,
-    report: Annotated[Path | None, typer.Option(help="Also write an audit page here.")] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(help="Check it against all releases in this ledger, and record it there."),
-    ] = None,
-    overwrite: Overwrite = False,
-    json: Json = False,
-) -> None:
-    """Make the release a plan describes, verify and audit it from disk, and say what was lost.
-
-    It is put in place only if the audit finds that the promise is kept for everybody.
-    """
-    from discreet.publishing import publish as make
-    from discreet.release.store import refuse_to_replace
-    from discreet.steward.ledger import Ledger
-    from discreet.steward.plan import NO_SEED, Plan, with_overrides
-    from discreet.table.microdata import read
-
-    if format not in (None, "parquet", "csv"):
-        raise StoreError(f"--format {format}: give parquet or csv.")
-    if seed is not None:
-        raise SchemaError(f"--seed: {NO_SEED}.")
-    wanted = with_overrides(Plan.read(plan), out, format, insecure_seed)  # type: ignore[arg-type]
-    if not insecure:
-        wanted.refuse_seed()
-    refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
-    book = None if ledger is None else Ledger(ledger)
-    if book is None:  # a ledger first finishes what was interrupted
-        refuse_to_replace(wanted.folder, overwrite=overwrite)
-    with working(f"Reading {wanted.source.name}"):
-        data = read(wanted.source, wanted.schema)
-    with working("Publishing"):
-        release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
-    found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
-    if json:
-        intake = {"read": data.intake.read, "dropped": data.intake.dropped,
-                  "missing": data.intake.missing}  # fmt: skip
-        made = {} if entry is None else {"ledger": {"entry": entry.name, "notes": notes}}
-        place = str(wanted.folder) if found.kept else None
-        print_json({"release": place, "intake": intake, **made, **found.to_dict()})
-    else:
-        if data.intake.dropped:
-            show(f"{data.intake.dropped:,} of {data.intake.read:,} rows were left out: missing.")
-        print_findings(found)
-        for note in [*_remark(wanted), *notes]:
-            show(f"Note: {note}.")
-        if found.kept:
-            show(f"Release: {wanted.folder}, verified from disk.")
-        if entry is not None:
-            show(f"Ledger: {ledger}, release {entry.name}; goes together with all before it.")
-        if report is not None:
-            show(f"Report: {report} (yours; do not publish it).")
-    if not found.kept:
-        say_error("The audit found a breach. Nothing was published.")
-        raise typer.Exit(1)
-
-
-def _put_out(
-    release: Release,
-    wanted: Plan,
-    data: Microdata,
-    book: Ledger | None,
-    report: Path | None,
-    overwrite: bool,
-) -> tuple[AuditReport, Entry | None, list[str]]:
-    """Audit a draft, and put it in place if the promise is kept; say what was found."""
-    from discreet.auditing import audit
-    from discreet.auditing.report import render_html
-    from discreet.publishing import ask_of_rows
-    from discreet.release.store import write
-
-    audits: list[AuditReport] = []
-    entry: Entry | None = None
-    notes: list[str] = []
-
-    def examine(written: Release) -> None:
-        found = audit(written, data, earlier=wanted.method.earlier)
-        audits.append(found)
-        if report is not None:
-            write_page(render_html(found, ask_of_rows(wanted.method, data).explain(data)))
-        found.require_kept()
-
-    with _beforehand(report) as write_page:
-        try:
-            if book is not None:
-                entry, notes = record(book, wanted, release, data, examine, overwrite=overwrite)
-            else:
-                with working("Auditing"):
-                    write(release, wanted.folder, format=wanted.format, overwrite=overwrite,
-                          approve=lambda _, written: examine(written),
-                          insecure=release.insecure)  # fmt: skip
-        except PromiseError as error:  # of a breach the page is what is left
-            if not audits or error.subject is not audits[0]:
-                raise
-    return audits[0], entry, notes
-
-
-@contextmanager
-def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
-    """Let a page be written before the rest is done, and take it back if that fails.
-
-    So nothing is done whose page cannot be written.
-    """
-    from discreet.files import refuse_unwritable, remove, resolve, write_file, write_text
-
-    before: bytes | None = None
-    written: list[Path] = []
-
-    def write(text: str) -> None:
-        assert report is not None
-        written.append(write_text(report, text))
-
-    if report is not None:
-        refuse_unwritable(report)
-        before = report.read_bytes() if report.is_file() else None
-    try:
-        yield write
-    except BaseException:
-        for path in written:
-            if before is None:
-                remove(resolve(path))
-            else:
-                write_file(path, partial(Path.write_bytes, data=before))
-        raise
-
-
-def _remark(wanted: Plan) -> list[str]:
-    """Say what a steward may have overlooked in a plan."""
-    unseen = [attribute.name for attribute in wanted.schema if not attribute.published]
-    remarks = [f"not published: {', '.join(unseen)}"] if unseen else []
-    if wanted.insecure_seed is not None:
-        remarks.append("a seed decided what protects people: this is a test, give it to nobody")
-    if not wanted.schema.sensitive:
-        remarks.append("no column is sensitive: what is promised is about finding people")
-    return remarks
 
 
 @app.command()

@@ -28,6 +28,7 @@ def publish_in_parts(
 
     Tables are written first, the manifest last: without one a folder is no release.
     """
+    method.require_parts()
     facts = backend.facts
     require_named(method.principle, facts.domains, facts.sensitive)
 

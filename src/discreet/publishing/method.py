@@ -54,9 +54,13 @@ class Method(ABC):
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make a release that keeps the promise, or raise and say what could be kept."""
 
-    def publish_in_parts(self, backend: Backend) -> PartedRelease:  # noqa: ARG002
-        """Make the same release of rows that are elsewhere, which not every method can yet."""
-        raise refuse_scale(f"{self.title[0].upper()}{self.title[1:]}")
+    def require_parts(self) -> None:
+        """Refuse, before any work, to make releases of rows that are elsewhere, if it cannot."""
+        raise refuse_scale(f"A release by {self.title}")
+
+    def publish_in_parts(self, backend: Backend) -> PartedRelease:
+        """Make the same release of rows that are elsewhere, where it can."""
+        raise NotImplementedError
 
     def release(
         self,

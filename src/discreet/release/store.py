@@ -44,7 +44,7 @@ from discreet.table.coarsening import is_coarse
 from discreet.table.schema import UNUSABLE_NAME, Role, Schema
 
 README = "README.md"
-PART = 1 << 22
+PART = 1 << 21
 """A table of more rows lies in several files, each but the last of so many rows."""
 Approve = Callable[[Path, Release], None]
 """Takes a draft on disk, and what was read back from it."""
@@ -212,7 +212,7 @@ class TableWriter:
             self._flush(PART)
 
     def _flush(self, rows: int) -> None:
-        table = pl.concat(self._held) if len(self._held) > 1 else self._held[0]
+        table = pl.concat(self._held, rechunk=True)  # bytes depend on chunks
         self._held, self._rows = [table[rows:]], self._rows - rows
         path = self.paths[len(self.seals)]
         write_frame(table[:rows], path, self.format)

@@ -117,12 +117,19 @@ def _limit_memory() -> None:
     """Let this process take no more than half of the memory that is free, where that is known."""
     try:
         import resource
-
-        free = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text("ascii"))
-    except (ImportError, OSError):
+    except ImportError:
         return
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = max(int(free[1]) * 1024 // 2 if free else 0, ENOUGH)
+    wanted = max(measure_free() // 2, ENOUGH)
     if most != resource.RLIM_INFINITY:
         wanted = min(wanted, most)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
+
+
+def measure_free() -> int:
+    """Say how many bytes of memory are free; where nobody tells, as much as any machine has."""
+    try:
+        free = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text("ascii"))
+    except OSError:
+        free = None
+    return int(free[1]) * 1024 if free else 2 * ENOUGH

@@ -167,6 +167,12 @@ class ParquetFiles:
                 raise unreadable(file, error) from error
 
 
+def read_folder(path: Path) -> pl.DataFrame:
+    """Read all Parquet files of a folder as one table."""
+    table = ParquetFiles(path)
+    return pl.concat([pl.DataFrame(schema=table.types), *table.batches(table.columns)])
+
+
 def _read_types(file: Path) -> dict[str, pl.DataType]:
     try:
         return dict(pl.read_parquet_schema(file))

@@ -69,6 +69,10 @@ def refuse_missing(path: Path) -> None:
 
 
 def _read_file(path: Path) -> Described:
+    if path.is_dir():
+        from discreet.table.parquet_files import read_folder
+
+        return Described(read_folder(path))
     refuse_missing(path)
     suffix = path.suffix.lower()
     try:

@@ -135,7 +135,6 @@ class Generalization(Method):
 
     def publish_in_parts(self, backend: Backend) -> PartedRelease:
         """Do the same with rows that are elsewhere."""
-        self._refuse_at_scale()
         facts, known = backend.facts, backend.facts.quasi_identifiers
         exact = [a.name for a in facts.schema.published if a.name not in known]
         refuse_names(exact, CLASS)
@@ -148,7 +147,8 @@ class Generalization(Method):
         release = describe_boxes(self, facts, sample, recodings, self.ends)
         return PartedRelease(release, {TABLE: (leaves, labels)}, facts.n)
 
-    def _refuse_at_scale(self) -> None:
+    def require_parts(self) -> None:
+        """People who are dealt or suppressed, and regions, need all rows at hand."""
         what = None
         if self.principle.dealt:
             what = f"{self.principle}, for which people are dealt,"

@@ -1,0 +1,228 @@
+"""Publishing: the release that a plan describes, made, audited and put in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.app import Json, Overwrite, app
+from discreet.cli.ledger import record
+from discreet.cli.screen import (
+    print_findings,
+    print_json,
+    refuse_outputs,
+    say_error,
+    show,
+    working,
+    working_in_stages,
+)
+from discreet.errors import PromiseError, SchemaError, StoreError
+
+if TYPE_CHECKING:
+    from discreet.auditing import AuditReport
+    from discreet.release import Release
+    from discreet.steward.ledger import Entry, Ledger
+    from discreet.steward.plan import Plan
+    from discreet.table.described import Intake
+    from discreet.table.microdata import Microdata
+
+
+@app.command()
+def publish(
+    plan: Annotated[Path, typer.Argument(help="A plan as written by `discreet inspect`.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the release.")] = None,
+    format: Annotated[str | None, typer.Option(help="parquet or csv.")] = None,
+    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
+    insecure_seed: Annotated[
+        int | None, typer.Option(help="Make a test release that can be made again.", min=0)
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option(help="Write it although a seed decides what protects people.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Also write an audit page here.")] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="Check it against all releases in this ledger, and record it there."),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="How much memory may be used, such as 4GB; by default half of what is free. "
+            "Larger tables in Parquet files are worked on from disk."
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Make the release a plan describes, verify and audit it from disk, and say what was lost.
+
+    It is put in place only if the audit finds that the promise is kept for everybody.
+    """
+    from discreet.publishing import publish as make
+    from discreet.release.store import refuse_to_replace
+    from discreet.steward.beyond_memory import is_beyond, read_memory
+    from discreet.steward.ledger import Ledger
+    from discreet.steward.plan import NO_SEED, Plan, with_overrides
+    from discreet.table.microdata import read
+
+    if format not in (None, "parquet", "csv"):
+        raise StoreError(f"--format {format}: give parquet or csv.")
+    if seed is not None:
+        raise SchemaError(f"--seed: {NO_SEED}.")
+    wanted = with_overrides(Plan.read(plan), out, format, insecure_seed)  # type: ignore[arg-type]
+    if not insecure:
+        wanted.refuse_seed()
+    refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
+    book = None if ledger is None else Ledger(ledger)
+    if book is None:  # a ledger first finishes what was interrupted
+        refuse_to_replace(wanted.folder, overwrite=overwrite)
+    limit = read_memory(memory)
+    if is_beyond(wanted.source, wanted.schema, limit):
+        found, taken = _put_out_in_parts(wanted, limit, ledger, report, overwrite)
+        entry, notes = None, ["the table was worked on from disk: memory does not hold it"]
+    else:
+        with working(f"Reading {wanted.source.name}"):
+            data = read(wanted.source, wanted.schema)
+        with working("Publishing"):
+            release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
+        found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
+        taken = data.intake
+    if json:
+        intake = {"read": taken.read, "dropped": taken.dropped, "missing": taken.missing}
+        made = {} if entry is None else {"ledger": {"entry": entry.name, "notes": notes}}
+        place = str(wanted.folder) if found.kept else None
+        print_json({"release": place, "intake": intake, **made, **found.to_dict()})
+    else:
+        _tell(wanted, found, taken, notes)
+        if entry is not None:
+            show(f"Ledger: {ledger}, release {entry.name}; goes together with all before it.")
+        if report is not None:
+            show(f"Report: {report} (yours; do not publish it).")
+    if not found.kept:
+        say_error("The audit found a breach. Nothing was published.")
+        raise typer.Exit(1)
+
+
+def _tell(wanted: Plan, found: AuditReport, taken: Intake, notes: list[str]) -> None:
+    """Say what was left out, found and put in place."""
+    if taken.dropped:
+        show(f"{taken.dropped:,} of {taken.read:,} rows were left out: missing.")
+    print_findings(found)
+    for note in [*_remark(wanted), *notes]:
+        show(f"Note: {note}.")
+    if found.kept:
+        show(f"Release: {wanted.folder}, verified from disk.")
+
+
+def _put_out(
+    release: Release,
+    wanted: Plan,
+    data: Microdata,
+    book: Ledger | None,
+    report: Path | None,
+    overwrite: bool,
+) -> tuple[AuditReport, Entry | None, list[str]]:
+    """Audit a draft, and put it in place if the promise is kept; say what was found."""
+    from discreet.auditing import audit
+    from discreet.auditing.report import render_html
+    from discreet.publishing import ask_of_rows
+    from discreet.release.store import write
+
+    audits: list[AuditReport] = []
+    entry: Entry | None = None
+    notes: list[str] = []
+
+    def examine(written: Release) -> None:
+        found = audit(written, data, earlier=wanted.method.earlier)
+        audits.append(found)
+        if report is not None:
+            write_page(render_html(found, ask_of_rows(wanted.method, data).explain(data)))
+        found.require_kept()
+
+    with _beforehand(report) as write_page:
+        try:
+            if book is not None:
+                entry, notes = record(book, wanted, release, data, examine, overwrite=overwrite)
+            else:
+                with working("Auditing"):
+                    write(release, wanted.folder, format=wanted.format, overwrite=overwrite,
+                          approve=lambda _, written: examine(written),
+                          insecure=release.insecure)  # fmt: skip
+        except PromiseError as error:  # of a breach the page is what is left
+            if not audits or error.subject is not audits[0]:
+                raise
+    return audits[0], entry, notes
+
+
+def _put_out_in_parts(
+    wanted: Plan, memory: int, ledger: Path | None, report: Path | None, overwrite: bool
+) -> tuple[AuditReport, Intake]:
+    """Do the same with a table that memory does not hold."""
+    from discreet.auditing.report import render_html
+    from discreet.steward.beyond_memory import publish_on_disk
+
+    if ledger is not None:
+        raise SchemaError(
+            "--ledger: releases of tables beyond memory are not kept in ledgers yet.",
+            hint="Publish on a machine whose memory holds the table, or give it more (--memory).",
+        )
+    audits: list[tuple[AuditReport, Intake]] = []
+
+    def examine(found: AuditReport, intake: Intake) -> None:
+        audits.append((found, intake))
+        if report is not None:
+            write_page(render_html(found, None))
+        found.require_kept()
+
+    with _beforehand(report) as write_page, working_in_stages() as progress:
+        try:
+            publish_on_disk(wanted, memory, overwrite=overwrite, examine=examine, progress=progress)
+        except PromiseError as error:  # of a breach the page is what is left
+            if not audits or error.subject is not audits[0][0]:
+                raise
+    return audits[0]
+
+
+@contextmanager
+def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
+    """Let a page be written before the rest is done, and take it back if that fails.
+
+    So nothing is done whose page cannot be written.
+    """
+    from discreet.files import refuse_unwritable, remove, resolve, write_file, write_text
+
+    before: bytes | None = None
+    written: list[Path] = []
+
+    def write(text: str) -> None:
+        assert report is not None
+        written.append(write_text(report, text))
+
+    if report is not None:
+        refuse_unwritable(report)
+        before = report.read_bytes() if report.is_file() else None
+    try:
+        yield write
+    except BaseException:
+        for path in written:
+            if before is None:
+                remove(resolve(path))
+            else:
+                write_file(path, partial(Path.write_bytes, data=before))
+        raise
+
+
+def _remark(wanted: Plan) -> list[str]:
+    """Say what a steward may have overlooked in a plan."""
+    unseen = [attribute.name for attribute in wanted.schema if not attribute.published]
+    remarks = [f"not published: {', '.join(unseen)}"] if unseen else []
+    if wanted.insecure_seed is not None:
+        remarks.append("a seed decided what protects people: this is a test, give it to nobody")
+    if not wanted.schema.sensitive:
+        remarks.append("no column is sensitive: what is promised is about finding people")
+    return remarks
