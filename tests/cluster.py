@@ -68,9 +68,9 @@ class Daemon:
 
 
 class Cluster:
-    """A standalone master at ``address``, and ``workers`` of one core and a gigabyte each."""
+    """A standalone master at ``address``, and two ``workers`` of one core and a gigabyte each."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.workers: list[Daemon] = []
         self.master = self._start(
@@ -78,7 +78,7 @@ class Cluster:
         )
         try:
             self.address = self.master.wait_for(r"Starting Spark master at (spark://\S+)")
-            self.add_workers(workers)
+            self.add_workers(2)
         except BaseException:
             self.stop()
             raise

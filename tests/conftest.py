@@ -34,7 +34,7 @@ def postgres() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """A real cluster of Spark; tests with it are of the group ``spark``, so that there is one."""
+    """A real cluster of Spark; tests with it are marked ``spark``, and run one by one."""
     with TemporaryDirectory(prefix="spark", ignore_cleanup_errors=True) as folder:
         started = Cluster(Path(folder))
         yield started

@@ -22,7 +22,7 @@ from discreet.cluster import open_session, reaching
 from discreet.publishing import Method
 from samples import EVERY_FORM, microdata
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.spark
 ODD = ["O'Brien", 'say "x"', "back\\slash", None, "Zoë; --"]
 ASKED = [
     "SELECT COUNT(*) AS n, SUM(pay) AS s, AVG(pay) AS a FROM release WHERE age BETWEEN 30 AND 60",
@@ -107,7 +107,8 @@ def test_what_runs_already_is_used_and_goes_on(people: dc.Microdata, held: str) 
             with pytest.raises(dc.errors.QueryError, match=says):
                 prepared.query(question)
         assert prepared.query(COUNT).estimate == 90
-    assert mine.table("permuted").count() == 1 and mine.catalog.listTables()[0].name == "permuted"
+    assert mine.table("permuted").count() == 1
+    assert mine.catalog.listTables()[0].name == "permuted"
     with pytest.raises(dc.errors.ClusterError, match="runs in this process already"):
         release.query(COUNT, engine="local[1]")
 

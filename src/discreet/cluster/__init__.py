@@ -10,6 +10,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.cluster.reaching import find_places, refuse_silence
@@ -71,18 +72,24 @@ def _open(address: str, settings: dict[str, str]) -> AbstractContextManager[Spar
 
 @contextmanager
 def _hush() -> Iterator[None]:
-    """Keep off the screen what Spark says in this process, to whom it does not concern."""
-    loggers = [logging.getLogger(name) for name in TALKATIVE]
-    before = [logger.disabled for logger in loggers]
+    """Keep off the screen what Spark says in this process: errors say it in a line."""
+    from pyspark.logger import PySparkLogger
+
+    # by its own class: a plain logger of that name would fail it ever after
+    loggers = [logging.getLogger(), *(PySparkLogger.getLogger(name) for name in TALKATIVE)]
     # of pandas wherever Arrow is used, of settings, of servers that are asked twice
     warnings.filterwarnings("ignore", module=r"pyspark\.")
     added = warnings.filters[0]
+    for logger in loggers:
+        logger.addFilter(_is_ours)
     try:
-        for logger in loggers:
-            logger.disabled = True
         yield
     finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+        for logger in loggers:
+            logger.removeFilter(_is_ours)
         with suppress(ValueError):
             warnings.filters.remove(added)  # type: ignore[attr-defined]
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return record.name not in TALKATIVE and "py4j" not in Path(record.pathname).parts

@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from discreet.cluster.reaching import (
+    adjust,
     await_workers,
     find_places,
     is_here,
@@ -70,9 +71,7 @@ def _join(context: SparkContext, address: str, settings: dict[str, str]) -> Spar
             hint="Give that address, or stop it first.",
         )
     session = SparkSession(context).newSession()
-    for name, value in settings.items():
-        if session.conf.isModifiable(name):
-            session.conf.set(name, value)
+    adjust(session, settings)
     return session
 
 

@@ -106,6 +106,13 @@ def await_workers(session: SparkSession, places: list[Place], cancel: Callable[[
         done.set()
 
 
+def adjust(session: SparkSession, settings: dict[str, str]) -> None:
+    """Set what a session can still be set to, and is not."""
+    for name, value in settings.items():
+        if session.conf.isModifiable(name) and session.conf.get(name, None) != value:
+            session.conf.set(name, value)
+
+
 def spark_errors() -> tuple[type[Exception], ...]:
     """Give what Spark raises, in this process, from its own or from a server."""
     from py4j.protocol import Py4JError

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from discreet.cluster.reaching import await_workers, find_places, name_places, say, spark_errors
+from discreet.cluster.reaching import (
+    adjust,
+    await_workers,
+    find_places,
+    name_places,
+    say,
+    spark_errors,
+)
 from discreet.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -24,9 +31,7 @@ def open_remote(address: str, settings: dict[str, str]) -> Iterator[SparkSession
     session = None
     try:
         session = _greet(address)
-        for name, value in settings.items():
-            if session.conf.isModifiable(name):
-                session.conf.set(name, value)
+        adjust(session, settings)
         await_workers(session, places, session.interruptAll)
         yield session
     finally:
