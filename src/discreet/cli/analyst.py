@@ -25,7 +25,11 @@ def query(
         ),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(help="A database to run it on: postgresql://user@host/name.")
+        str | None,
+        typer.Option(
+            help="Where to run it: postgresql://user@host/name, spark://host:7077, sc://host "
+            "or local[*]."
+        ),
     ] = None,
     show_sql: Annotated[
         str | None,

@@ -105,7 +105,7 @@ def _write_out(name: str, table: pl.DataFrame) -> exp.Select:
 
 
 def ask(release: Release, text: str, engine: str | None = None) -> Answer:
-    """Put a question to a release, on DuckDB or on the database at ``engine``."""
+    """Put a question to a release, on DuckDB or on the database or cluster at ``engine``."""
     query, tree, needed = rewrite(release, text)
     with closing(connect(release.tables, engine)) as session:
         sql = session.write(tree)

@@ -27,7 +27,16 @@ from discreet.sql.shares import (
     tabulate_shares,
     weigh_shares,
 )
-from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
+from discreet.sql.trees import (
+    add_up,
+    add_up_over,
+    ascending,
+    case,
+    column,
+    double,
+    named_table,
+    number,
+)
 from discreet.table.schema import Type
 
 HIT, BAG, TALLY, CELL = "#hit", "#bag", "#tally", "#cell"
@@ -74,7 +83,7 @@ def rewrite_draw(query: Query, release: Release, draw: Draw) -> Statement:
     if query.group_by:
         places = [number(i + 1) for i in range(len(query.group_by))]
         by = [column(name, CELL) for name in named]
-        tree = tree.group_by(*by).order_by(*places)
+        tree = tree.group_by(*by).order_by(*ascending(*places))
     tree = add_clauses(tree, shares)
     numeric = release.schema[sensitive].type in (Type.INTEGER, Type.DECIMAL)
     summed = numeric and any(a.function in ("SUM", "AVG") for a in query.aggregates)

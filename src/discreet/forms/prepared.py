@@ -1,4 +1,4 @@
-"""Prepared: a release held in memory, or in a session of a database, for many questions.
+"""Prepared: a release held for many questions, in memory or in a session somewhere else.
 
 Its tables are loaded once. A permuted release is besides laid out in group order with prefix
 sums: a question that selects people by one condition per column is then a walk over codes, and

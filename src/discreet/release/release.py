@@ -185,7 +185,8 @@ class Release:
     def query(self, sql: str, *, engine: str | None = None) -> Answer:
         """Answer a question in SQL about the table ``release``, with bounds.
 
-        Runs on the embedded DuckDB, or on the database at ``engine`` (``postgresql://…``).
+        Runs on the embedded DuckDB, or at ``engine``: a database (``postgresql://…``) or a cluster
+        of Spark (``spark://…``, ``sc://…``, ``local[*]``).
         """
         from discreet.forms.asking import ask
 
@@ -206,7 +207,7 @@ class Release:
     def prepare(self, *, engine: str | None = None) -> Prepared:
         """Hold the release ready for many questions, which are then answered much faster.
 
-        In memory, or in a session of the database at ``engine``, which is loaded once.
+        In memory, or in a session of the database or cluster at ``engine``, which is loaded once.
         """
         from discreet.forms.prepared import Prepared
 

@@ -52,6 +52,11 @@ def add_up_over(
     return window
 
 
+def ascending(*keys: exp.Expr) -> list[exp.Expr]:
+    """Keys to order by, so that what is missing comes last on every engine."""
+    return [exp.Ordered(this=key.copy()) for key in keys]
+
+
 def case(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Expr:
     """One of two expressions."""
     return exp.case().when(condition, yes).else_(no)

@@ -26,7 +26,7 @@ from discreet.sql.shares import (
     tabulate_shares,
     weigh_shares,
 )
-from discreet.sql.trees import add_up, add_up_over, case, column, double, number
+from discreet.sql.trees import add_up, add_up_over, ascending, case, column, double, number
 from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Schema
 
@@ -61,7 +61,7 @@ def _tabulate(
     outer = outer.from_(exp.to_table(RANKED))
     if query.group_by:
         keys = [column(name) for name in query.group_by]
-        outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
+        outer = outer.group_by(*keys).order_by(*ascending(*keys))
     outer = add_clauses(outer, shares)
     outer = outer.with_(BASE, as_=base)
     return outer.with_(RANKED, as_=_rank(query, averages, schema))

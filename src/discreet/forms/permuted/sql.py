@@ -14,7 +14,7 @@ from discreet.forms.draws import Draw, rewrite_draw
 from discreet.release import Release
 from discreet.sql.exact import is_exact, name_parts, state_exactly
 from discreet.sql.parse import Aggregate, Query
-from discreet.sql.trees import column, double, number
+from discreet.sql.trees import ascending, column, double, number
 from discreet.table.schema import Schema
 
 HIT, HELP, PERMUTED, BAGS = "hit", "help", "permuted", "#bags"
@@ -45,7 +45,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     outer = outer.from_(exp.to_table(HIT)).join(exp.to_table(HELP), on=on).with_(HIT, as_=inner)
     if grouping:
         keys = [column(name, HIT) for name in query.group_by]
-        outer = outer.group_by(*keys).order_by(*(key.copy() for key in keys))
+        outer = outer.group_by(*keys).order_by(*ascending(*keys))
     return outer, {}
 
 

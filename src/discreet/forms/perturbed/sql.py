@@ -28,7 +28,7 @@ from discreet.sql.exact import (
 )
 from discreet.sql.parse import Aggregate, Query
 from discreet.sql.selection import select_values
-from discreet.sql.trees import add_up, case, column, double, named_table, number
+from discreet.sql.trees import add_up, ascending, case, column, double, named_table, number
 from discreet.table.schema import Attribute
 
 TABLE, DRAWN, SEEN = "perturbed", "#drawn", "seen"
@@ -66,7 +66,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     outer = outer.from_(exp.to_table(SEEN)).join(named_table(DRAWN), join_type="CROSS")
     if keys:
         seen = seen.group_by(*(key.copy() for key in keys))
-        outer = outer.order_by(*(column(name, SEEN) for name in query.group_by))
+        outer = outer.order_by(*ascending(*(column(name, SEEN) for name in query.group_by)))
     drawn = _tabulate(release.schema[sensitive], response, where.number)
     return outer.with_(SEEN, as_=seen), {DRAWN: drawn}
 

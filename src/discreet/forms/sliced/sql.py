@@ -29,7 +29,7 @@ from discreet.sql.shares import (
     tabulate_shares,
     weigh_shares,
 )
-from discreet.sql.trees import column, named_table
+from discreet.sql.trees import ascending, column, named_table
 
 TABLE, BUCKET, ROWS, SIZES, BASE = "sliced", "bucket", "#rows", "#sizes", "#base"
 
@@ -69,7 +69,7 @@ def rewrite(query: Query, release: Release) -> Statement:
         tree = tree.select(*name_parts(aggregate, _answer(aggregate, certain=certain)))
     if keys:
         tree = tree.group_by(*(key.copy() for key in keys))
-        tree = tree.order_by(*(key.copy() for key in keys))
+        tree = tree.order_by(*ascending(*keys))
     clauses = {
         **{s.table: s.clause for s in shares if s.clause is not None},
         **{_taken(part): _take(part, query) for part in (parts[own], *others)},

@@ -20,7 +20,7 @@ from discreet.sql.exact import (
     state_exactly,
 )
 from discreet.sql.parse import Aggregate, Query
-from discreet.sql.trees import add_up, case, column, named_table, number
+from discreet.sql.trees import add_up, ascending, case, column, named_table, number
 from discreet.table.schema import Schema
 
 SWAPPED, WINDOWS, MARKED, TAKEN = "swapped", "windows", "#marked", "#taken windows"
@@ -47,7 +47,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     for part in exact:
         tree = tree.where(part.transform(_of_record))
     if keys:
-        tree = tree.group_by(*keys).order_by(*(key.copy() for key in keys))
+        tree = tree.group_by(*keys).order_by(*ascending(*keys))
     if about is None:
         return tree, {}
     tree = tree.where(exp.GT(this=column("#hits", TAKEN), expression=number(0)))

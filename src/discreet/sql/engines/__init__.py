@@ -7,6 +7,7 @@ from typing import Protocol
 import polars as pl
 from sqlglot import exp
 
+from discreet.cluster import is_cluster
 from discreet.errors import QueryError
 
 
@@ -24,7 +25,7 @@ class Session(Protocol):
 
 
 def connect(tables: dict[str, pl.DataFrame], engine: str | None) -> Session:
-    """Load tables into the embedded DuckDB, or into the database at an address."""
+    """Load tables into the embedded DuckDB, or into the database or cluster at an address."""
     if engine is None:
         from discreet.sql.engines.duckdb import Embedded
 
@@ -33,6 +34,11 @@ def connect(tables: dict[str, pl.DataFrame], engine: str | None) -> Session:
         from discreet.sql.engines.postgres import Server
 
         return Server(engine, tables)
+    if is_cluster(engine):
+        from discreet.sql.engines.spark import Cluster
+
+        return Cluster(engine, tables)
     raise QueryError(
-        f"There is no engine for {engine!r}.", hint="Give postgresql://user@host/database."
+        f"There is no engine for {engine!r}.",
+        hint="Give postgresql://user@host/database, spark://host:7077, sc://host or local[*].",
     )

@@ -1,0 +1,65 @@
+"""Spark: the release's tables are views of one session, and gone with it.
+
+Nothing that lies on the cluster is trusted, and nothing stays there.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import polars as pl
+from sqlglot import exp
+
+from discreet.cluster import open_session
+from discreet.cluster.reaching import say, spark_errors
+from discreet.errors import QueryError
+from discreet.sql.engines.duckdb import plain_numbers
+
+SETTINGS = {
+    # what overflows or is no number is refused; else it would be wrapped around, or nothing
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+"""What an answer depends on, whatever a cluster is set to."""
+
+
+class Cluster:
+    """A session of its own, with a release's tables loaded."""
+
+    def __init__(self, address: str, tables: dict[str, pl.DataFrame]) -> None:
+        with ExitStack() as stack:
+            self._session = stack.enter_context(open_session(address, **SETTINGS))
+            for name, table in tables.items():
+                self._load(name, table)
+            self._opened = stack.pop_all()
+
+    def write(self, tree: exp.Expr) -> str:
+        """Write a tree in Spark's dialect."""
+        return tree.sql(dialect="spark", identify=True)
+
+    def run(self, sql: str, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those the question needs besides."""
+        for name, table in (needed or {}).items():
+            self._load(name, table)
+        try:
+            result = self._session.sql(sql).toArrow()
+        except spark_errors() as error:
+            raise QueryError(
+                f"Spark refuses the question: {say(error)}",
+                hint="Compare numbers with numbers and texts with quoted texts.",
+            ) from error
+        finally:
+            for name in needed or {}:
+                self._session.catalog.dropTempView(name)
+        frame = pl.from_arrow(result)
+        assert isinstance(frame, pl.DataFrame)
+        return plain_numbers(frame)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._opened.close()
+
+    def _load(self, name: str, table: pl.DataFrame) -> None:
+        quoted = exp.to_identifier(name, quoted=True).sql(dialect="spark")
+        self._session.createDataFrame(table.to_arrow()).createOrReplaceTempView(quoted)
