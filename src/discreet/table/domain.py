@@ -193,7 +193,10 @@ def _problems(attribute: Attribute, problems: list[str]) -> MicrodataError:
 
 
 def reduce_column(
-    series: pl.Series, attribute: Attribute, *, find_row: Callable[[object], int] | None = None
+    series: pl.Series,
+    attribute: Attribute,
+    *,
+    find_row: Callable[[object], int | None] | None = None,
 ) -> ReducedColumn:
     """Reduce a raw column to its distinct cells and read each of them exactly.
 
@@ -230,12 +233,13 @@ def _describe_bad(
     inverse: NDArray[np.int32],
     bad: Bools,
     attribute: Attribute,
-    find_row: Callable[[object], int] | None,
+    find_row: FindRow | None,
 ) -> str:
     first = int(np.flatnonzero(np.append(bad, False)[inverse])[0])
     found = uniques.slice(int(inverse[first]), 1)
     cell = found.cast(pl.String).item()
-    first = first if find_row is None else find_row(found.item())
+    row = first if find_row is None else find_row(found.item())
+    where = "" if row is None else f" in data row {row + 1}"
     what = {
         Type.INTEGER: "an integer of up to 18 digits",
         Type.DECIMAL: f"a number of up to 15 digits, {attribute.decimals} of them decimals",
@@ -244,10 +248,7 @@ def _describe_bad(
         Type.ORDINAL: f"one of {list(attribute.order)}",
     }[attribute.type]
     comma = " (a decimal comma? write a point)" if DECIMAL_COMMA.match(str(cell)) else ""
-    return (
-        f"{cell!r} in data row {first + 1} is not {what}{comma}; "
-        f"{int(bad.sum())} such distinct values in all"
-    )
+    return f"{cell!r}{where} is not {what}{comma}; {int(bad.sum())} such distinct values in all"
 
 
 def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:

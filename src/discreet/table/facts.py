@@ -55,8 +55,8 @@ class Scan(Protocol):
     def count_distinct(self, name: str) -> tuple[int, int]:
         """Count the different cells of a column that are not empty, and all of these."""
 
-    def find_row(self, name: str, cell: object) -> int:
-        """Give the number of the first row that has a cell."""
+    def find_row(self, name: str, cell: object) -> int | None:
+        """Give the number of the first row that has a cell, where rows have numbers."""
 
 
 @dataclass(frozen=True, eq=False)

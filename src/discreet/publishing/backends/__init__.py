@@ -58,8 +58,13 @@ class PackedRows(ABC):
         """Add up what is counted of all rows."""
 
     @abstractmethod
-    def map_leaves(self, find: Find, leaves: int, finish: Finish) -> FinishedLeaves:
-        """Bring the rows of each leaf together, and make something of each."""
+    def map_leaves(
+        self, find: Find, leaves: int, finish: Finish, sample: pl.DataFrame
+    ) -> FinishedLeaves:
+        """Bring the rows of each leaf together, and make something of each.
+
+        ``sample`` has no lines, and the columns and types of what is made.
+        """
 
 
 class FinishedLeaves(ABC):

@@ -85,7 +85,9 @@ class DiskRows(PackedRows):
                 parts = [add_counts(parts)]
         return add_counts(parts)
 
-    def map_leaves(self, find: Find, leaves: int, finish: Finish) -> DiskLeaves:
+    def map_leaves(
+        self, find: Find, leaves: int, finish: Finish, sample: pl.DataFrame
+    ) -> DiskLeaves:
         """Bring rows together leaf by leaf, in a file each, and finish one after the other."""
         folder = self.backend.folder
         for words in self._read("Sorting"):
@@ -103,7 +105,7 @@ class DiskRows(PackedRows):
             spilled = folder / f"leaf-{number}"
             words = np.fromfile(spilled, dtype=np.int64).reshape(-1, self.planes).T.copy()
             spilled.unlink()
-            made = finish(number, words)
+            made = finish(number, words).match_to_schema(sample.schema)
             del words
             paths.append(folder / f"leaf-{number}.arrow")
             made.write_ipc(paths[-1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -82,6 +83,22 @@ class LeafWork:
             columns[name_codes(i)] = _list_within(partition, column)
         return pl.DataFrame(columns)
 
+    @property
+    def sample(self) -> pl.DataFrame:
+        """A table without lines of what it gives."""
+        columns: dict[str, Any] = {SIZE: pl.Int64}
+        for i, name in enumerate(self.known):
+            extents = measure_nothing(self.domains[name], self.categories)
+            columns |= {name_extent(i, part): kind for part, kind in extents.schema.items()}
+        columns |= {name_codes(i): pl.List(pl.Int32) for i in range(len(self.exact))}
+        return pl.DataFrame(schema=columns)
+
+
+def measure_nothing(domain: Domain, categories: Categories) -> pl.DataFrame:
+    """Give extents, as they are measured, of no group."""
+    group = Partition.from_labels(np.zeros(1, np.int32))
+    return measure(domain, np.zeros(1, np.int32), group, categories)[:0]
+
 
 def name_extent(attribute: int, part: str) -> str:
     """Name the column of a part of an attribute's extents; attributes may be called anything."""
@@ -121,7 +138,7 @@ def split_in_parts(
     work = LeafWork(
         layout, attrs, splitting.trees, demand, nodes, domains, known, exact, categories
     )
-    return rows.map_leaves(routes.find_leaves, routes.leaves, work)
+    return rows.map_leaves(routes.find_leaves, routes.leaves, work, work.sample)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +189,7 @@ def label_in_parts(
     extents, shown = [], []
     for i, name in enumerate(known):
         domain = facts.domains[name]
-        none = measure(domain, np.zeros(1, np.int32), Partition.from_labels(np.zeros(1, np.int32)),
-                       categories)  # fmt: skip
+        none = measure_nothing(domain, categories)
         renamed = {name_extent(i, part): part for part in none.columns}
         found = sort_extents([leaves.distinct(list(renamed)).rename(renamed)])
         show = partial(show_extents, domain, categories, {})

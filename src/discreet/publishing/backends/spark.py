@@ -1,0 +1,281 @@
+"""Spark: a table that a cluster has, worked on where its rows are.
+
+Only frames and functions over Arrow are used, so that Spark Connect and managed clusters will do.
+What is in between lies in a folder that all workers and this process see. Functions that workers
+run give the same for the same rows, so whoever is lost is replaced, and people are counted after
+every stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from discreet.errors import ClusterError
+from discreet.publishing.backends import (
+    Backend,
+    Count,
+    Counted,
+    Find,
+    Finish,
+    FinishedLeaves,
+    PackedRows,
+    Progress,
+    Show,
+    add_counts,
+    say_nothing,
+)
+from discreet.publishing.partitioners.packing import Layout
+from discreet.release.seals import Seal, name_files
+from discreet.table.arrays import Ints
+from discreet.table.facts import Facts
+from discreet.table.spark_frames import SparkFrame, collect, quote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+Batches = Iterator["pa.RecordBatch"]
+AT_ONCE = 1 << 19
+"""So many rows are counted at once by a worker."""
+PART = 1 << 19
+"""So many records go into a file, about."""
+LEAF, PLACE = "leaf", "place"
+
+
+@dataclass(frozen=True, eq=False)
+class SparkBackend(Backend):
+    """Rows in a frame, and a folder for what is in between."""
+
+    session: SparkSession
+    source: SparkFrame
+    facts: Facts
+    folder: Path
+    capacity: int
+    progress: Progress = field(default=say_nothing)
+
+    def pack(self, layout: Layout) -> SparkRows:
+        """Code and pack rows where they are; the words are kept there."""
+        self.progress("Coding", 0, self.facts.n)
+        names = list(self.facts.cells)
+        cells = self.source.frame.select(*map(quote, names)).toDF(*_number(names))
+        words = cells.mapInArrow(_Pack(self.facts, layout, names), _words_schema(layout.planes))
+        return SparkRows(self, layout.planes, words.persist())
+
+
+@dataclass(frozen=True, eq=False)
+class _Pack:
+    facts: Facts
+    layout: Layout
+    names: list[str]
+
+    def __call__(self, batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        for batch in batches:
+            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
+            codes = self.facts.encode(frame.rename(dict(zip(_number(self.names), self.names,
+                                                            strict=True))))  # fmt: skip
+            words = self.layout.pack(codes)
+            yield pa.RecordBatch.from_arrays([pa.array(plane) for plane in words],
+                                             names=_number(range(len(words))))  # fmt: skip
+
+
+def _number(things: Any) -> list[str]:
+    """Name columns by their numbers: attributes may be called anything."""
+    return [f"c{number}" for number in range(len(things))]
+
+
+def _words_schema(planes: int) -> str:
+    return ", ".join(f"c{plane} long" for plane in range(planes))
+
+
+def _gather_words(batches: Batches) -> Iterator[Ints]:
+    """Put batches of words together, so that fewer are worked on."""
+    held: list[Ints] = []
+    for batch in batches:
+        held.append(np.stack([column.to_numpy() for column in batch.columns]))
+        if sum(words.shape[1] for words in held) >= AT_ONCE:
+            yield np.concatenate(held, axis=1)
+            held = []
+    if held:
+        yield np.concatenate(held, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Count:
+    count: Count
+
+    def __call__(self, batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        keys, rows = add_counts([self.count(words) for words in _gather_words(batches)])
+        yield pa.RecordBatch.from_arrays([pa.array(keys), pa.array(rows)], names=["key", "rows"])
+
+
+@dataclass(frozen=True, eq=False)
+class _FindLeaf:
+    find: Find
+
+    def __call__(self, batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        for batch in batches:
+            words = np.stack([column.to_numpy() for column in batch.columns])
+            leaf = pa.array(self.find(words).astype(np.int32))
+            yield pa.RecordBatch.from_arrays([*batch.columns, leaf],
+                                             names=[*_number(words), LEAF])  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _FinishLeaf:
+    finish: Finish
+    planes: int
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        words = np.stack([table.column(plane).to_numpy() for plane in range(self.planes)])
+        leaf = table.column(LEAF)[0].as_py()
+        made = self.finish(leaf, words)
+        numbered = made.with_columns(
+            pl.lit(leaf, pl.Int32).alias(LEAF), pl.int_range(pl.len(), dtype=pl.Int64).alias(PLACE)
+        )
+        return _to_arrow(numbered)
+
+
+def _to_arrow(frame: pl.DataFrame) -> pa.Table:
+    """Give a frame with the types that Spark knows."""
+    import pyarrow as pa
+
+    table = frame.with_columns(pl.col(pl.Enum).cast(pl.String)).to_arrow()
+    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(),
+             pa.large_list(pa.int32()): pa.list_(pa.int32()),
+             pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}  # fmt: skip
+    fields = []
+    for column in table.schema:
+        kind = column.type
+        if pa.types.is_large_list(kind):
+            kind = pa.list_(kind.value_type)
+        fields.append(pa.field(column.name, plain.get(kind, kind)))
+    return table.cast(pa.schema(fields))
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRows(PackedRows):
+    """Words in a frame."""
+
+    backend: SparkBackend
+    planes: int
+    words: DataFrame
+
+    def tally(self, count: Count) -> Counted:
+        """Add up what is counted of all rows."""
+        from pyspark.sql import functions as f
+
+        self.backend.progress("Counting", 0, self.backend.facts.n)
+        counted = self.words.mapInArrow(_Count(count), "key long, rows long")
+        found = collect(counted.groupBy("key").agg(f.sum("rows").alias("rows"))).sort("key")
+        return found["key"].to_numpy(), found["rows"].to_numpy()
+
+    def map_leaves(
+        self, find: Find, leaves: int, finish: Finish, sample: pl.DataFrame
+    ) -> SparkLeaves:
+        """Bring rows together by leaf, finish each where it is, and keep what was made on disk."""
+        from pyspark.sql import functions as f
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        backend = self.backend
+        backend.progress("Splitting", 0, leaves)
+        made = _to_arrow(
+            sample.with_columns(pl.lit(0, pl.Int32).alias(LEAF), pl.lit(0, pl.Int64).alias(PLACE))
+        )
+        found = self.words.mapInArrow(_FindLeaf(find), f"{_words_schema(self.planes)}, leaf int")
+        finished = found.groupBy(LEAF).applyInArrow(
+            _FinishLeaf(finish, self.planes), from_arrow_schema(made.schema)
+        )
+        place = backend.folder / "leaves"
+        finished.write.mode("overwrite").parquet(place.as_uri())
+        self.words.unpersist()
+        staged = backend.session.read.parquet(place.as_uri())
+        (rows,) = staged.agg(f.sum("size")).collect()
+        _require_all(int(rows[0] or 0), backend.facts.n, "splitting")
+        return SparkLeaves(backend, staged)
+
+
+def _require_all(found: int, wanted: int, stage: str) -> None:
+    """Refuse to go on if a stage lost or doubled people."""
+    if found != wanted:
+        raise ClusterError(
+            f"After {stage} there are {found:,} records for {wanted:,} people.",
+            hint="The table was changed meanwhile, or the cluster lost some: publish again.",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ShowClasses:
+    show: Show
+    first: dict[int, int]
+    """Per leaf the number of its first class."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        for batch in batches:
+            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
+            for leaf, classes in frame.group_by(LEAF, maintain_order=True):
+                first = self.first[int(leaf[0])] + int(classes[PLACE][0])
+                yield from _to_arrow(self.show(classes.drop(LEAF, PLACE), first)).to_batches()
+
+
+@dataclass(frozen=True, eq=False)
+class SparkLeaves(FinishedLeaves):
+    """Lines about classes, in files that all workers see."""
+
+    backend: SparkBackend
+    lines: DataFrame
+
+    def distinct(self, columns: list[str]) -> pl.DataFrame:
+        """Give the different lines of some columns."""
+        return collect(self.lines.select(*map(quote, columns)).distinct())
+
+    def write(self, show: Show, folder: Path, title: str, sample: pl.DataFrame) -> list[Seal]:
+        """Let the workers write the records of all classes, whole classes in each file."""
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        backend = self.backend
+        backend.progress("Writing", 0, backend.facts.n)
+        counted = collect(self.lines.groupBy(LEAF).count()).sort(LEAF)
+        counts = counted["count"].to_numpy()
+        first = dict(zip(counted[LEAF].to_list(), (np.cumsum(counts) - counts).tolist(),
+                         strict=True))  # fmt: skip
+        files = max(1, backend.facts.n // PART)
+        ordered = self.lines.repartitionByRange(files, LEAF, PLACE)
+        ordered = ordered.sortWithinPartitions(LEAF, PLACE)
+        schema = from_arrow_schema(_to_arrow(sample).schema)
+        shown = ordered.mapInArrow(_ShowClasses(show, first), schema)
+        place = backend.folder / title
+        shown.write.mode("overwrite").option("compression", "zstd").parquet(place.as_uri())
+        return _take_files(place, folder, title, sample.columns[0], backend.facts.n)
+
+
+def _take_files(place: Path, folder: Path, title: str, column: str, n: int) -> list[Seal]:
+    """Move what workers wrote into a release, in the order of its classes."""
+    import pyarrow.parquet as pq
+
+    found, rows = [], 0
+    for path in place.glob("*.parquet"):
+        height = pq.read_metadata(path).num_rows
+        if height:
+            first = pl.scan_parquet(path, glob=False).select(pl.col(column).first()).collect()
+            found.append((first.item(), path))
+            rows += height
+    _require_all(rows, n, "writing")
+    seals = []
+    for (_, path), name in zip(sorted(found), name_files(title, len(found), "parquet"),
+                               strict=True):  # fmt: skip
+        seals.append(Seal.of(path.rename(folder / name)))
+    return seals
