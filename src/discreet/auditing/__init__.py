@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -385,8 +385,8 @@ def _believe(told: dict[str, list[Posterior]]) -> Beliefs:
     beliefs, truths, worst = {}, {}, None
     how = {name: max((view.how for view in views), key=len) for name, views in told.items()}
     for name, views in told.items():
-        beliefs[name] = np.maximum.reduce([view.largest() for view in views])
-        truths[name] = np.maximum.reduce([view.truths() for view in views])
+        beliefs[name] = reduce(np.maximum, (view.largest() for view in views))
+        truths[name] = reduce(np.maximum, (view.truths() for view in views))
         worst = max(worst or Fraction(0), *(view.worst() for view in views))
     return beliefs, truths, worst, how
 

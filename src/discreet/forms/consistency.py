@@ -8,7 +8,7 @@ from discreet.forms.base import View
 from discreet.forms.matches import Cases, Matches, look_up, weigh_holders
 from discreet.forms.matching import number_jointly
 from discreet.principles.groups import Groups
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Ints, count_runs
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Role
@@ -24,20 +24,39 @@ def check(matches: Matches, data: Microdata) -> list[str]:
 
 def count_misplaced(matches: Matches, data: Microdata, names: list[str]) -> int:
     """Count the people who find no record however records are given out."""
-    from discreet.kernels.flow import place
-
     own, shown = number_jointly(matches.view, data, names)
     size = int(max(own.max(), shown.max())) + 1
-    keys, room = np.unique(matches.view.labels * size + shown, return_counts=True)
+    keys, room = _count_pairs(matches.view.labels, shown, size)
+    del shown
+    if matches.several.any():
+        return _count_unplaced(matches, own, size, keys, room)
+    # nobody has a choice: a group takes as many people with a value as it has records with it
+    wanted, people = _count_pairs(matches.group_of, own, size)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return data.n - int(np.minimum(people, room[at])[keys[at] == wanted].sum())
+
+
+def _count_pairs(groups: Ints, numbers: Ints, size: int) -> tuple[Ints, Ints]:
+    """List the different pairs of a group and one of so many numbers, and count each."""
+    keys = groups * size
+    keys += numbers
+    keys.sort()
+    return count_runs(keys)
+
+
+def _count_unplaced(matches: Matches, own: Ints, size: int, keys: Ints, room: Ints) -> int:
+    """Count the people who find no record where some of them may be in several groups."""
+    from discreet.kernels.flow import place
+
     people, entries = [], []
-    for first in range(0, data.n, AT_ONCE):
+    for first in range(0, len(own), AT_ONCE):
         place_in_list, groups = matches.list_options(matches.set_of[first : first + AT_ONCE])
         person = place_in_list + first
         wanted = groups * size + own[person]
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         people.append(person[keys[at] == wanted])
         entries.append(at[keys[at] == wanted])
-    starts = np.searchsorted(np.concatenate(people), np.arange(data.n + 1))
+    starts = np.searchsorted(np.concatenate(people), np.arange(len(own) + 1))
     return int(place(starts, np.concatenate(entries), room))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.forms.assignments import Chances, Places, count_chances
 from discreet.principles.groups import Groups
-from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.arrays import Bools, Floats, Ints, number_by_sorting
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
@@ -196,7 +196,10 @@ class Cases:
     @staticmethod
     def sort(set_of: Ints, own: Ints, size: int) -> Cases:
         """Sort people by candidate set and by their own code, of so many."""
-        pairs, of = np.unique((set_of + 1) * (size + 1) + own + 1, return_inverse=True)
+        keys = (set_of + 1) * (size + 1)
+        keys += own
+        keys += 1
+        pairs, of = number_by_sorting(keys)
         return Cases(of, pairs // (size + 1) - 1, pairs % (size + 1) - 1)
 
     def taken(self, some: Ints) -> Cases:

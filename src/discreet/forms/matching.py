@@ -14,7 +14,7 @@ from discreet.release import Release
 from discreet.release.labels import rank_cells, read_extents
 from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
-from discreet.table.microdata import Microdata, representatives, row_ids
+from discreet.table.microdata import Microdata, number_keys, representatives, row_ids
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
@@ -39,24 +39,37 @@ def number_shown(
 
 def number_jointly(view: View, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Number the combinations of some columns: everyone's own, and what every record shows."""
-    own, shown = np.zeros(data.n, dtype=np.int64), np.zeros(len(view.labels), np.int64)
     blurred = [name for name in names if view.release.recodings[name].is_blurred]
+    numbered: tuple[Ints, Ints] | None = None
     for name in names:
         if name not in blurred:
             column = reduce_column(view.table[name], view.release.schema[name])
             codes, domain = column.encode(None)
-            own, shown = _pair(own, shown, data.codes_in(name, domain), codes)
+            numbered = _pair(numbered, data.codes_in(name, domain), codes)
     if blurred:
-        own, shown = _pair(own, shown, *_number_regions(view, data, blurred))
-    return own, shown
+        numbered = _pair(numbered, *_number_regions(view, data, blurred))
+    if numbered is None:
+        return np.zeros(data.n, dtype=np.int64), np.zeros(len(view.labels), dtype=np.int64)
+    return numbered
 
 
-def _pair(own: Ints, shown: Ints, values: Ints, codes: NDArray[np.integer]) -> tuple[Ints, Ints]:
+def _pair(
+    numbered: tuple[Ints, Ints] | None, values: Ints, codes: NDArray[np.integer]
+) -> tuple[Ints, Ints]:
     """Number combinations of what is numbered already with further codes; -1 is none of them."""
-    both = np.concatenate([values, codes]).astype(np.int64) + 1
-    both += np.concatenate([own, shown]) * (int(both.max()) + 1)
-    number = np.unique(both, return_inverse=True)[1].astype(np.int64)
-    return number[: len(own)], number[len(own) :]
+    size = int(max(values.max(), codes.max())) + 2
+    if numbered is None:  # few enough to be counted, and nothing to be put beside them
+        there = np.zeros(size, dtype=bool)
+        there[values + 1] = there[codes + 1] = True
+        place = np.cumsum(there) - 1
+        return place[values + 1], place[codes + 1]
+    keys, n = np.concatenate(numbered), len(values)
+    keys *= size
+    keys[:n] += values
+    keys[n:] += codes
+    keys += 1
+    number = number_keys(keys)[1]
+    return number[:n], number[n:]
 
 
 def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
@@ -75,11 +88,9 @@ def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[
 
 def distinct_people(data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Give the codes of people who differ, and which of them everyone is."""
-    frame = pl.DataFrame({name: data.codes[name] for name in names})
-    number = frame.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
-    number -= 1
+    number = data.number(names)
     first = representatives(number)
-    return frame.to_numpy()[first].astype(np.int64), number
+    return np.stack([data.codes[name][first] for name in names], axis=1).astype(np.int64), number
 
 
 def match_boxes(

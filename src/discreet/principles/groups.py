@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Ints, count_runs
 from discreet.table.domain import Domain, reduce_column
 from discreet.table.schema import Attribute, Role, Type
 
@@ -54,7 +54,7 @@ class Groups:
             cells = np.flatnonzero(table)
             weights = table[cells]
         else:
-            cells, weights = _count_runs(keys if (keys[1:] >= keys[:-1]).all() else np.sort(keys))
+            cells, weights = count_runs(keys if (keys[1:] >= keys[:-1]).all() else np.sort(keys))
         owners = cells // size
         offsets = np.searchsorted(owners, np.arange(count + 1))
         if whole is None:
@@ -188,9 +188,3 @@ class Groups:
         counts = np.zeros(self.domain.size, dtype=np.int64)
         np.add.at(counts, self.codes, self.weights)
         return Groups.from_counts(counts, self.domain)
-
-
-def _count_runs(keys: Ints) -> tuple[Ints, Ints]:
-    """Give the distinct numbers of an ascending list, and how often each is in it."""
-    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-    return keys[first], np.diff(np.append(first, len(keys)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
-from discreet.table.arrays import Bools, Ints
+from discreet.table.arrays import Bools, Ints, number_by_sorting
 from discreet.table.coarsening import Coded, coarsen, encode_finer, is_coarse
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.guards import check_guards, read_guards
@@ -274,8 +275,7 @@ def number_keys(keys: Ints) -> tuple[Ints, Ints]:
     """
     reach = int(keys.max(initial=0)) + 1
     if reach > 8 * len(keys) + 1024:
-        values, numbers = np.unique(keys, return_inverse=True)
-        return values, numbers.astype(np.int64)
+        return number_by_sorting(keys)
     # few possible keys: counting them is far faster than sorting
     present = np.bincount(keys, minlength=reach) > 0
     return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
@@ -322,18 +322,25 @@ def read(
             hint="Give at least one column the role quasi-identifier or sensitive.",
         )
     weights = check_weights(frame, schema)
-    columns = _for_each(published, lambda a: reduce_column(frame[a.name], a))
-    keep, intake = _settle_missing(columns, frame.height)
-    coded = _for_each(columns, lambda column: coarsen(column, keep).encode(keep))
-    codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
-    domains = {c.attribute.name: part for c, (_, part) in zip(columns, coded, strict=True)}
+    names = [a.name for a in published]
+    raw = {name: frame[name] for name in names}
+    height = frame.height
+    if schema.people.person is None:  # each column is let go once it is coded
+        frame = frame.drop(name for name in names if name != schema.people.cluster)
+    columns = _for_each(published, lambda a: reduce_column(raw.pop(a.name), a))
+    keep, intake = _settle_missing(columns, height)
+    finer = encode_finer(columns, keep)
+    reduced = dict(zip(names, columns, strict=True))
+    del columns
+    coded = _for_each(names, lambda name: coarsen(reduced.pop(name), keep).encode(keep))
+    codes = {name: part for name, (part, _) in zip(names, coded, strict=True)}
+    domains = {name: part for name, (_, part) in zip(names, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
     persons = read_persons(frame, schema.people)
     if persons is not None and rows is not None:
         persons = persons.taken(rows)
     named = [a.name for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
     intake = replace(intake, repeats=count_repeats(frame, named))
-    finer = encode_finer(columns, keep)
     guards = read_guards(frame, schema, keep)
     data = Microdata(schema, codes, domains, intake, rows, persons, finer, guards=guards)
     check_guards(data)
@@ -354,7 +361,7 @@ def _for_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
         except MicrodataError as error:
             return error
 
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # what is at work is in memory twice
         results = list(pool.map(attempt, items))
     _raise_all([result.message for result in results if isinstance(result, MicrodataError)])
     return [result for result in results if not isinstance(result, MicrodataError)]
