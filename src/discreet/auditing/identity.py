@@ -77,7 +77,7 @@ class IdentityRisk:
 
 
 def measure_identity(candidates: Ints, dominant: Fraction | None = None) -> IdentityRisk:
-    """Measure from each person's number of candidates.
+    """Measure from each person's number of candidates, leaving out those who have none.
 
     ``dominant`` is the largest part of some records that are one person's: that likely is whoever
     puts one of them down to that person right.
@@ -86,11 +86,9 @@ def measure_identity(candidates: Ints, dominant: Fraction | None = None) -> Iden
     >>> risk.prosecutor, risk.marketer
     (Fraction(1, 2), Fraction(1, 3))
     """
-    n = len(candidates)
-    smallest = int(candidates.min())
-    sizes, people = np.unique(candidates, return_counts=True)
-    expected = sum(
-        (Fraction(int(p), int(s)) for s, p in zip(sizes, people, strict=True)), Fraction(0)
-    )
+    people = np.bincount(candidates)
+    sizes = np.flatnonzero(people[1:]) + 1
+    expected = sum((Fraction(int(people[s]), int(s)) for s in sizes), Fraction(0))
+    smallest = int(sizes[0])
     prosecutor = max(Fraction(1, smallest), dominant or Fraction(0))
-    return IdentityRisk(smallest, prosecutor, expected / n)
+    return IdentityRisk(smallest, prosecutor, expected / int(people[1:].sum()))

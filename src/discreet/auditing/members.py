@@ -100,4 +100,4 @@ def _find_real(data: Microdata, made: dict[str, NDArray[np.int32]]) -> Bools:
 
 def _count_records(found: Sequence[Matches], people: Ints) -> Ints:
     """Count the records that may be each of some people's, in the table that has fewest."""
-    return np.min([np.append(m.records, 0)[m.set_of[people]] for m in found], axis=0)
+    return np.asarray(np.min([np.append(m.records, 0)[m.set_of[people]] for m in found], axis=0))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from discreet.forms.base import View
 from discreet.forms.matches import Cases, Matches, look_up, weigh_holders
 from discreet.forms.matching import number_jointly
 from discreet.principles.groups import Groups
-from discreet.table.arrays import Ints, count_runs
+from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Role
 
-AT_ONCE = 20_000
-"""So many people are held against their groups at a time, to bound memory."""
+AT_ONCE, ALONE_AT_ONCE = 20_000, 1_000_000
+"""So many people are held against their groups, or the one of each, at a time, to bound memory."""
 
 
 def check(matches: Matches, data: Microdata) -> list[str]:
@@ -26,28 +28,41 @@ def count_misplaced(matches: Matches, data: Microdata, names: list[str]) -> int:
     """Count the people who find no record however records are given out."""
     own, shown = number_jointly(matches.view, data, names)
     size = int(max(own.max(), shown.max())) + 1
-    keys, room = _count_pairs(matches.view.labels, shown, size)
-    del shown
-    if matches.several.any():
-        return _count_unplaced(matches, own, size, keys, room)
-    # nobody has a choice: a group takes as many people with a value as it has records with it
-    wanted, people = _count_pairs(matches.group_of, own, size)
-    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return data.n - int(np.minimum(people, room[at])[keys[at] == wanted].sum())
+    count = _count_unplaced if matches.several.any() else _count_lacking
+    return count(matches, own, shown, size)
 
 
-def _count_pairs(groups: Ints, numbers: Ints, size: int) -> tuple[Ints, Ints]:
-    """List the different pairs of a group and one of so many numbers, and count each."""
-    keys = groups * size
-    keys += numbers
-    keys.sort()
-    return count_runs(keys)
+def _count_lacking(matches: Matches, own: Ints, shown: Ints, size: int) -> int:
+    """Count the people who find no record where everybody has one group, or none.
+
+    In a group the first of those who have a value find the first record with it, and so on.
+    """
+    group_of, missed = np.append(matches.only, -1), 0
+    for some in _slice(len(own)):
+        own[some] += group_of[matches.set_of[some]] * size
+    for some in _slice(len(shown)):
+        shown[some] += matches.view.labels[some] * size
+    own.sort()
+    shown.sort()
+    for some in _slice(len(own)):
+        wanted = own[some]
+        nth = np.arange(some.start, some.stop) - np.searchsorted(own, wanted)
+        at = np.searchsorted(shown, wanted) + nth
+        there = at < len(shown)
+        there[there] = shown[at[there]] == wanted[there]
+        missed += int((~there).sum())
+    return missed
 
 
-def _count_unplaced(matches: Matches, own: Ints, size: int, keys: Ints, room: Ints) -> int:
-    """Count the people who find no record where some of them may be in several groups."""
+def _slice(n: int) -> Iterator[slice]:
+    return (slice(first, min(first + ALONE_AT_ONCE, n)) for first in range(0, n, ALONE_AT_ONCE))
+
+
+def _count_unplaced(matches: Matches, own: Ints, shown: Ints, size: int) -> int:
+    """Count the people who find no record where some may be in one of several groups."""
     from discreet.kernels.flow import place
 
+    keys, room = np.unique(matches.view.labels * size + shown, return_counts=True)
     people, entries = [], []
     for first in range(0, len(own), AT_ONCE):
         place_in_list, groups = matches.list_options(matches.set_of[first : first + AT_ONCE])
@@ -106,8 +121,7 @@ def _lack_room(matches: Matches, bags: Groups, own: Ints) -> bool:
     """
     size, seen = bags.domain.size, matches.set_of >= 0
     cases = Cases.sort(matches.set_of, own, size)
-    sizes = bags.sizes[bags.owners]
-    _, _, here = weigh_holders(matches, bags, cases, bags.weights, sizes)
+    _, _, here = weigh_holders(matches, bags, cases, bags.weights)
     if ((here < cases.people) & (cases.sets >= 0)).any():
         return True
     # whoever can be in one group only uses up what it has

@@ -58,11 +58,13 @@ def _pair(
 ) -> tuple[Ints, Ints]:
     """Number combinations of what is numbered already with further codes; -1 is none of them."""
     size = int(max(values.max(), codes.max())) + 2
-    if numbered is None:  # few enough to be counted, and nothing to be put beside them
+    if numbered is None:  # there is nothing to put them beside
         there = np.zeros(size, dtype=bool)
-        there[values + 1] = there[codes + 1] = True
-        place = np.cumsum(there) - 1
-        return place[values + 1], place[codes + 1]
+        there[values] = there[codes] = True
+        place = np.roll(np.cumsum(np.roll(there, 1)) - 1, -1)  # -1, the last of these, is first
+        own = place[values]
+        del values  # as long as the table
+        return own, place[codes]
     keys, n = np.concatenate(numbered), len(values)
     keys *= size
     keys[:n] += values
@@ -86,11 +88,14 @@ def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[
     return region[person_of], shown
 
 
-def distinct_people(data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
+def distinct_people(data: Microdata, names: Sequence[str]) -> tuple[NDArray[np.int32], Ints]:
     """Give the codes of people who differ, and which of them everyone is."""
     number = data.number(names)
     first = representatives(number)
-    return np.stack([data.codes[name][first] for name in names], axis=1).astype(np.int64), number
+    people = np.empty((len(first), len(names)), dtype=np.int32)
+    for place, name in enumerate(names):
+        people[:, place] = data.codes[name][first]
+    return people, number
 
 
 def match_boxes(
@@ -98,28 +103,34 @@ def match_boxes(
     data: Microdata,
     boxes: pl.DataFrame,
     names: Sequence[str],
-    people: Ints,
+    people: NDArray[np.int32],
 ) -> Ints:
     """List who is in which box: pairs of a place among people, given as codes, and a box."""
     from discreet.kernels.match import match
 
-    extents = read_extents(release, data, boxes, names)
-    missing = [data.domains[n].size - 1 if data.domains[n].missing else -1 for n in extents]
+    shape = (len(names), boxes.height)
+    low, high, which = (np.zeros(shape, dtype=np.int32) for _ in range(3))
+    absent = np.zeros(shape, dtype=bool)
+    missing = [data.domains[n].size - 1 if data.domains[n].missing else -1 for n in names]
     flags, places, end = [np.zeros(1, dtype=bool)], [], 1
-    for extent in extents.values():
-        places.append((-1, 0) if extent.covers is None else (end, extent.covers.shape[1]))
-        if extent.covers is not None:
-            flags.append(extent.covers.ravel())
-            end += extent.covers.size
-    rows = np.zeros(boxes.height, dtype=np.int64)
+    for a, name in enumerate(names):
+        extent = read_extents(release, data, boxes, [name])[name]
+        low[a], high[a], absent[a] = extent.low, extent.high, extent.absent
+        if extent.covers is None or extent.which is None:
+            places.append((-1, 0))
+            continue
+        which[a] = extent.which
+        places.append((end, extent.covers.shape[1]))
+        flags.append(extent.covers.ravel())
+        end += extent.covers.size
     pairs: Ints = match(
         people,
-        np.stack([e.low for e in extents.values()]),
-        np.stack([e.high for e in extents.values()]),
-        np.stack([e.absent for e in extents.values()]),
+        low,
+        high,
+        absent,
         np.array(missing, dtype=np.int64),
         np.concatenate(flags),
         np.array(places, dtype=np.int64),
-        np.stack([rows if e.which is None else e.which for e in extents.values()]),
+        which,
     )
     return pairs

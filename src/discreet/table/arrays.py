@@ -17,7 +17,10 @@ def count_runs(keys: Ints) -> tuple[Ints, Ints]:
     [[3, 7], [2, 1]]
     """
     first = np.flatnonzero(_begin_runs(keys))
-    return keys[first], np.diff(first, append=len(keys))
+    lengths = np.empty_like(first)
+    np.subtract(first[1:], first[:-1], out=lengths[:-1])
+    lengths[-1:] = len(keys) - first[-1:]
+    return keys[first], lengths
 
 
 def number_by_sorting(keys: Ints) -> tuple[Ints, Ints]:
@@ -38,7 +41,7 @@ def number_by_sorting(keys: Ints) -> tuple[Ints, Ints]:
     begins = _begin_runs(values)
     values = values[begins]
     rows &= (1 << bits) - 1
-    place = np.cumsum(begins)
+    place = np.cumsum(begins, dtype=np.int64)
     place -= 1
     numbers = np.empty(len(keys), dtype=np.int64)
     numbers[rows] = place

@@ -256,7 +256,9 @@ def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
         if reach * size >= 2**62:
             key = number_keys(key)[1]
             reach = int(key.max(initial=0)) + 1
-        key, reach = key * size + column, reach * size
+        key *= size
+        key += column
+        reach *= size
     return number_keys(key)[1]
 
 
