@@ -226,7 +226,8 @@ def weigh_holders(
 
     held = np.bincount(bags.codes, minlength=bags.domain.size + 1)  # the last is of no value
     order = holders = np.zeros(0, dtype=np.int64)
-    if (np.append(matches.sizes, 0)[cases.sets] > held[cases.codes]).any():
+    wide = bags.count < bags.domain.size  # then a value is found sooner than in its bag
+    if wide or (np.append(matches.sizes, 0)[cases.sets] > held[cases.codes]).any():
         order = bags.by_code
         holders = bags.owners[order]
     found: tuple[Ints, Ints, Ints] = weigh(

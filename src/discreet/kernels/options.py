@@ -81,11 +81,11 @@ def weigh_holders(
 
     Bag ``b`` has the entries from ``bags[b]`` on. Those that have a code are
     ``entries[starts[code]:starts[code + 1]]``, of the bags ``holders``, ascending. Whichever are
-    fewer are looked through: these, or the options. Gives the largest share of ``parts``, per
-    entry, in the ``sizes`` of bags, and the sum of the weights, each at most what its option has as
-    ``most``.
+    fewer are looked through: these, or the options; these may be left out where options always are.
+    Gives the largest share of ``parts``, per entry, in the ``sizes`` of bags, and the sum of the
+    weights, each at most what its option has as ``most``.
     """
-    cases = sets.shape[0]
+    cases, listed = sets.shape[0], entries.shape[0] > 0
     part, whole = np.zeros(cases, np.int64), np.ones(cases, np.int64)
     total = np.zeros(cases, np.int64)
     for c in range(cases):
@@ -97,9 +97,15 @@ def weigh_holders(
         for i in range(o, end) if few else range(h, last):
             if few:
                 option, bag = i, groups[i]
-                entry = _find(codes, bags[bag], bags[bag + 1], own[c])
-                if entry == bags[bag + 1] or codes[entry] != own[c]:
-                    continue
+                if listed and last - h < bags[bag + 1] - bags[bag]:
+                    at = _find(holders, h, last, bag)
+                    if at == last or holders[at] != bag:
+                        continue
+                    entry = entries[at]
+                else:
+                    entry = _find(codes, bags[bag], bags[bag + 1], own[c])
+                    if entry == bags[bag + 1] or codes[entry] != own[c]:
+                        continue
             else:
                 option, bag, entry = _find(groups, o, end, holders[i]), holders[i], entries[i]
                 if option == end or groups[option] != bag:
