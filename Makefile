@@ -36,6 +36,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/storing.py
 	$(BIN)/python benchmarks/auditing.py
 	$(BIN)/python benchmarks/people.py
+	$(BIN)/python benchmarks/memory.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -28,7 +28,11 @@ def run(about: str | None, measure: Callable[[bool], list[dict[str, Any]]]) -> N
     parser.add_argument("--quick", action="store_true", help="small sizes, no peers")
     parser.add_argument("--json", type=Path, help="write the figures here")
     chosen = parser.parse_args()
-    rows = measure(chosen.quick)
+    report(measure(chosen.quick), chosen.json)
+
+
+def report(rows: list[dict[str, Any]], file: Path | None) -> None:
+    """Print figures, and write them to a file if one is given."""
     for row in rows:
         shown = [f"{row['what']:<50}", f"n = {row['n']:>10,}" if "n" in row else " " * 14]
         shown.append(f"{row['seconds']:9.4f} s" if "seconds" in row else " " * 11)
@@ -37,5 +41,5 @@ def run(about: str | None, measure: Callable[[bool], list[dict[str, Any]]]) -> N
         if "ncp" in row:
             shown.append(f"NCP {row['ncp']:.4f}")
         print("  ".join(shown))
-    if chosen.json:
-        chosen.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if file is not None:
+        file.write_text(json.dumps(rows, indent=1) + "\n")

@@ -47,6 +47,14 @@ def test_a_release_is_never_replaced_without_being_asked(release: Release, tmp_p
     assert names(tmp_path) == {"r"}
 
 
+def test_a_release_that_is_spent_is_written_as_any_other(release: Release, tmp_path: Path) -> None:
+    kept = release.write(tmp_path / "kept")
+    folder = tmp_path / "spent"
+    store.write(release, folder, format="parquet", overwrite=False, spend=True)
+    assert store.fingerprint(folder) == store.fingerprint(kept)
+    assert not release.tables
+
+
 def test_a_folder_that_is_no_release_is_never_replaced(release: Release, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(dc.errors.StoreError, match="not a release"):

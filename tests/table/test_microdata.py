@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from discreet.table.arrays import count_runs, number_by_sorting
 from discreet.table.domain import read_decimal
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
@@ -233,3 +235,12 @@ def test_many_problems_are_counted_not_all_listed() -> None:
     with pytest.raises(dc.DiscreetError, match=r"… and \d+ more") as caught:
         one([f"v{i}" for i in range(300)], Type.CATEGORY, taxonomy=tree)
     assert len(str(caught.value).splitlines()) < 20
+
+
+@pytest.mark.parametrize("keys", [[], [5], [3, 1, 3, 0], [2**62, -1, 2**62], [2**50, 7, 2**50]])
+def test_keys_are_numbered_in_their_order(keys: list[int]) -> None:
+    values, numbers = number_by_sorting(np.array(keys, dtype=np.int64))
+    assert values.tolist() == sorted(set(keys))
+    assert [values[number] for number in numbers.tolist()] == keys
+    found, many = count_runs(np.sort(np.array(keys, dtype=np.int64)))
+    assert dict(zip(found.tolist(), many.tolist(), strict=True)) == Counter(keys)

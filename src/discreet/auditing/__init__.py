@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,8 +112,6 @@ class AuditReport:
     """What goes beyond the promise, where it was tried."""
     notes: list[str]
     """What of the earlier releases was left out of account."""
-    rows: Ints
-    """Per person the number of the row in the source, the first of several."""
     findings: list[str]
     """What is wrong with the release itself, whoever is in it."""
     risks: list[PrivacyRisk] = field(default_factory=list)
@@ -137,6 +135,14 @@ class AuditReport:
     were put together; ``None`` where everybody has one."""
     explained: list[Grounds] | None = None
     """Why the people who are worst off are so, where it was found out already."""
+
+    @cached_property
+    def rows(self) -> Ints:
+        """Per person the number of the row in the source, the first of several."""
+        assert self.examined is not None
+        _, data = self.examined
+        rows = np.arange(data.n) if data.rows is None else data.rows
+        return rows if data.persons is None else rows[data.persons.first]
 
     @property
     def max_belief(self) -> float | None:
@@ -278,6 +284,10 @@ def audit(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
         )
+    before = [_open(held, i) for i, held in enumerate(earlier)]
+    # what takes most memory comes first, and what is kept of everybody last
+    inconsistent = list(dict.fromkeys(f for found in views for f in check(found, data)))
+    membership, loss = measure_membership(views, data), weigh_loss(data, *release.views)
     persons = data.persons
     crowds = [Crowd(found, persons) for found in views]
     candidates = adversary.limit_candidates([crowd.count for crowd in crowds], data)
@@ -285,7 +295,6 @@ def audit(
         name: [found.view.posterior(found, data, name) for found in views]
         for name in adversary.told
     }
-    before = [_open(held, i) for i, held in enumerate(earlier)]
     judged = principle or release.promise.asked
     alone, linkings = part_joins(judged)
     checks, breached = check_parts(crowds, told, alone, adversary, data)
@@ -304,24 +313,20 @@ def audit(
     presence, seen = see_population(views, data, candidates, population, population_data)
     beliefs, truths, worst, how = by_row = _believe(told)
     proximity = measure_nearness(told, data, alone)
-    rows = np.arange(data.n) if data.rows is None else data.rows
     several = None
     if persons is not None:
         several = count_several(persons, crowds)
         beliefs, truths, worst, how = believe_people(told, persons)
         proximity = near_people(proximity, persons)
         candidates, breached = persons.fold_least(candidates), persons.fold_any(breached)
-        rows = rows[persons.first]
-    identity = measure_identity(
-        candidates[candidates > 0], None if several is None else several.dominant
-    )
+    identity = measure_identity(candidates, None if several is None else several.dominant)
     for name in adversary.certain:
-        beliefs[name] = truths[name] = np.ones(len(rows))
+        beliefs[name] = truths[name] = np.ones(data.people)
         worst, how[name] = Fraction(1), "as an upper bound: it is taken for told"
     kept_columns = count_kept(release, data)
     crowd = views[0].view.describe_crowd(identity.smallest)
     return AuditReport(
-        people=len(rows),
+        people=data.people,
         rows_read=data.n,
         records=views[0].view.table.height,
         groups=release.views[0].count,
@@ -340,18 +345,17 @@ def audit(
         candidates=candidates,
         breached=breached,
         worst=worst,
-        loss=weigh_loss(data, *release.views),
+        loss=loss,
         proximity=proximity,
         joined=joined,
-        membership=measure_membership(views, data),
+        membership=membership,
         presence=presence,
         population=seen,
         kept_columns=kept_columns,
         composed=composed,
         notes=[*adversary.notes, *unchecked, *notes],
         attacks=attack(_widest(views), data, by_row[0]) if attacks else [],
-        findings=[*findings, *dict.fromkeys(f for found in views for f in check(found, data))],
-        rows=rows,
+        findings=[*findings, *inconsistent],
         several=several,
         left_out=release.left_out,
         uncovered=int((~covered).sum()),
@@ -395,8 +399,8 @@ def _believe(told: dict[str, list[Posterior]]) -> Beliefs:
     beliefs, truths, worst = {}, {}, None
     how = {name: max((view.how for view in views), key=len) for name, views in told.items()}
     for name, views in told.items():
-        beliefs[name] = np.maximum.reduce([view.largest() for view in views])
-        truths[name] = np.maximum.reduce([view.truths() for view in views])
+        truths[name] = reduce(np.maximum, (view.truths() for view in views))
+        beliefs[name] = reduce(np.maximum, (view.largest() for view in views))
         worst = max(worst or Fraction(0), *(view.worst() for view in views))
     return beliefs, truths, worst, how
 

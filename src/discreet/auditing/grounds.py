@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from discreet.errors import SchemaError
 from discreet.forms.base import View
@@ -128,9 +130,11 @@ def explain_person(report: AuditReport, row: int) -> Grounds:
 def explain_worst(report: AuditReport) -> list[Grounds]:
     """Say why of the people who are worst off, masked; those that fewest records may be first."""
     beliefs = list(report.beliefs.values())
-    worst = np.maximum.reduce(beliefs) if beliefs else np.zeros(report.people)
-    order = np.lexsort((report.candidates, -worst))
-    return _explain(report, order[:WORST], masked=True)
+    worst = reduce(np.maximum, beliefs) if beliefs else np.zeros(report.people)
+    low = np.partition(worst, -WORST)[-WORST] if len(worst) > WORST else 0
+    people = np.flatnonzero(worst >= low)
+    order = np.lexsort((report.candidates[people], -worst[people]))
+    return _explain(report, people[order[:WORST]], masked=True)
 
 
 def _explain(report: AuditReport, people: Ints, *, masked: bool) -> list[Grounds]:
@@ -199,10 +203,7 @@ class _GroupReader:
         self.view: View = found.view
         schema = self.view.release.schema
         self.names = schema.sensitive if self.view.holds_values else []
-        self.shown = {
-            name: read_labels(self.view.release, self.view.table, name)
-            for name in schema.quasi_identifiers
-        }
+        self.known = schema.quasi_identifiers
         self.weighed: dict[tuple[int, str | None], list[tuple[int, Fraction]]] = {}
 
     def list_groups(self, person: int) -> tuple[list[PossibleGroup], int]:
@@ -241,15 +242,15 @@ class _GroupReader:
         return float(total.max())
 
     def _read(self, group: int, weight: Fraction) -> PossibleGroup:
-        rows = np.flatnonzero(self.view.labels == group)
-        shows = {name: self._read_label(name, rows) for name in self.shown}
+        records = self.view.table[np.flatnonzero(self.view.labels == group)]
+        shows = {name: self._read_label(name, records) for name in self.known}
         holds = {name: self._hold(group, name) for name in self.names}
-        return PossibleGroup(shows, len(rows), weight, holds)
+        return PossibleGroup(shows, records.height, weight, holds)
 
-    def _read_label(self, name: str, rows: Ints) -> str:
+    def _read_label(self, name: str, records: pl.DataFrame) -> str:
         """Give what the records of a group show of an attribute, if all show the same."""
-        labels, number = self.shown[name]
-        seen = np.unique(number[rows])
+        labels, number = read_labels(self.view.release, records, name)
+        seen = np.unique(number)
         if len(seen) > 1:
             return f"{len(seen):,} different"
         return MASK if self.masked and labels.sizes[seen[0]] <= 1 else labels.texts[seen[0]]

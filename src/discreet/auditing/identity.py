@@ -79,7 +79,9 @@ class IdentityRisk:
 def measure_identity(
     candidates: Ints, dominant: Fraction | None = None, times: Ints | None = None
 ) -> IdentityRisk:
-    """Measure from each person's number of candidates, or from that of so many people each.
+    """Measure from each person's number of candidates, leaving out those who have none.
+
+    Or from that of so many ``times`` people each.
 
     ``dominant`` is the largest part of some records that are one person's: that likely is whoever
     puts one of them down to that person right.
@@ -88,12 +90,9 @@ def measure_identity(
     >>> risk.prosecutor, risk.marketer
     (Fraction(1, 2), Fraction(1, 3))
     """
-    n = len(candidates) if times is None else int(times.sum())
-    smallest = int(candidates.min())
-    sizes, which = np.unique(candidates, return_inverse=True)
-    people = np.bincount(which, weights=times).astype(np.int64)
-    expected = sum(
-        (Fraction(int(p), int(s)) for s, p in zip(sizes, people, strict=True)), Fraction(0)
-    )
+    people = np.bincount(candidates, weights=times).astype(np.int64)
+    sizes = np.flatnonzero(people[1:]) + 1
+    expected = sum((Fraction(int(people[s]), int(s)) for s in sizes), Fraction(0))
+    smallest = int(sizes[0])
     prosecutor = max(Fraction(1, smallest), dominant or Fraction(0))
-    return IdentityRisk(smallest, prosecutor, expected / n)
+    return IdentityRisk(smallest, prosecutor, expected / int(people[1:].sum()))

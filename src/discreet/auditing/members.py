@@ -10,14 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.forms.exposure import Fakes, tell_apart
 from discreet.forms.matches import Matches
-from discreet.table.arrays import Ints
-from discreet.table.microdata import Microdata, row_ids
+from discreet.table.arrays import Bools, Ints
+from discreet.table.microdata import Microdata, number_keys
 
 TRIED, SEED = 2000, 0
 """So many people are tried, the same whoever measures."""
+AT_ONCE = 100_000
+"""So many people are held against those made up at a time, to bound memory."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +61,43 @@ def measure_membership(found: Sequence[Matches], data: Microdata) -> Membership 
         return None
     chosen = rng.integers(0, data.n, min(TRIED, data.n))
     made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}
-    both = row_ids(
-        [np.concatenate([data.codes[name], made[name]]) for name in names], data.n + len(chosen)
-    )
-    real = np.isin(both[data.n :], both[: data.n])
+    real = _find_real(data, made)
     fakes = found[0].view.count_fakes(data)
     if real.all():
         return Membership(None, 0, fakes)
     others = replace(data, codes={**data.taken(chosen).codes, **made}, rows=None)
     others = others.taken(np.flatnonzero(~real))
-    members = _count_records(found)[chosen]
-    strangers = _count_records([matches.view.match(others) for matches in found])
+    members = _count_records(found, chosen)
+    matched = [matches.view.match(others) for matches in found]
+    strangers = _count_records(matched, np.arange(others.n))
     inside = np.repeat([1.0, 0.0], [len(members), len(strangers)])
     told = tell_apart(np.concatenate([members, strangers]), inside, 1 - inside)
     return Membership(told, len(strangers), fakes)
 
 
-def _count_records(found: Sequence[Matches]) -> Ints:
-    """Count the records that may be each person's, in the table that has fewest."""
-    return np.asarray(np.min([np.append(m.records, 0)[m.set_of] for m in found], axis=0))
+def _find_real(data: Microdata, made: dict[str, NDArray[np.int32]]) -> Bools:
+    """Say of people who were made up whether somebody in the table is like them.
+
+    Values are followed attribute by attribute, as far as anybody was made up who begins so.
+    """
+    steps, number = [], np.zeros(len(next(iter(made.values()))), dtype=np.int64)
+    for name, codes in made.items():
+        size = data.domains[name].size
+        follow = np.full((int(number.max()) + 1) * size, -1, dtype=np.int64)
+        keys, number = number_keys(number * size + codes)
+        follow[keys] = np.arange(len(keys))
+        steps.append((data.codes[name], size, follow))
+    there = np.zeros(int(number.max()) + 1, dtype=bool)
+    for first in range(0, data.n, AT_ONCE):
+        rows = np.arange(first, min(first + AT_ONCE, data.n))
+        place = np.zeros_like(rows)
+        for codes, size, follow in steps:
+            place = follow[place * size + codes[rows]]
+            rows, place = rows[place >= 0], place[place >= 0]
+        there[place] = True
+    return there[number]
+
+
+def _count_records(found: Sequence[Matches], people: Ints) -> Ints:
+    """Count the records that may be each of some people's, in the table that has fewest."""
+    return np.asarray(np.min([np.append(m.records, 0)[m.set_of[people]] for m in found], axis=0))

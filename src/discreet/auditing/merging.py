@@ -49,7 +49,6 @@ def put_together(report: AuditReport) -> AuditReport:
         beliefs={name: kinds[f"belief {name}"].to_numpy() for name in report.beliefs},
         truths={name: kinds[f"truth {name}"].to_numpy() for name in report.truths},
         times=kinds["times"].to_numpy().astype(np.int64),
-        rows=np.zeros(0, dtype=np.int64),
         explained=explained,
         proximity={
             name: replace(near, risks=np.zeros(0)) for name, near in report.proximity.items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Adversary:
         That is counted where a form does not do so. They look the same to the adversary, so each of
         their records may be a person's; that the release leaves more possible nobody says.
         """
-        candidates: Ints = np.min(counts, axis=0)
+        candidates = reduce(np.minimum, counts)
         if not self.unmatched:
             return candidates
         number = data.number(self.known) if self.known else np.zeros(data.n, dtype=np.int64)

@@ -152,7 +152,7 @@ def _put_out(
                 with working("Auditing"):
                     write(release, wanted.folder, format=wanted.format, overwrite=overwrite,
                           approve=lambda _, written: examine(written),
-                          insecure=release.insecure)  # fmt: skip
+                          insecure=release.insecure, spend=True)  # fmt: skip
         except PromiseError as error:  # of a breach the page is what is left
             if not audits or error.subject is not audits[0]:
                 raise

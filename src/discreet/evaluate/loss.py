@@ -55,7 +55,8 @@ def weigh_loss(data: Microdata, *views: View) -> Loss:
         weights = data.weights.values
         times = np.bincount(group[there], weights=weights[there], minlength=view.count)
     total = times.sum()
-    for name, extent in read_extents(release, data, shown, blurred).items():
+    for name in blurred:
+        extent = read_extents(release, data, shown, [name])[name]
         others = max(data.domains[name].size - 1, 1)
         covered = np.maximum(extent.counts - 1, 0)
         per_attribute[name] = float((covered * times).sum() / (others * total))

@@ -51,6 +51,7 @@ class BoxView(View):
         people, person_of = distinct_people(data, names)
         pairs = match_boxes(self.release, data, self.boxes, names, people)
         set_of, offsets, groups = gather_sets(pairs, len(people))
+        del people, pairs  # there may be nearly as many as in the table
         records = np.zeros(len(offsets) - 1, dtype=np.int64)
         np.add.at(records, np.repeat(np.arange(len(records)), np.diff(offsets)), self.sizes[groups])
         return Matches(self, set_of[person_of], offsets, groups, np.ones_like(groups), records)

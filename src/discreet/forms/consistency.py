@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from discreet.forms.base import View
@@ -13,8 +15,8 @@ from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Role
 
-AT_ONCE = 20_000
-"""So many people are held against their groups at a time, to bound memory."""
+AT_ONCE, ALONE_AT_ONCE = 20_000, 1_000_000
+"""So many people are held against their groups, or the one of each, at a time, to bound memory."""
 
 
 def check(matches: Matches, data: Microdata) -> list[str]:
@@ -24,20 +26,52 @@ def check(matches: Matches, data: Microdata) -> list[str]:
 
 def count_misplaced(matches: Matches, data: Microdata, names: list[str]) -> int:
     """Count the people who find no record however records are given out."""
-    from discreet.kernels.flow import place
-
     own, shown = number_jointly(matches.view, data, names)
     size = int(max(own.max(), shown.max())) + 1
+    count = _count_unplaced if matches.several.any() else _count_lacking
+    return count(matches, own, shown, size)
+
+
+def _count_lacking(matches: Matches, own: Ints, shown: Ints, size: int) -> int:
+    """Count the people who find no record where everybody has one group, or none.
+
+    In a group the first of those who have a value find the first record with it, and so on.
+    """
+    group_of, missed = np.append(matches.only, -1), 0
+    for some in _slice(len(own)):
+        own[some] += group_of[matches.set_of[some]] * size
+    for some in _slice(len(shown)):
+        shown[some] += matches.view.labels[some] * size
+    own.sort()
+    shown.sort()
+    for some in _slice(len(own)):
+        wanted = own[some]
+        nth = np.arange(some.start, some.stop) - np.searchsorted(own, wanted)
+        at = np.searchsorted(shown, wanted) + nth
+        there = at < len(shown)
+        there[there] = shown[at[there]] == wanted[there]
+        missed += int((~there).sum())
+    return missed
+
+
+def _slice(n: int) -> Iterator[slice]:
+    return (slice(first, min(first + ALONE_AT_ONCE, n)) for first in range(0, n, ALONE_AT_ONCE))
+
+
+def _count_unplaced(matches: Matches, own: Ints, shown: Ints, size: int) -> int:
+    """Count the people who find no record where some may be in one of several groups."""
+    from discreet.kernels.flow import place
+
     keys, room = np.unique(matches.view.labels * size + shown, return_counts=True)
     people, entries = [], []
-    for first in range(0, data.n, AT_ONCE):
+    for first in range(0, len(own), AT_ONCE):
         place_in_list, groups = matches.list_options(matches.set_of[first : first + AT_ONCE])
         person = place_in_list + first
         wanted = groups * size + own[person]
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         people.append(person[keys[at] == wanted])
         entries.append(at[keys[at] == wanted])
-    starts = np.searchsorted(np.concatenate(people), np.arange(data.n + 1))
+    starts = np.searchsorted(np.concatenate(people), np.arange(len(own) + 1))
     return int(place(starts, np.concatenate(entries), room))
 
 
@@ -87,8 +121,7 @@ def _lack_room(matches: Matches, bags: Groups, own: Ints) -> bool:
     """
     size, seen = bags.domain.size, matches.set_of >= 0
     cases = Cases.sort(matches.set_of, own, size)
-    sizes = bags.sizes[bags.owners]
-    _, _, here = weigh_holders(matches, bags, cases, bags.weights, sizes)
+    _, _, here = weigh_holders(matches, bags, cases, bags.weights)
     if ((here < cases.people) & (cases.sets >= 0)).any():
         return True
     # whoever can be in one group only uses up what it has

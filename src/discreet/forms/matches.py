@@ -14,7 +14,8 @@ import numpy as np
 
 from discreet.forms.assignments import Chances, Places, count_chances
 from discreet.principles.groups import Groups
-from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.arrays import Bools, Floats, Ints, count_runs, number_by_sorting
+from discreet.table.microdata import number_keys
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
@@ -196,7 +197,10 @@ class Cases:
     @staticmethod
     def sort(set_of: Ints, own: Ints, size: int) -> Cases:
         """Sort people by candidate set and by their own code, of so many."""
-        pairs, of = np.unique((set_of + 1) * (size + 1) + own + 1, return_inverse=True)
+        keys = (set_of + 1) * (size + 1)
+        keys += own
+        keys += 1
+        pairs, of = number_by_sorting(keys)
         return Cases(of, pairs // (size + 1) - 1, pairs % (size + 1) - 1)
 
     def taken(self, some: Ints) -> Cases:
@@ -210,20 +214,26 @@ class Cases:
 
 
 def weigh_holders(
-    matches: Matches, bags: Groups, cases: Cases, parts: Ints, wholes: Ints
+    matches: Matches, bags: Groups, cases: Cases, parts: Ints
 ) -> tuple[Ints, Ints, Ints]:
     """Look, for every case, through the groups that may be theirs and hold their value.
 
-    Gives the largest share of ``parts`` in ``wholes``, both per entry of the bags; and how many
-    people of the case the groups can take: of each no more than hold the value, nor than it has
-    records that may be theirs. Nothing is listed case by case.
+    Gives the largest share of ``parts``, per entry of the bags, in these bags; and how many people
+    of the case the groups can take: of each no more than hold the value, nor than it has records
+    that may be theirs. Nothing is listed case by case.
     """
     from discreet.kernels.options import weigh_holders as weigh
 
-    order, starts = bags.by_code
+    held = np.bincount(bags.codes, minlength=bags.domain.size + 1)  # the last is of no value
+    order = holders = np.zeros(0, dtype=np.int64)
+    wide = bags.count < bags.domain.size  # then a value is found sooner than in its bag
+    if wide or (np.append(matches.sizes, 0)[cases.sets] > held[cases.codes]).any():
+        order = bags.by_code
+        holders = bags.owners[order]
     found: tuple[Ints, Ints, Ints] = weigh(
-        cases.sets, cases.codes, matches.offsets, matches.groups, matches.likelihood, starts,
-        bags.owners[order], order, bags.weights, parts, wholes,
+        cases.sets, cases.codes, matches.offsets, matches.groups, matches.likelihood,
+        np.cumsum(held) - held, holders, order, bags.offsets, bags.codes, bags.weights, bags.sizes,
+        parts,
     )  # fmt: skip
     return found
 
@@ -248,17 +258,17 @@ def gather_sets(pairs: Ints, people: int) -> tuple[Ints, Ints, Ints]:
 
     Gives everyone's set, or -1; and where each set starts, and the groups of all.
     """
-    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-    counts = np.bincount(pairs[:, 0], minlength=people)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    single = np.bincount(pairs[:, 0], minlength=people)[pairs[:, 0]] == 1
     set_of = np.full(people, -1, dtype=np.int64)
-    single = np.flatnonzero(counts == 1)
-    alone, set_of[single] = np.unique(pairs[starts[single], 1], return_inverse=True)
+    alone, set_of[pairs[single, 0]] = number_keys(pairs[single, 1])
+    pairs = pairs[~single]
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    persons, counts = count_runs(pairs[:, 0])
     number: dict[tuple[int, ...], int] = {}
-    for person in np.flatnonzero(counts > 1):
-        several = tuple(pairs[starts[person] : starts[person] + counts[person], 1].tolist())
+    for person, end, count in zip(persons, np.cumsum(counts), counts, strict=True):
+        several = tuple(pairs[end - count : end, 1].tolist())
         set_of[person] = number.setdefault(several, len(alone) + len(number))
-    lengths = [*np.ones(len(alone), dtype=np.int64), *map(len, number)]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    lengths = [np.ones_like(alone), np.array([*map(len, number)], dtype=np.int64)]
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
     groups = np.concatenate([alone, *number]).astype(np.int64)
     return set_of, offsets, groups

@@ -14,7 +14,7 @@ from discreet.release import Release
 from discreet.release.labels import rank_cells, read_extents
 from discreet.table.arrays import Ints
 from discreet.table.domain import reduce_column
-from discreet.table.microdata import Microdata, representatives, row_ids
+from discreet.table.microdata import Microdata, number_keys, representatives, row_ids
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
@@ -39,24 +39,39 @@ def number_shown(
 
 def number_jointly(view: View, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
     """Number the combinations of some columns: everyone's own, and what every record shows."""
-    own, shown = np.zeros(data.n, dtype=np.int64), np.zeros(len(view.labels), np.int64)
     blurred = [name for name in names if view.release.recodings[name].is_blurred]
+    numbered: tuple[Ints, Ints] | None = None
     for name in names:
         if name not in blurred:
             column = reduce_column(view.table[name], view.release.schema[name])
             codes, domain = column.encode(None)
-            own, shown = _pair(own, shown, data.codes_in(name, domain), codes)
+            numbered = _pair(numbered, data.codes_in(name, domain), codes)
     if blurred:
-        own, shown = _pair(own, shown, *_number_regions(view, data, blurred))
-    return own, shown
+        numbered = _pair(numbered, *_number_regions(view, data, blurred))
+    if numbered is None:
+        return np.zeros(data.n, dtype=np.int64), np.zeros(len(view.labels), dtype=np.int64)
+    return numbered
 
 
-def _pair(own: Ints, shown: Ints, values: Ints, codes: NDArray[np.integer]) -> tuple[Ints, Ints]:
+def _pair(
+    numbered: tuple[Ints, Ints] | None, values: Ints, codes: NDArray[np.integer]
+) -> tuple[Ints, Ints]:
     """Number combinations of what is numbered already with further codes; -1 is none of them."""
-    both = np.concatenate([values, codes]).astype(np.int64) + 1
-    both += np.concatenate([own, shown]) * (int(both.max()) + 1)
-    number = np.unique(both, return_inverse=True)[1].astype(np.int64)
-    return number[: len(own)], number[len(own) :]
+    size = int(max(values.max(), codes.max())) + 2
+    if numbered is None:  # there is nothing to put them beside
+        there = np.zeros(size, dtype=bool)
+        there[values] = there[codes] = True
+        place = np.roll(np.cumsum(np.roll(there, 1)) - 1, -1)  # -1, the last of these, is first
+        own = place[values]
+        del values  # as long as the table
+        return own, place[codes]
+    keys, n = np.concatenate(numbered), len(values)
+    keys *= size
+    keys[:n] += values
+    keys[n:] += codes
+    keys += 1
+    number = number_keys(keys)[1]
+    return number[:n], number[n:]
 
 
 def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
@@ -73,13 +88,14 @@ def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[
     return region[person_of], shown
 
 
-def distinct_people(data: Microdata, names: Sequence[str]) -> tuple[Ints, Ints]:
+def distinct_people(data: Microdata, names: Sequence[str]) -> tuple[NDArray[np.int32], Ints]:
     """Give the codes of people who differ, and which of them everyone is."""
-    frame = pl.DataFrame({name: data.codes[name] for name in names})
-    number = frame.select(pl.struct(names).rank("dense")).to_series().to_numpy().astype(np.int64)
-    number -= 1
+    number = data.number(names)
     first = representatives(number)
-    return frame.to_numpy()[first].astype(np.int64), number
+    people = np.empty((len(first), len(names)), dtype=np.int32)
+    for place, name in enumerate(names):
+        people[:, place] = data.codes[name][first]
+    return people, number
 
 
 def match_boxes(
@@ -87,28 +103,34 @@ def match_boxes(
     data: Microdata,
     boxes: pl.DataFrame,
     names: Sequence[str],
-    people: Ints,
+    people: NDArray[np.int32],
 ) -> Ints:
     """List who is in which box: pairs of a place among people, given as codes, and a box."""
     from discreet.kernels.match import match
 
-    extents = read_extents(release, data, boxes, names)
-    missing = [data.domains[n].size - 1 if data.domains[n].missing else -1 for n in extents]
+    shape = (len(names), boxes.height)
+    low, high, which = (np.zeros(shape, dtype=np.int32) for _ in range(3))
+    absent = np.zeros(shape, dtype=bool)
+    missing = [data.domains[n].size - 1 if data.domains[n].missing else -1 for n in names]
     flags, places, end = [np.zeros(1, dtype=bool)], [], 1
-    for extent in extents.values():
-        places.append((-1, 0) if extent.covers is None else (end, extent.covers.shape[1]))
-        if extent.covers is not None:
-            flags.append(extent.covers.ravel())
-            end += extent.covers.size
-    rows = np.zeros(boxes.height, dtype=np.int64)
+    for a, name in enumerate(names):
+        extent = read_extents(release, data, boxes, [name])[name]
+        low[a], high[a], absent[a] = extent.low, extent.high, extent.absent
+        if extent.covers is None or extent.which is None:
+            places.append((-1, 0))
+            continue
+        which[a] = extent.which
+        places.append((end, extent.covers.shape[1]))
+        flags.append(extent.covers.ravel())
+        end += extent.covers.size
     pairs: Ints = match(
         people,
-        np.stack([e.low for e in extents.values()]),
-        np.stack([e.high for e in extents.values()]),
-        np.stack([e.absent for e in extents.values()]),
+        low,
+        high,
+        absent,
         np.array(missing, dtype=np.int64),
         np.concatenate(flags),
         np.array(places, dtype=np.int64),
-        np.stack([rows if e.which is None else e.which for e in extents.values()]),
+        which,
     )
     return pairs

@@ -17,6 +17,8 @@ from discreet.table.microdata import Microdata
 
 MOST_LOOKED = 50_000_000
 """So many groups are looked through, case by case."""
+AT_ONCE = 1_000_000
+"""The beliefs in so many people's own values are found at a time, to bound memory."""
 
 
 class Breach(NamedTuple):
@@ -149,10 +151,18 @@ class Posterior:
 
     def truths(self) -> Floats:
         """Give everyone's belief in the person's own value."""
-        bags, cases = self.found.view.bags(self.name), self._cases
+        if self.n <= AT_ONCE:
+            return self._believe_truths(self._cases)
+        found = np.empty(self.n)
+        for first in range(0, self.n, AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            found[some] = self._believe_truths(self._sort(some))
+        return found
+
+    def _believe_truths(self, cases: Cases) -> Floats:
+        bags = self.found.view.bags(self.name)
         plain = np.append(self._plain, False)[cases.sets]
-        sizes = bags.sizes[bags.owners]
-        parts, wholes, _ = weigh_holders(self.found, bags, cases, bags.weights, sizes)
+        parts, wholes, _ = weigh_holders(self.found, bags, cases, bags.weights)
         belief = np.where(plain, parts / wholes, 0.0)
         for place, mixed in self._mixtures:
             entries = look_up(mixed, place[cases.sets], cases.codes)
@@ -162,9 +172,13 @@ class Posterior:
 
     @cached_property
     def _cases(self) -> Cases:
-        bags = self.found.view.bags(self.name)
-        own = self.data.codes_in(self.name, bags.domain)
-        return Cases.sort(self.found.set_of, own, bags.domain.size)
+        return self._sort(slice(None))
+
+    def _sort(self, some: slice) -> Cases:
+        """Sort some people by what they face and have."""
+        domain, name = self.found.view.bags(self.name).domain, self.name
+        own = domain.find(self.data.domains[name].texts)[self.data.codes[name][some]]
+        return Cases.sort(self.found.set_of[some], own, domain.size)
 
     def breach(self, principle: Proximity) -> Breach:
         """Give everyone's risk of proximity breach (Definition 5), exact where it is largest.
@@ -173,8 +187,7 @@ class Posterior:
         neighbourhood likely to somebody who cannot tell the group.
         """
         bags, cases = self.found.view.bags(self.name), self._cases
-        near, sizes = principle.neighbours(bags), bags.sizes[bags.owners]
-        parts, wholes, _ = weigh_holders(self.found, bags, cases, near, sizes)
+        parts, wholes, _ = weigh_holders(self.found, bags, cases, principle.neighbours(bags))
         worst = mixed = find_largest(parts, wholes)
         risks = parts / wholes
         bounded = np.flatnonzero(np.append(self._bounded, False)[cases.sets] & (cases.codes >= 0))

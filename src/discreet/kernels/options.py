@@ -75,16 +75,17 @@ def weigh_fullest(sets, low, beyond, offsets, groups, bags, codes, upto):
 
 @compiled
 def weigh_holders(
-    sets, own, offsets, groups, most, starts, holders, entries, weights, parts, wholes
+    sets, own, offsets, groups, most, starts, holders, entries, bags, codes, weights, sizes, parts
 ):
     """Of each case, look through the entries of its own code in bags of options of its set.
 
-    Entries that have a code are ``entries[starts[code]:starts[code + 1]]``, of the bags
-    ``holders``, ascending. Whichever are fewer are looked through: these, or the options. Gives
-    the largest share of ``parts`` in ``wholes``, both per entry, and the sum of the weights, each
-    at most what its option has as ``most``.
+    Bag ``b`` has the entries from ``bags[b]`` on. Those that have a code are
+    ``entries[starts[code]:starts[code + 1]]``, of the bags ``holders``, ascending. Whichever are
+    fewer are looked through: these, or the options; these may be left out where options always are.
+    Gives the largest share of ``parts``, per entry, in the ``sizes`` of bags, and the sum of the
+    weights, each at most what its option has as ``most``.
     """
-    cases = sets.shape[0]
+    cases, listed = sets.shape[0], entries.shape[0] > 0
     part, whole = np.zeros(cases, np.int64), np.ones(cases, np.int64)
     total = np.zeros(cases, np.int64)
     for c in range(cases):
@@ -95,15 +96,21 @@ def weigh_holders(
         few = end - o <= last - h
         for i in range(o, end) if few else range(h, last):
             if few:
-                option, at = i, _find(holders, h, last, groups[i])
-                if at == last or holders[at] != groups[i]:
-                    continue
+                option, bag = i, groups[i]
+                if listed and last - h < bags[bag + 1] - bags[bag]:
+                    at = _find(holders, h, last, bag)
+                    if at == last or holders[at] != bag:
+                        continue
+                    entry = entries[at]
+                else:
+                    entry = _find(codes, bags[bag], bags[bag + 1], own[c])
+                    if entry == bags[bag + 1] or codes[entry] != own[c]:
+                        continue
             else:
-                option, at = _find(groups, o, end, holders[i]), i
-                if option == end or groups[option] != holders[i]:
+                option, bag, entry = _find(groups, o, end, holders[i]), holders[i], entries[i]
+                if option == end or groups[option] != bag:
                     continue
-            entry = entries[at]
             total[c] += min(weights[entry], most[option])
-            if parts[entry] / wholes[entry] > part[c] / whole[c]:
-                part[c], whole[c] = parts[entry], wholes[entry]
+            if parts[entry] / sizes[bag] > part[c] / whole[c]:
+                part[c], whole[c] = parts[entry], sizes[bag]
     return part, whole, total

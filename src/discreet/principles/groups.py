@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Ints, count_runs
 from discreet.table.domain import Domain, reduce_column
 from discreet.table.schema import Attribute, Role, Type
 
@@ -48,13 +48,17 @@ class Groups:
     ) -> Groups:
         """Count the codes of the rows of each of ``count`` groups; every group has a row."""
         size = domain.size
-        keys = labels.astype(np.int64) * size + codes
+        keys = labels.astype(np.int64)
+        keys *= size
+        keys += codes
         if count * size <= 4 * len(keys) + 4096:
             table = np.bincount(keys, minlength=count * size)
             cells = np.flatnonzero(table)
             weights = table[cells]
+            del table
         else:
-            cells, weights = _count_runs(keys if (keys[1:] >= keys[:-1]).all() else np.sort(keys))
+            cells, weights = count_runs(keys if (keys[1:] >= keys[:-1]).all() else np.sort(keys))
+        del keys
         owners = cells // size
         offsets = np.searchsorted(owners, np.arange(count + 1))
         if whole is None:
@@ -143,10 +147,9 @@ class Groups:
         return np.repeat(np.arange(self.count), self.distinct)
 
     @cached_property
-    def by_code(self) -> tuple[Ints, Ints]:
-        """The entries in the order of their codes, then bags; and where each code begins."""
-        order = np.argsort(self.codes, kind="stable")
-        return order, np.searchsorted(self.codes[order], np.arange(self.domain.size + 1))
+    def by_code(self) -> Ints:
+        """The entries in the order of their codes, then bags."""
+        return np.argsort(self.codes, kind="stable")
 
     def sum(self, per_entry: np.ndarray) -> np.ndarray:
         """Add up a number per entry over each bag."""
@@ -188,9 +191,3 @@ class Groups:
         counts = np.zeros(self.domain.size, dtype=np.int64)
         np.add.at(counts, self.codes, self.weights)
         return Groups.from_counts(counts, self.domain)
-
-
-def _count_runs(keys: Ints) -> tuple[Ints, Ints]:
-    """Give the distinct numbers of an ascending list, and how often each is in it."""
-    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-    return keys[first], np.diff(np.append(first, len(keys)))

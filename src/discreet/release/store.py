@@ -58,10 +58,12 @@ def write(
     overwrite: bool,
     approve: Approve | None = None,
     insecure: bool = False,
+    spend: bool = False,
 ) -> Path:
     """Write to a temporary folder beside the target, verify it from disk, then rename it.
 
-    ``approve`` is shown the draft before that, and may still raise.
+    ``approve`` is shown the draft before that, and may still raise. With ``spend`` the release
+    gives up its tables once they are written, so that what is read back need not lie beside them.
     """
     from discreet.forms.verify import verify
 
@@ -71,6 +73,8 @@ def write(
 
     def fill(draft: Path) -> None:
         _write_files(release, draft, format)
+        if spend:
+            release.tables.clear()
         written = load(draft)
         verify(written)
         if approve is not None:

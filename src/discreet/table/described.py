@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -108,7 +109,7 @@ def attempt_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
         except MicrodataError as error:
             return error
 
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # what is at work is in memory twice
         results = list(pool.map(attempt, items))
     raise_all([result.message for result in results if isinstance(result, MicrodataError)])
     return [result for result in results if not isinstance(result, MicrodataError)]

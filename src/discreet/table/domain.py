@@ -233,7 +233,7 @@ def _describe_bad(
     inverse: NDArray[np.int32],
     bad: Bools,
     attribute: Attribute,
-    find_row: FindRow | None,
+    find_row: Callable[[object], int | None] | None,
 ) -> str:
     first = int(np.flatnonzero(np.append(bad, False)[inverse])[0])
     found = uniques.slice(int(inverse[first]), 1)

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, name_closest
-from discreet.table.arrays import Bools, Ints
+from discreet.table.arrays import Bools, Ints, number_by_sorting
 from discreet.table.coarsening import Coded, coarsen, encode_finer
 from discreet.table.described import (
     Described,
@@ -218,7 +218,9 @@ def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
         if reach * size >= 2**62:
             key = number_keys(key)[1]
             reach = int(key.max(initial=0)) + 1
-        key, reach = key * size + column, reach * size
+        key *= size
+        key += column
+        reach *= size
     return number_keys(key)[1]
 
 
@@ -237,8 +239,7 @@ def number_keys(keys: Ints) -> tuple[Ints, Ints]:
     """
     reach = int(keys.max(initial=0)) + 1
     if reach > 8 * len(keys) + 1024:
-        values, numbers = np.unique(keys, return_inverse=True)
-        return values, numbers.astype(np.int64)
+        return number_by_sorting(keys)
     # few possible keys: counting them is far faster than sorting
     present = np.bincount(keys, minlength=reach) > 0
     return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
@@ -280,18 +281,25 @@ def read(
         )
     published = refuse_unpublished(schema)
     weights = check_weights(frame, schema)
-    columns = attempt_each(published, lambda a: reduce_column(frame[a.name], a))
-    keep, intake = _settle_missing(columns, frame.height)
-    coded = attempt_each(columns, lambda column: coarsen(column, keep).encode(keep))
-    codes = {c.attribute.name: part for c, (part, _) in zip(columns, coded, strict=True)}
-    domains = {c.attribute.name: part for c, (_, part) in zip(columns, coded, strict=True)}
+    names = [a.name for a in published]
+    raw = {name: frame[name] for name in names}
+    height = frame.height
+    if schema.people.person is None:  # each column is let go once it is coded
+        frame = frame.drop(name for name in names if name != schema.people.cluster)
+    columns = attempt_each(published, lambda a: reduce_column(raw.pop(a.name), a))
+    keep, intake = _settle_missing(columns, height)
+    finer = encode_finer(columns, keep)
+    reduced = dict(zip(names, columns, strict=True))
+    del columns
+    coded = attempt_each(names, lambda name: coarsen(reduced.pop(name), keep).encode(keep))
+    codes = {name: part for name, (part, _) in zip(names, coded, strict=True)}
+    domains = {name: part for name, (_, part) in zip(names, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
     persons = read_persons(frame, schema.people)
     if persons is not None and rows is not None:
         persons = persons.taken(rows)
     named = [a.name for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
     intake = replace(intake, repeats=count_repeats(frame, named))
-    finer = encode_finer(columns, keep)
     guards = read_guards(frame, schema, keep)
     data = Microdata(schema, codes, domains, intake, rows, persons, finer, guards=guards)
     check_guards(data)
