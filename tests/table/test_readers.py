@@ -193,7 +193,7 @@ def test_only_plain_files_are_read(tmp_path: Path, kind: str) -> None:
     folder.mkdir()
     FRAME.write_parquet(folder / f"t.{kind}")
     os.mkfifo(pipe)
-    for path in (folder, pipe):
+    for path in (folder, pipe) if kind != "parquet" else (pipe,):  # a folder of these is a table
         with pytest.raises(dc.DiscreetError, match=r"is a folder|no such file"):
             read_project(path) if kind == "deid" else read_table(path)
 

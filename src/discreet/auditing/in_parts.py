@@ -78,6 +78,31 @@ def glance(parts: Iterable[Release], facts: Facts) -> Glance:
     return Glance(bits, np.array(part_of))
 
 
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What was seen of one part."""
+
+    looked: Glance
+    records: int
+    groups: int
+    runs: tuple[int, int]
+    """The first and the last of the numbers that its records have."""
+
+
+def put_side_by_side(looked: Sequence[Glance]) -> Glance:
+    """Put what was seen of single parts together, in their order."""
+    flags = {name: np.concatenate([_unpack_bits(one.bits[name], len(one.part_of))
+                                   for one in looked]) for name in looked[0].bits}  # fmt: skip
+    part_of = np.repeat(np.arange(len(looked)), [len(one.part_of) for one in looked])
+    return Glance({name: _pack_bits(lines) for name, lines in flags.items()}, part_of)
+
+
+def _unpack_bits(packed: NDArray[np.uint64], blocks: int) -> Bools:
+    places = np.arange(blocks)
+    words = packed[:, places // WORD] >> (places % WORD).astype(np.uint64)
+    return np.asarray((words & np.uint64(1)).T, dtype=bool)
+
+
 def _cover_any(extent: Extent, size: int) -> Bools:
     """Say which codes any of some boxes covers."""
     if extent.covers is not None and extent.which is not None:

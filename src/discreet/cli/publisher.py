@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from discreet.release import Release
     from discreet.steward.ledger import Entry, Ledger
     from discreet.steward.plan import Plan
-    from discreet.table.described import Intake
+    from discreet.table.coded_table import Intake
     from discreet.table.microdata import Microdata
 
 
@@ -56,6 +56,10 @@ def publish(
             "Larger tables in Parquet files are worked on from disk."
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="A cluster to work on: spark://host:7077, sc://host, local[*]."),
+    ] = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -82,9 +86,11 @@ def publish(
     if book is None:  # a ledger first finishes what was interrupted
         refuse_to_replace(wanted.folder, overwrite=overwrite)
     limit = read_memory(memory)
-    if is_beyond(wanted.source, wanted.schema, limit):
-        found, taken = _put_out_in_parts(wanted, limit, ledger, report, overwrite)
-        entry, notes = None, ["the table was worked on from disk: memory does not hold it"]
+    if engine is not None or is_beyond(wanted.source, wanted.schema, limit):
+        found, taken = _put_out_in_parts(wanted, engine or limit, ledger, report, overwrite)
+        entry, notes = None, []
+        if engine is None:
+            notes.append("the table was worked on from disk: memory does not hold it")
     else:
         with working(f"Reading {wanted.source.name}"):
             data = read(wanted.source, wanted.schema)
@@ -160,9 +166,9 @@ def _put_out(
 
 
 def _put_out_in_parts(
-    wanted: Plan, memory: int, ledger: Path | None, report: Path | None, overwrite: bool
+    wanted: Plan, means: int | str, ledger: Path | None, report: Path | None, overwrite: bool
 ) -> tuple[AuditReport, Intake]:
-    """Do the same with a table that memory does not hold."""
+    """Do the same with so much memory, or on the cluster at an address."""
     from discreet.auditing.report import render_html
     from discreet.steward.beyond_memory import publish_on_disk
 
@@ -181,7 +187,15 @@ def _put_out_in_parts(
 
     with _beforehand(report) as write_page, working_in_stages() as progress:
         try:
-            publish_on_disk(wanted, memory, overwrite=overwrite, examine=examine, progress=progress)
+            how: dict[str, Any] = {
+                "overwrite": overwrite, "examine": examine, "progress": progress,
+            }  # fmt: skip
+            if isinstance(means, str):
+                from discreet.steward.on_cluster import publish_on_cluster
+
+                publish_on_cluster(wanted, means, **how)
+            else:
+                publish_on_disk(wanted, means, **how)
         except PromiseError as error:  # of a breach the page is what is left
             if not audits or error.subject is not audits[0][0]:
                 raise

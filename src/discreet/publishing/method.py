@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from discreet.publishing.backends import Backend, FinishedLeaves, Show
     from discreet.publishing.draws import Draws
-    from discreet.table.described import Described
+    from discreet.table.coded_table import CodedTable
     from discreet.table.microdata import Microdata
 
 Strictness = Literal["safe", "paper"]
@@ -64,7 +64,7 @@ class Method(ABC):
 
     def release(
         self,
-        data: Described,
+        data: CodedTable,
         tables: dict[str, pl.DataFrame],
         recodings: dict[str, Recoding],
         about: dict[str, str],

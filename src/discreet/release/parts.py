@@ -6,7 +6,7 @@ own: a part, which knows besides what the whole holds of each sensitive attribut
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,8 @@ class StoredParts:
     """The folder of a release of which runs of records can be examined by themselves."""
 
     folder: Path
+    counted: dict[str, pl.DataFrame] | None = None
+    """Per sensitive attribute how often each value is in the whole, where that was counted."""
 
     @cached_property
     def _opened(self) -> tuple[Release, dict[str, Stored]]:
@@ -92,6 +94,18 @@ class StoredParts:
         if table.height:
             yield self.take(table, last)
 
+    def take_file(self, number: int) -> Release:
+        """Give one file as a part: it is the one that was sealed, and its runs are whole."""
+        return self.take(read_file(self.folder, self.stored, number))
+
+    def require_order(self, runs: Sequence[tuple[int, int]]) -> None:
+        """Refuse files of which one begins before the one before it ends."""
+        numbers = [number for ends in runs for number in ends]
+        starts = numbers[2::2]
+        if any(start <= end for start, end in zip(starts, numbers[1::2], strict=False)):
+            title, column = self.run
+            raise StoreError(f"{title}: is not in the order of {column!r}.", hint=DAMAGED)
+
     def take(self, table: pl.DataFrame, last: int | None = None) -> Release:
         """Give some records as a part, if they are whole runs, and come after the ``last`` one."""
         title, column = self.run
@@ -111,6 +125,8 @@ class StoredParts:
     @cached_property
     def whole(self) -> dict[str, pl.DataFrame]:
         """Per sensitive attribute all values that the whole holds, and how often."""
+        if self.counted is not None:
+            return self.counted
         names = self.release.schema.sensitive
         counts: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
         for number in range(len(self.stored.paths)):

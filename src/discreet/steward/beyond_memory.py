@@ -17,10 +17,11 @@ from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.partitioners.packing import lay_out
 from discreet.steward.plan import Plan
-from discreet.table.described import Intake
+from discreet.table.coded_table import Intake
 from discreet.table.facts import Facts, survey
 from discreet.table.isolation import measure_free
-from discreet.table.parquet_files import ParquetFiles, is_parquet
+from discreet.table.parquet_files import ParquetFiles
+from discreet.table.readers import is_parquet
 from discreet.table.schema import Schema
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -62,8 +63,16 @@ def choose_capacity(facts: Facts, memory: int) -> int:
     return max(LEAST, (memory - GROUND) // each)
 
 
+def refuse_drawing(plan: Plan) -> None:
+    """Refuse a seed where nothing is drawn."""
+    if plan.insecure_seed is not None:
+        raise SchemaError(
+            "insecure_seed: nothing is drawn for tables beyond memory.", hint="Leave it out."
+        )
+
+
 @contextmanager
-def _working_folder(beside: Path) -> Iterator[Path]:
+def working_folder(beside: Path) -> Iterator[Path]:
     """Give a folder for what is in between, which nobody else can read and a rerun removes."""
     place = resolve(beside)
     with writing(beside), drafting(place.with_name(f"{place.name}-work"), folder=True) as folder:
@@ -82,14 +91,11 @@ def publish_on_disk(
 
     ``examine`` is shown what the audit finds of the draft, and may raise.
     """
-    if plan.insecure_seed is not None:
-        raise SchemaError(
-            "insecure_seed: nothing is drawn for tables beyond memory.", hint="Leave it out."
-        )
+    refuse_drawing(plan)
     plan.method.require_parts()
     files = ParquetFiles(plan.source)
     facts = _survey(files, plan.schema, progress)
-    with _working_folder(plan.folder) as work:
+    with working_folder(plan.folder) as work:
         backend = DiskBackend(
             files, facts, work, choose_capacity(facts, memory), plan.format, progress
         )

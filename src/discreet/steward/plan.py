@@ -140,6 +140,8 @@ class Plan:
     insecure_seed: int | None
     inputs: tuple[Path, ...]
     """The files the plan is made of: itself, the table, the taxonomies."""
+    remote: str | None = None
+    """The address of the table, where it lies where only a cluster finds it."""
     contenders: tuple[Method, ...] = ()
     """The methods to compare, one per value of what is swept over."""
 
@@ -205,6 +207,7 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
     except DiscreetError as error:
         error.message = f"{path.name}: {error.message}"
         raise
+    remote = plan.source.file if "://" in plan.source.file else None
     return Plan(
         folder / plan.source.file,
         schema,
@@ -213,6 +216,7 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         plan.release.format,
         plan.release.insecure_seed,
         (path, folder / plan.source.file, *taxonomies, *_list_earlier(plan, folder)),
+        remote,
         contenders,
     )
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.table.arrays import Ints
 from discreet.table.coarsening import coarsen
-from discreet.table.described import (
-    Described,
+from discreet.table.coded_table import (
+    CodedTable,
     Intake,
     attempt_each,
     raise_all,
@@ -100,7 +100,7 @@ def keep_rows(dropped: Mapping[str, pl.Series], types: Mapping[str, pl.DataType]
 
 
 @dataclass(frozen=True, eq=False)
-class Facts(Described):
+class Facts(CodedTable):
     """Domains and counts of all published attributes, and how their cells are coded."""
 
     schema: Schema
@@ -121,11 +121,15 @@ class Facts(Described):
         """Say how often each code of an attribute occurs."""
         return self.counts[name]
 
+    def keeps(self, frame: pl.DataFrame) -> pl.Expr:
+        """Say which rows are not left out."""
+        return keep_rows(self.dropped, frame.schema)
+
     def encode(self, frame: pl.DataFrame) -> dict[str, NDArray[np.int32]]:
         """Code some rows of the table that was counted, leaving out what is dropped of them."""
         types = frame.schema
         if self.dropped:
-            frame = frame.filter(keep_rows(self.dropped, types))
+            frame = frame.filter(self.keeps(frame))
         codes = {}
         for name, cells in self.cells.items():
             codes[name] = cells.look_up(frame.select(settle_cells(name, types[name])).to_series())

@@ -11,7 +11,7 @@ from enum import StrEnum
 import polars as pl
 
 from discreet.errors import SchemaError, name_closest
-from discreet.table.described import NEARLY_UNIQUE, SMALLEST_JUDGED
+from discreet.table.coded_table import NEARLY_UNIQUE, SMALLEST_JUDGED
 from discreet.table.domain import FALSE_TEXTS, ISO, MOST_DIGITS, TRUE_TEXTS
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, PeopleKey, Role, Schema, Type

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.table.arrays import Bools, Ints, number_by_sorting
 from discreet.table.coarsening import Coded, coarsen, encode_finer
-from discreet.table.described import (
-    Described,
+from discreet.table.coded_table import (
+    CodedTable,
     Intake,
     attempt_each,
     raise_all,
@@ -30,7 +30,7 @@ from discreet.table.weights import Weights, check_weights, read_weights
 
 
 @dataclass(frozen=True, eq=False)
-class Microdata(Described):
+class Microdata(CodedTable):
     """The steward's table: int32 codes into ordered domains, one array per attribute.
 
     Only attributes that a release may show are here; identifiers and dropped columns are not

@@ -20,18 +20,12 @@ from discreet.table.arrays import Ints
 from discreet.table.facts import keep_rows, settle_cells
 from discreet.table.isolation import unreadable
 from discreet.table.people import take_names
-from discreet.table.readers import refuse_empty, refuse_header
+from discreet.table.readers import PARQUET, refuse_empty, refuse_header
 
-ENDINGS = (".parquet", ".pq")
 BATCH = 1 << 20
 """Rows that are read at once."""
 SHARE = 1 << 22
 """So many hashes are looked through at once for repeated ones."""
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a path is a Parquet file or a folder, of which the files would be read."""
-    return path.is_dir() or path.suffix.lower() in ENDINGS
 
 
 def list_files(path: Path) -> list[Path]:
@@ -43,7 +37,7 @@ def list_files(path: Path) -> list[Path]:
                 hint="Check the path; a path in a plan starts where the plan lies.",
             )
         return [path]
-    found = sorted(p for p in path.rglob("*") if p.suffix.lower() in ENDINGS and p.is_file())
+    found = sorted(p for p in path.rglob("*") if p.suffix.lower() in PARQUET and p.is_file())
     # what others leave beside their tables: _SUCCESS, .crc, _metadata
     found = [p for p in found if not p.name.startswith((".", "_"))]
     if not found:

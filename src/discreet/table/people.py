@@ -21,7 +21,7 @@ from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.schema import Attribute, Fold, PeopleKey, Role, Type
 
 if TYPE_CHECKING:
-    from discreet.table.described import Described
+    from discreet.table.coded_table import CodedTable
     from discreet.table.microdata import Microdata
 
 KEY = Attribute("key", Role.IDENTIFIER, Type.CATEGORY)
@@ -179,7 +179,7 @@ def take_names(cells: pl.Series) -> pl.Series:
     return cells
 
 
-def refuse_repeats(data: Described) -> None:
+def refuse_repeats(data: CodedTable) -> None:
     """Refuse a table whose rows may be several of one person, until somebody says."""
     repeats = data.intake.repeats
     if not repeats or data.schema.people.person is not None or data.schema.people.rows_are_people:

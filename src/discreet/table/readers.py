@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 TableLike: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table"
 
-READABLE = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".ods", *LABELLED)
+PARQUET = (".parquet", ".pq")
+READABLE = (".csv", ".tsv", ".txt", *PARQUET, ".xlsx", ".xls", ".ods", *LABELLED)
 
 
 def read_table(source: TableLike) -> pl.DataFrame:
@@ -59,6 +60,12 @@ def refuse_empty(width: int, height: int, where: str) -> None:
         )
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether a path is a Parquet file, or a folder whose Parquet files are one table."""
+    suffix = path.suffix.lower()
+    return suffix in PARQUET or (path.is_dir() and suffix not in READABLE)
+
+
 def refuse_missing(path: Path) -> None:
     """Refuse a path at which no file lies."""
     if not path.is_file():
@@ -69,7 +76,7 @@ def refuse_missing(path: Path) -> None:
 
 
 def _read_file(path: Path) -> Described:
-    if path.is_dir():
+    if path.is_dir() and is_parquet(path):
         from discreet.table.parquet_files import read_folder
 
         return Described(read_folder(path))
@@ -78,7 +85,7 @@ def _read_file(path: Path) -> Described:
     try:
         if suffix in (".csv", ".tsv", ".txt"):
             return Described(_read_csv(path))
-        if suffix in (".parquet", ".pq"):
+        if suffix in PARQUET:
             with open_plain(path) as file:  # to polars, a path could be a pattern
                 return Described(pl.read_parquet(file))
         if suffix in (".xlsx", ".xls", ".ods"):

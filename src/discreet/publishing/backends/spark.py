@@ -8,7 +8,7 @@ every stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,19 +132,18 @@ class _FindLeaf:
                                              names=[*_number(words), LEAF])  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class _FinishLeaf:
-    finish: Finish
-    planes: int
+def _finish_leaf(finish: Finish, planes: int) -> Callable[[pa.Table], pa.Table]:
+    """Make a function of one argument, by the number of which Spark tells what to call it with."""
 
-    def __call__(self, table: pa.Table) -> pa.Table:
-        words = np.stack([table.column(plane).to_numpy() for plane in range(self.planes)])
+    def run(table: pa.Table) -> pa.Table:
+        words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
         leaf = table.column(LEAF)[0].as_py()
-        made = self.finish(leaf, words)
-        numbered = made.with_columns(
+        numbered = finish(leaf, words).with_columns(
             pl.lit(leaf, pl.Int32).alias(LEAF), pl.int_range(pl.len(), dtype=pl.Int64).alias(PLACE)
         )
         return _to_arrow(numbered)
+
+    return run
 
 
 def _to_arrow(frame: pl.DataFrame) -> pa.Table:
@@ -195,7 +194,7 @@ class SparkRows(PackedRows):
         )
         found = self.words.mapInArrow(_FindLeaf(find), f"{_words_schema(self.planes)}, leaf int")
         finished = found.groupBy(LEAF).applyInArrow(
-            _FinishLeaf(finish, self.planes), from_arrow_schema(made.schema)
+            _finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
         )
         place = backend.folder / "leaves"
         finished.write.mode("overwrite").parquet(place.as_uri())

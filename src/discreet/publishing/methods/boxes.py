@@ -20,7 +20,7 @@ from discreet.publishing.partitioners.regions import Region
 from discreet.release import Recoding, Transformation
 from discreet.release.coarse_labels import spell_interval
 from discreet.table.arrays import Bools, Ints
-from discreet.table.described import Described
+from discreet.table.coded_table import CodedTable
 from discreet.table.domain import MISSING, Domain
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import Type
@@ -42,7 +42,7 @@ LONGEST_SET = 12
 """A set of more values is labelled by its first and last; the release lists them all."""
 
 
-def open_presence(data: Described, ends: Ends) -> list[str]:
+def open_presence(data: CodedTable, ends: Ends) -> list[str]:
     """Say what boxes leave open about who is in the table."""
     own = [name for name in data.quasi_identifiers if not data.schema[name].has_public_domain]
     return word_presence(ends, own)
@@ -96,7 +96,7 @@ def _fill_blanks(
 
 def add_columns(
     columns: dict[str, pl.Series],
-    data: Described,
+    data: CodedTable,
     name: str,
     made: list[pl.Series],
     recoding: Recoding,

@@ -24,7 +24,7 @@ from discreet.publishing.partitioners.regions import find_regions
 from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress, trim
 from discreet.publishing.partitioners.units import count_units
 from discreet.release import Recoding, Release, Transformation
-from discreet.table.described import Described
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 from discreet.table.public_domain import widen
 
@@ -205,7 +205,7 @@ def release_boxes(
 
 def describe_boxes(
     method: Method,
-    data: Described,
+    data: CodedTable,
     table: pl.DataFrame,
     recodings: dict[str, Recoding],
     ends: Ends = "tight",

@@ -10,7 +10,7 @@ from discreet.errors import SchemaError
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
-from discreet.table.described import Described
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 
 
@@ -23,13 +23,13 @@ def require_names(names: Sequence[str]) -> None:
         )
 
 
-def require_feasible(data: Described, principle: Principle) -> None:
+def require_feasible(data: CodedTable, principle: Principle) -> None:
     """Raise, with the best reachable, if no partition of the table can satisfy a principle."""
     for part, name in demands(principle, data.sensitive):
         part.require(histogram(data, name))
 
 
-def histogram(data: Described, name: str | None) -> Groups:
+def histogram(data: CodedTable, name: str | None) -> Groups:
     """The table as one bag of a sensitive attribute; without a name, of people only."""
     if name is None:
         return Groups.of_people(np.array([data.n]))

@@ -27,7 +27,7 @@ from discreet.publishing.partitioners.histograms import histogram, require_names
 from discreet.publishing.partitioners.levels import LevelSplitter, SplitCells, SplitCheck
 from discreet.publishing.partitioners.packing import Field, pack_rows, rank_by_frequency
 from discreet.table.arrays import Ints
-from discreet.table.described import Described
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 
 Categories = Literal["set", "ancestor"]
@@ -134,7 +134,7 @@ class Demand:
     min_size: int
 
     @staticmethod
-    def of(data: Described, principle: Principle, names: Sequence[str]) -> Demand:
+    def of(data: CodedTable, principle: Principle, names: Sequence[str]) -> Demand:
         """Take it from a principle, which the whole table must keep."""
         require_names(names)
         wholes = {name: histogram(data, name) for name in (*data.sensitive, None)}
@@ -194,7 +194,7 @@ class Splitting:
         return np.array(lines, dtype=np.int64)
 
 
-def plan_splitting(data: Described, names: list[str], categories: Categories) -> Splitting:
+def plan_splitting(data: CodedTable, names: list[str], categories: Categories) -> Splitting:
     """Say how attributes are split; it follows from domains and counts alone."""
     from discreet.kernels.cuts import RANGE, SET, TREE
 
@@ -217,7 +217,7 @@ def plan_splitting(data: Described, names: list[str], categories: Categories) ->
     return Splitting(names, kinds, spans, places, np.concatenate(trees), ranks)
 
 
-def _ancestors(data: Described, name: str) -> Ints:
+def _ancestors(data: CodedTable, name: str) -> Ints:
     """Per code the numbers of its nodes from the root down, -1 below the leaf."""
     domain = data.domains[name]
     tree = domain.taxonomy

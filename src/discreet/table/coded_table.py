@@ -1,4 +1,4 @@
-"""Described: what is known of a table wherever its rows are, and what is refused of any."""
+"""Coded table: what is known of a table wherever its rows are, and what is refused of any."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Intake:
     """Rows of people who have more of them than are published."""
 
 
-class Described(ABC):
+class CodedTable(ABC):
     """A table of which the domains are known, wherever its rows are."""
 
     schema: Schema
@@ -125,7 +125,7 @@ def raise_all(problems: list[str], hint: str | None = None) -> None:
         )
 
 
-def refuse_identifiers(data: Described) -> None:
+def refuse_identifiers(data: CodedTable) -> None:
     """Refuse to publish unchanged text that names people, whatever its role says."""
     if data.n < SMALLEST_JUDGED:
         return

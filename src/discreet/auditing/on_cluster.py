@@ -1,0 +1,169 @@
+"""On a cluster: the audit in parts, each by whichever worker has the time.
+
+Workers read the files of the release themselves, from a folder that all of them see, and are sent
+the people whom a file might cover.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from discreet.auditing import AuditReport
+from discreet.auditing.in_parts import Glance, Progress, Seen, audit_part, glance, put_side_by_side
+from discreet.auditing.merging import PartFindings, merge
+from discreet.release.parts import StoredParts
+from discreet.release.store import find_strangers
+from discreet.table.facts import Facts
+from discreet.table.spark_frames import SparkFrame, collect, quote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+Batches = Iterator["pa.RecordBatch"]
+PART, ROW, SAID, ROWS = "part", "row", "said", "rows"
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """Looks at the boxes of files."""
+
+    stored: StoredParts
+    facts: Facts
+
+    def __call__(self, batches: Batches) -> Batches:
+        for number in _list_numbers(batches):
+            part = self.stored.take_file(number)
+            (view,) = part.views
+            runs = view.table[self.stored.run[1]]
+            seen = Seen(glance([part], self.facts), view.table.height, view.count,
+                        (int(runs[0]), int(runs[-1])))  # fmt: skip
+            yield _say(number, seen, NOBODY)
+
+
+def _list_numbers(batches: Batches) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
+
+
+def _say(number: int, said: object, rows: Any) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    columns = [pa.array([number], pa.int64()), pa.array([pickle.dumps(said)], pa.binary()),
+               pa.array([rows], pa.list_(pa.int64()))]  # fmt: skip
+    return pa.RecordBatch.from_arrays(columns, names=[PART, SAID, ROWS])
+
+
+NOBODY = np.zeros(0, dtype=np.int64)
+SAYING = f"{PART} long, {SAID} binary, {ROWS} array<long>"
+
+
+@dataclass(frozen=True, eq=False)
+class _Send:
+    """Sends people to the files that might cover them."""
+
+    facts: Facts
+    names: list[str]
+    looked: Glance
+
+    def __call__(self, batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        for batch in batches:
+            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
+            frame = frame.rename({f"c{i}": name for i, name in enumerate(self.names)})
+            rows = frame.filter(self.facts.keeps(frame))[ROW].to_numpy()
+            codes = self.facts.encode(frame)
+            for part, people in self.looked.find(codes):
+                columns = [pa.array(np.full(len(people), part)), pa.array(rows[people]),
+                           *(pa.array(codes[name][people]) for name in self.names)]  # fmt: skip
+                titles = [PART, ROW, *(f"c{i}" for i in range(len(self.names)))]
+                yield pa.RecordBatch.from_arrays(columns, names=titles)
+
+
+def _examine(
+    stored: StoredParts, facts: Facts, names: list[str], presets: list[str]
+) -> Callable[[pa.Table], pa.Table]:
+    """Make a function, of one argument, that audits a file with the people who were sent to it."""
+
+    def run(table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        number = table.column(PART)[0].as_py()
+        codes = {name: table.column(f"c{i}").to_numpy().astype(np.int32)
+                 for i, name in enumerate(names)}  # fmt: skip
+        people = replace(facts.hold(codes), rows=table.column(ROW).to_numpy())
+        found = audit_part(stored.take_file(number), people, presets)
+        return pa.Table.from_batches([_say(number, replace(found, rows=NOBODY), found.rows)])
+
+    return run
+
+
+def audit_on_cluster(
+    release: Path,
+    session: SparkSession,
+    source: SparkFrame,
+    facts: Facts,
+    folder: Path,
+    *,
+    presets: Sequence[str] = (),
+    progress: Progress,
+) -> AuditReport:
+    """Audit a release in its folder against a table that a cluster has."""
+    from pyspark.sql import functions as f
+
+    stored = StoredParts(release)
+    assert stored.sealed
+    stored = replace(stored, counted=_count_whole(session, stored))
+    progress("Matching", 0, facts.n)
+    files = len(stored.stored.paths)
+    numbers = session.range(files).repartition(files)
+    said = _collect_said(numbers.mapInArrow(_Look(stored, facts), SAYING))
+    seen: list[Seen] = [said[number] for number in range(files)]
+    stored.require_order([one.runs for one in seen])
+    looked = put_side_by_side([one.looked for one in seen])
+    names = list(facts.cells)
+    frame = source.frame
+    cells = frame.select(*(frame[quote(name)].alias(f"c{i}") for i, name in enumerate(names)))
+    numbered = cells.withColumn(ROW, f.monotonically_increasing_id())
+    kept = f"{PART} long, {ROW} long, " + ", ".join(f"c{i} int" for i in range(len(names)))
+    sent = numbered.mapInArrow(_Send(facts, names, looked), kept)
+    examine = _examine(stored, facts, names, list(presets))
+    place = (folder / "findings").as_uri()
+    progress("Auditing", 0, facts.n)
+    sent.groupBy(PART).applyInArrow(examine, SAYING).write.mode("overwrite").parquet(place)
+    written = session.read.parquet(place)
+    findings: dict[int, PartFindings] = _collect_said(written)
+    found = [findings.get(number) or PartFindings(None, one.records, one.groups, NOBODY)
+             for number, one in enumerate(seen)]  # fmt: skip
+    covered = written.select(f.explode(ROWS).alias(ROW)).groupBy(ROW).count()
+    ((some, twice),) = covered.agg(f.count("*"), f.count_if(f.col("count") > 1)).collect()
+    report = merge(found, facts.n, facts.n - int(some), int(twice))
+    strangers = [f"the folder holds {name}, which the manifest does not list"
+                 for name in find_strangers(release)]  # fmt: skip
+    return replace(report, findings=[*strangers, *report.findings])
+
+
+def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.DataFrame]:
+    """Count, on the cluster, what the release holds of each sensitive attribute."""
+    paths = [(stored.folder / path).as_uri() for path in stored.stored.paths]
+    table = session.read.parquet(*paths)
+    whole = {}
+    for name in stored.release.schema.sensitive:
+        found = collect(table.groupBy(table[quote(name)].alias("value")).count())
+        whole[name] = found.select(pl.col("value").alias(name), pl.col("count").alias("rows"))
+    return whole
+
+
+def _collect_said(frame: DataFrame) -> dict[int, Any]:
+    """Bring what workers said of each part to this process."""
+    found = collect(frame.select(PART, SAID))
+    said = zip(found[PART].to_list(), found[SAID].to_list(), strict=True)
+    return {number: pickle.loads(text) for number, text in said}  # its own workers wrote it
