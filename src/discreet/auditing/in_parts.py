@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discreet.auditing import AuditReport, audit
 from discreet.auditing.merging import PartFindings, merge, put_together
 from discreet.forms.verify import verify
+from discreet.principles.base import Principle
 from discreet.release import Release
 from discreet.release.labels import Extent, read_extents
 from discreet.release.parts import StoredParts
@@ -28,6 +29,7 @@ from discreet.table.arrays import Bools, Ints
 from discreet.table.facts import Facts
 from discreet.table.microdata import Microdata
 from discreet.table.parquet_files import ParquetFiles
+from discreet.table.schema import Schema
 
 BLOCKS = 8
 """A part is looked at in so many blocks of boxes, so that fewer people are held against it."""
@@ -125,7 +127,16 @@ def _pack_bits(flags: Bools) -> NDArray[np.uint64]:
     return packed
 
 
-def audit_part(part: Release, people: Microdata, presets: list[str]) -> PartFindings:
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is asked of every part, as of a whole."""
+
+    presets: Sequence[str] = ()
+    principle: Principle | None = None
+    roles: Schema | None = None
+
+
+def audit_part(part: Release, people: Microdata, asked: Asked) -> PartFindings:
     """Verify a part, and audit it with those whom it covers of some people."""
     verify(part)
     (view,) = part.views
@@ -135,7 +146,9 @@ def audit_part(part: Release, people: Microdata, presets: list[str]) -> PartFind
         return PartFindings(None, view.table.height, view.count, rows)
     assert people.rows is not None
     data = people.taken(covered)
-    report = audit(part, data, presets=presets)
+    report = audit(
+        part, data, presets=list(asked.presets), principle=asked.principle, schema=asked.roles
+    )
     return PartFindings(put_together(report), view.table.height, view.count, people.rows[covered])
 
 
@@ -145,7 +158,7 @@ def audit_files(
     facts: Facts,
     folder: Path,
     *,
-    presets: Sequence[str] = (),
+    asked: Asked | None = None,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release in its folder against a table in files, with a folder for what is between."""
@@ -173,7 +186,7 @@ def audit_files(
             spilled.unlink()
         codes = {name: lines[:, i + 2].copy() for i, name in enumerate(names)}
         rows = lines[:, :2].copy().view(np.int64).ravel()
-        found.append(audit_part(piece, replace(facts.hold(codes), rows=rows), list(presets)))
+        found.append(audit_part(piece, replace(facts.hold(codes), rows=rows), asked or Asked()))
         covered[found[-1].rows] += 1
         records += found[-1].records
         progress("Auditing", records, facts.n)

@@ -7,7 +7,7 @@ the people whom a file might cover.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,15 @@ import numpy as np
 import polars as pl
 
 from discreet.auditing import AuditReport
-from discreet.auditing.in_parts import Glance, Progress, Seen, audit_part, glance, put_side_by_side
+from discreet.auditing.in_parts import (
+    Asked,
+    Glance,
+    Progress,
+    Seen,
+    audit_part,
+    glance,
+    put_side_by_side,
+)
 from discreet.auditing.merging import PartFindings, merge
 from discreet.release.parts import StoredParts
 from discreet.release.store import find_strangers
@@ -89,7 +97,7 @@ class _Send:
 
 
 def _examine(
-    stored: StoredParts, facts: Facts, names: list[str], presets: list[str]
+    stored: StoredParts, facts: Facts, names: list[str], asked: Asked
 ) -> Callable[[pa.Table], pa.Table]:
     """Make a function, of one argument, that audits a file with the people who were sent to it."""
 
@@ -100,7 +108,7 @@ def _examine(
         codes = {name: table.column(f"c{i}").to_numpy().astype(np.int32)
                  for i, name in enumerate(names)}  # fmt: skip
         people = replace(facts.hold(codes), rows=table.column(ROW).to_numpy())
-        found = audit_part(stored.take_file(number), people, presets)
+        found = audit_part(stored.take_file(number), people, asked)
         return pa.Table.from_batches([_say(number, replace(found, rows=NOBODY), found.rows)])
 
     return run
@@ -113,7 +121,7 @@ def audit_on_cluster(
     facts: Facts,
     folder: Path,
     *,
-    presets: Sequence[str] = (),
+    asked: Asked | None = None,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release in its folder against a table that a cluster has."""
@@ -135,7 +143,7 @@ def audit_on_cluster(
     numbered = cells.withColumn(ROW, f.monotonically_increasing_id())
     kept = f"{PART} long, {ROW} long, " + ", ".join(f"c{i} int" for i in range(len(names)))
     sent = numbered.mapInArrow(_Send(facts, names, looked), kept)
-    examine = _examine(stored, facts, names, list(presets))
+    examine = _examine(stored, facts, names, asked or Asked())
     place = (folder / "findings").as_uri()
     progress("Auditing", 0, facts.n)
     sent.groupBy(PART).applyInArrow(examine, SAYING).write.mode("overwrite").parquet(place)

@@ -33,6 +33,17 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 ReleaseFolder = Annotated[Path, typer.Argument(help="The folder of a release.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="How much memory may be used, such as 4GB; by default half of what is free. "
+        "Larger tables in Parquet files are worked on from disk."
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(help="A cluster to work on: spark://host:7077, sc://host, local[*]."),
+]
 PlainTable = Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")]
 
 

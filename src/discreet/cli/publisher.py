@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.app import Json, Overwrite, app
+from discreet.cli.app import Engine, Json, Memory, Overwrite, app
 from discreet.cli.ledger import record
 from discreet.cli.screen import (
     print_findings,
@@ -49,17 +49,8 @@ def publish(
         Path | None,
         typer.Option(help="Check it against all releases in this ledger, and record it there."),
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            help="How much memory may be used, such as 4GB; by default half of what is free. "
-            "Larger tables in Parquet files are worked on from disk."
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(help="A cluster to work on: spark://host:7077, sc://host, local[*]."),
-    ] = None,
+    memory: Memory = None,
+    engine: Engine = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:

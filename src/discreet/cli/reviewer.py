@@ -6,12 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.app import Json, Overwrite, ReleaseFolder, app
-from discreet.cli.screen import print_findings, print_json, refuse_outputs, show, working
+from discreet.cli.app import Engine, Json, Memory, Overwrite, ReleaseFolder, app
+from discreet.cli.screen import (
+    print_findings,
+    print_json,
+    refuse_outputs,
+    show,
+    working,
+    working_in_stages,
+)
 from discreet.errors import MicrodataError, SchemaError
 
 if TYPE_CHECKING:
@@ -87,12 +94,15 @@ def audit(
     per_person: Annotated[
         Path | None, typer.Option(help="Write every person's risk to this CSV file.")
     ] = None,
+    memory: Memory = None,
+    engine: Engine = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Check a release independently, from the bytes on disk; exit 1 on a breach."""
     from discreet.auditing import audit as examine
     from discreet.files import write_file
+    from discreet.steward.beyond_memory import is_beyond, read_memory
     from discreet.table.microdata import read
 
     inputs = [given for given in (microdata, plan, control, population_file) if given is not None]
@@ -104,6 +114,20 @@ def audit(
     )
     wanted = None if plan is None else _read_plan(plan)
     schema = _read_roles(release, wanted, person, cluster)
+    limit = read_memory(memory)
+    if engine is not None or is_beyond(microdata, schema, limit):
+        more = {"--attacks": attacks, "--control": control, "--earlier": earlier,
+                  "--evidence": evidence, "--explain": explain is not None,
+                  "--per-person": per_person, "--population": population,
+                  "--population-file": population_file}  # fmt: skip
+        asked = [option for option, given in more.items() if given]
+        if asked:
+            raise SchemaError(
+                f"{asked[0]} is not done in parts, as tables beyond memory are audited.",
+                hint="Leave it out, or audit on a machine whose memory holds the table.",
+            )
+        _audit_in_parts(release, microdata, schema, wanted, engine, preset or [], report, json)
+        return
     with working(f"Reading {', '.join(file.name for file in inputs)}"):
         data = _read_people(microdata, schema, earlier or ())
         others = None if control is None else read(control, schema.of_rows)
@@ -141,6 +165,41 @@ def audit(
             show(str(grounds))
         if evidence is not None:
             _hand_over(evidence, seal, kept)
+    if not found.kept:
+        raise typer.Exit(1)
+
+
+def _audit_in_parts(
+    release: Path,
+    microdata: Path,
+    schema: Schema,
+    wanted: Plan | None,
+    engine: str | None,
+    presets: list[str],
+    report: Path | None,
+    json: bool,
+) -> None:
+    """Check a release of a table that memory does not hold, from disk or on a cluster."""
+    from discreet.steward.beyond_memory import audit_on_disk
+
+    asked = None if wanted is None else wanted.method.principle
+    roles = None if wanted is None else wanted.schema
+    with working_in_stages() as progress:
+        how: dict[str, Any] = {
+            "presets": presets, "principle": asked, "roles": roles, "progress": progress,
+        }  # fmt: skip
+        if engine is None:
+            found = audit_on_disk(release, microdata, schema, **how)
+        else:
+            from discreet.steward.on_cluster import audit_by_cluster
+
+            found = audit_by_cluster(release, microdata, schema, engine, **how)
+    if report is not None:
+        found.to_html(report)
+    if json:
+        print_json(found.to_dict())
+    else:
+        print_findings(found)
     if not found.kept:
         raise typer.Exit(1)
 

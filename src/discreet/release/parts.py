@@ -18,7 +18,7 @@ from discreet.release.dictionary import ABOUT, refuse_unexplained, restore
 from discreet.release.manifest import Stored, understand
 from discreet.release.release import Release
 from discreet.release.seals import Seal
-from discreet.release.store import read_file, read_manifest, read_table
+from discreet.release.store import join_rows, read_file, read_manifest, read_table
 
 AT_ONCE = 1 << 20
 """So many records are read at once, or more if a class has more."""
@@ -55,7 +55,7 @@ class StoredParts:
         if run is None or set(self._opened[1]) != {run[0]}:
             raise SchemaError(
                 f"A {self.release.form} release is not examined in parts yet.",
-                hint="Examine it on a machine whose memory holds it.",
+                hint="Examine it on a machine whose memory holds it, or allow for more (--memory).",
             )
         return run
 
@@ -83,14 +83,14 @@ class StoredParts:
                 held.append(frame)
                 if sum(part.height for part in held) < at_once:
                     continue
-                table = pl.concat(held)
+                table = join_rows(held, self.stored.paths[0])
                 runs = table[self.run[1]]
                 whole = int((runs != runs[-1]).sum()) if runs.is_sorted() else table.height
                 if whole:
                     yield self.take(table[:whole], last)
                     last = runs[whole - 1]
                 held = [table[whole:]]
-        table = pl.concat(held)
+        table = join_rows(held, self.stored.paths[0])
         if table.height:
             yield self.take(table, last)
 

@@ -320,10 +320,18 @@ def find_rewritten(folder: Path, release: Release) -> list[str]:
 def read_table(folder: Path, stored: Stored) -> pl.DataFrame:
     """Read a table, all files of it."""
     files = [read_file(folder, stored, number) for number in range(len(stored.paths))]
-    table = files[0] if len(files) == 1 else pl.concat(files)
+    table = join_rows(files, stored.paths[0])
     if not table.height:
         raise StoreError(f"{stored.paths[0]}: the table has no rows.")
     return table
+
+
+def join_rows(tables: list[pl.DataFrame], name: str) -> pl.DataFrame:
+    """Put rows that come from several files together, which must have the same columns."""
+    try:
+        return tables[0] if len(tables) == 1 else pl.concat(tables)
+    except pl.exceptions.PolarsError as error:
+        raise StoreError(f"{name}: its files have different columns.", hint=DAMAGED) from error
 
 
 def read_file(folder: Path, stored: Stored, number: int) -> pl.DataFrame:

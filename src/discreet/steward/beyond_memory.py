@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.auditing import AuditReport
-from discreet.auditing.in_parts import audit_files
+from discreet.auditing.in_parts import Asked, audit_files
 from discreet.errors import SchemaError
 from discreet.files import drafting, resolve, writing
+from discreet.principles.base import Principle
 from discreet.publishing.backends import Progress
 from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
@@ -119,13 +120,16 @@ def audit_on_disk(
     schema: Schema,
     *,
     presets: Sequence[str],
+    principle: Principle | None,
+    roles: Schema | None,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against files, part by part."""
+    asked = Asked(presets, principle, roles)
     files = ParquetFiles(source)
     facts = _survey(files, schema, progress)
     with tempfile.TemporaryDirectory() as work:
-        return audit_files(release, files, facts, Path(work), presets=presets, progress=progress)
+        return audit_files(release, files, facts, Path(work), asked=asked, progress=progress)
 
 
 def _survey(files: ParquetFiles, schema: Schema, progress: Progress) -> Facts:

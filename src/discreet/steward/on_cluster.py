@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import discreet
 from discreet import errors
 from discreet.auditing import AuditReport
+from discreet.auditing.in_parts import Asked
 from discreet.auditing.on_cluster import audit_on_cluster
 from discreet.cluster import open_session
 from discreet.cluster.reaching import say, spark_errors
 from discreet.errors import ClusterError, DiscreetError, SchemaError
+from discreet.principles.base import Principle
 from discreet.publishing.backends import Progress
 from discreet.publishing.backends.spark import SparkBackend
 from discreet.publishing.in_parts import publish_in_parts
@@ -139,13 +141,16 @@ def audit_by_cluster(
     address: str,
     *,
     presets: Sequence[str],
+    principle: Principle | None,
+    roles: Schema | None,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against a table that a cluster has."""
+    asked = Asked(presets, principle, roles)
     with working_folder(release) as work, _working_on(address) as session:
         frame = _open_source(session, source)
         progress("Reading", 0, 0)
         facts = survey(frame, schema)
         return audit_on_cluster(
-            release.absolute(), session, frame, facts, work, presets=presets, progress=progress
+            release.absolute(), session, frame, facts, work, asked=asked, progress=progress
         )

@@ -92,6 +92,7 @@ class ParquetFiles:
         """Number of rows."""
         import pyarrow.parquet as pq
 
+        self.types  # noqa: B018  what cannot be read is refused first
         rows: int = sum(pq.read_metadata(file).num_rows for file in self.files)
         refuse_empty(len(self.types), rows, f"{self.where}: ")
         return rows
@@ -168,7 +169,10 @@ def read_folder(path: Path) -> pl.DataFrame:
 
 
 def _read_types(file: Path) -> dict[str, pl.DataType]:
+    import pyarrow.parquet as pq
+
     try:
+        pq.read_metadata(file)  # of a damaged file polars would panic
         return dict(pl.read_parquet_schema(file))
     except Exception as error:
         raise unreadable(file, error) from error

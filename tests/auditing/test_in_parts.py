@@ -1,0 +1,181 @@
+"""Audits in parts find what an audit of the whole finds, wherever parts end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import discreet as dc
+from commands import discreet
+from discreet.auditing.in_parts import audit_files
+from discreet.release import parts, store
+from discreet.release.seals import Seal
+from discreet.table.facts import survey
+from discreet.table.parquet_files import ParquetFiles
+from in_parts import publish_from_disk, spread
+
+DATA = dc.datasets.census(3000, sensitive="income")
+METHOD = dc.Generalization(dc.KAnonymity(5) & dc.DistinctDiversity(3))
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of 700 records, and parts of 250."""
+    monkeypatch.setattr(store, "PART", 700)
+    monkeypatch.setattr(parts.StoredParts.read, "__defaults__", (250,))
+
+
+def examine(release: Path, source: Path, folder: Path) -> dc.auditing.AuditReport:
+    files = ParquetFiles(source)
+    folder.mkdir()
+    facts = survey(files, DATA.schema.published)
+    return audit_files(release, files, facts, folder, progress=lambda *told: None)
+
+
+def reseal(folder: Path) -> None:
+    """Make a manifest fit files that were changed, as a forger would."""
+    path = folder / "datapackage.json"
+    manifest = json.loads(path.read_text())
+    for resource in manifest["resources"]:
+        for part in resource.get("parts", [resource]):
+            seal = Seal.of(folder / part["path"])
+            part["bytes"], part["hash"] = seal.size, f"sha256:{seal.sha256}"
+    path.write_text(json.dumps(manifest))
+
+
+def change(folder: Path, number: int, how: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    path = folder / f"generalized-0000{number}.parquet"
+    how(pl.read_parquet(path)).write_parquet(path)
+
+
+def swap_files(folder: Path) -> None:
+    one, other = (folder / f"generalized-0000{number}.parquet" for number in (1, 2))
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+
+
+def write_one_file_otherwise(folder: Path) -> None:
+    change(folder, 3, lambda table: table.with_columns(pl.col("age").cast(pl.String)))
+
+
+def drop_people(folder: Path) -> None:
+    change(folder, 2, lambda table: table[:-9])
+
+
+def take_one_out_of_a_class(folder: Path) -> None:
+    def give_away(table: pl.DataFrame) -> pl.DataFrame:
+        sizes = table["class"].value_counts()
+        smallest = sizes.filter(pl.col("count") == 5)["class"][0]
+        at = int((table["class"] == smallest).arg_true()[0])
+        return pl.concat([table[:at], table[at + 1 :]])
+
+    change(folder, 1, give_away)
+
+
+def give_values_to_others(folder: Path) -> None:
+    change(folder, 1, lambda table: table.with_columns(pl.col("income").reverse()))
+
+
+def widen_a_box(folder: Path) -> None:
+    for number in range(5):  # labels as texts in all files, so that one may be new
+        change(folder, number, lambda table: table.with_columns(pl.col(pl.Enum).cast(pl.String)))
+
+    def widen(table: pl.DataFrame) -> pl.DataFrame:
+        first = pl.col("class") == table["class"][table.height // 2]
+        low, high = 17, 95
+        return table.with_columns(
+            age=pl.when(first).then(pl.lit(f"[{low}, {high}]")).otherwise("age"),
+            age_low=pl.when(first).then(low).otherwise("age_low"),
+            age_high=pl.when(first).then(high).otherwise("age_high"),
+        )
+
+    change(folder, 1, widen)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_parts_are_audited_as_the_whole(tmp_path: Path) -> None:
+    source = spread(DATA.to_polars(), tmp_path / "source")
+    schema = DATA.schema.published
+    told = publish_from_disk(source, schema, METHOD, tmp_path / "r", 400).to_dict()
+    assert len(list((tmp_path / "r").glob("generalized-*.parquet"))) == 5
+    assert len(list(parts.StoredParts(tmp_path / "r").read())) > 8
+    whole = dc.audit(tmp_path / "r", DATA).to_dict()
+    for name in ("kept", "groups", "max_belief", "checks", "identity"):
+        assert told[name] == whole[name]
+    for mine, theirs in zip(
+        told["proximity"]["income"]["curve"], whole["proximity"]["income"]["curve"], strict=True
+    ):
+        assert mine == pytest.approx(theirs)
+    beliefs = {person["beliefs"]["income"] for person in whole["worst_explained"][:1]}
+    assert {person["beliefs"]["income"] for person in told["worst_explained"][:1]} == beliefs
+    page = examine(tmp_path / "r", source, tmp_path / "w").to_html(tmp_path / "page.html")
+    assert "income" in page.read_text(encoding="utf-8")
+    answer = dc.load(tmp_path / "r").query("SELECT COUNT(*) FROM release WHERE age < 40")
+    assert answer.low <= (DATA.to_polars()["age"] < 40).sum() <= answer.high
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(
+    "forge",
+    [
+        swap_files,
+        write_one_file_otherwise,
+        drop_people,
+        take_one_out_of_a_class,
+        give_values_to_others,
+        widen_a_box,
+    ],
+)
+def test_what_was_changed_is_found_in_parts_as_in_the_whole(
+    tmp_path: Path, forge: Callable[[Path], None]
+) -> None:
+    source = spread(DATA.to_polars(), tmp_path / "source")
+    release = tmp_path / "r"
+    publish_from_disk(source, DATA.schema.published, METHOD, release, 400)
+    forge(release)
+    with pytest.raises(dc.DiscreetError, match="is not what was published"):
+        examine(release, source, tmp_path / "before")
+    reseal(release)
+    try:
+        report = examine(release, source, tmp_path / "w")
+    except dc.DiscreetError:
+        return  # refused, as what it is not
+    assert not report.kept
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_somebody_who_is_not_in_the_release_is_noticed(tmp_path: Path) -> None:
+    frame = DATA.to_polars()
+    source = spread(frame, tmp_path / "source")
+    release = tmp_path / "r"
+    publish_from_disk(source, DATA.schema.published, METHOD, release, 400)
+    other = frame.with_columns(
+        age=pl.when(pl.int_range(pl.len()) == 5).then(17).otherwise("age"),
+        region=pl.when(pl.int_range(pl.len()) == 5).then(pl.lit("R49")).otherwise("region"),
+    )
+    report = examine(release, spread(other, tmp_path / "other"), tmp_path / "w")
+    assert not report.kept
+    assert np.any([("covered" in p or "cover" in p or "published" in p) for p in report.problems])
+
+
+def test_the_command_line_audits_in_parts(tmp_path: Path) -> None:
+    source = spread(DATA.to_polars(), tmp_path / "source")
+    publish_from_disk(source, DATA.schema.published, METHOD, tmp_path / "r", 400)
+    whole = discreet("audit", "r", "--microdata", "source", "--json", cwd=tmp_path)
+    part = discreet(
+        "audit", "r", "--microdata", "source", "--json", "--memory", "20KB", cwd=tmp_path
+    )
+    assert (whole.returncode, part.returncode) == (0, 0), part.stderr
+    told, known = json.loads(part.stdout), json.loads(whole.stdout)
+    assert told["identity"] == known["identity"]
+    assert told["max_belief"] == known["max_belief"]
+    refused = discreet(
+        "audit", "r", "--microdata", "source", "--attacks", "--memory", "20KB", cwd=tmp_path
+    )
+    assert (refused.returncode, "not done in parts" in refused.stderr) == (2, True)

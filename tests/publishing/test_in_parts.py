@@ -1,0 +1,241 @@
+"""Tables beyond memory: the same release, byte for byte, whoever holds how many rows at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discreet as dc
+from commands import discreet
+from discreet.publishing.method import Method
+from discreet.release.store import fingerprint
+from discreet.table.schema import Missing
+from in_parts import publish_from_disk, spread
+from principle_cases import CASES
+
+CENSUS = dc.datasets.census(4000, sensitive="income")
+ADULT = dc.datasets.adult(sensitive="occupation").head(6000)
+MONOTONE = [
+    principle
+    for case in CASES.values()
+    for principle in case.instances
+    if principle.monotone and not principle.dealt and not principle.joins and not principle.personal
+]
+
+
+def odd_table() -> dc.Microdata:
+    """Missing cells, many categories, dates, decimals, a column that is kept, one value in half."""
+    rng = np.random.default_rng(5)
+    n = 3000
+    frame = pl.DataFrame(
+        {
+            "age": pl.Series(rng.integers(0, 90, n)).replace(7, None),
+            "place": [f"p{i}" for i in rng.zipf(1.3, n) % 300],
+            "born": pl.Series(rng.integers(0, 9000, n)).cast(pl.Int32).cast(pl.Date),
+            "size": (rng.integers(0, 500, n) / 4).tolist(),
+            "half": ["x" if u < 0.5 else f"y{int(u * 40)}" for u in rng.random(n)],
+            "leaf": rng.integers(0, 3, n),
+            "illness": [f"i{i}" for i in rng.integers(0, 9, n)],
+        }
+    )
+    known = ["age", "place", "born", "size", "half"]
+    schema = dc.Schema.infer(frame, quasi_identifiers=known, sensitive=["illness"])
+    kept = replace(schema["leaf"], keep=True)
+    return dc.read(
+        frame, schema.changed(*(replace(a, missing=Missing.VALUE) for a in schema), kept)
+    )
+
+
+TABLES = {"adult": ADULT, "census": CENSUS, "odd": odd_table()}
+
+
+def require_same(data: dc.Microdata, method: Method, folder: Path, capacity: int) -> None:
+    """Publish in memory and from disk, and compare every byte; audit both."""
+    schema, frame = data.schema.published, data.to_own_values()
+    release = dc.publish(dc.read(frame, schema), method)
+    release.write(folder / "memory")
+    source = spread(frame, folder / "source")
+    told = publish_from_disk(source, schema, method, folder / "disk", capacity).to_dict()
+    assert fingerprint(folder / "disk") == fingerprint(folder / "memory")
+    whole = dc.audit(folder / "memory", data).to_dict()
+    for name in ("kept", "problems", "people", "records", "groups", "breaches", "max_belief",
+                 "checks", "identity", "kept_columns"):  # fmt: skip
+        assert told[name] == whole[name], name
+    for name in ("mean_belief", "mean_belief_in_truth"):
+        assert told[name] == pytest.approx(whole[name])
+    assert told["loss"]["ncp"] == pytest.approx(whole["loss"]["ncp"])
+
+
+@pytest.mark.parametrize("capacity", [10_000, 700, 60])
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("categories", ["set", "ancestor"])
+def test_the_release_is_the_same_for_whoever_holds_fewer_rows(
+    tmp_path: Path, table: str, categories: str, capacity: int
+) -> None:
+    data = TABLES[table]
+    if categories == "ancestor" and table != "adult":
+        pytest.skip("no taxonomy")
+    promise = dc.KAnonymity(5) & dc.FrequencyDiversity(2)
+    method = dc.Generalization(promise, categories=categories)  # type: ignore[arg-type]
+    require_same(data, method, tmp_path, capacity)
+
+
+@pytest.mark.parametrize("principle", MONOTONE, ids=str)
+def test_every_principle_is_kept_by_the_same_groups(
+    tmp_path: Path, principle: dc.Principle
+) -> None:
+    data = CENSUS.head(1500)
+    try:
+        dc.publish(data, dc.Generalization(principle))
+    except dc.DiscreetError:
+        pytest.skip("the table does not allow it")
+    require_same(data, dc.Generalization(principle), tmp_path, 200)
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_small_table_gives_the_same_release(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    n = data.draw(st.integers(2, 60))
+    cell = st.one_of(st.none(), st.integers(-3, 9))
+    frame = pl.DataFrame(
+        {
+            "a": pl.Series(data.draw(st.lists(cell, min_size=n, max_size=n)), dtype=pl.Int64),
+            "b": data.draw(st.lists(st.sampled_from("uvwxyz"), min_size=n, max_size=n)),
+            "c": data.draw(
+                st.lists(st.sampled_from([0.0, -0.0, 1.5, float("nan")]), min_size=n, max_size=n)
+            ),
+            "s": data.draw(st.lists(st.sampled_from("pqr"), min_size=n, max_size=n)),
+        }
+    )
+    policy = data.draw(st.sampled_from([Missing.VALUE, Missing.DROP]))
+    schema = dc.Schema.infer(frame, quasi_identifiers=["a", "b", "c"], sensitive=["s"])
+    schema = schema.changed(*(replace(a, missing=policy) for a in schema))
+    k = data.draw(st.integers(1, 5))
+    method = dc.Generalization(
+        dc.KAnonymity(k) & dc.DistinctDiversity(data.draw(st.integers(1, 2)))
+    )
+    folder = tmp_path_factory.mktemp("same")
+    try:
+        read = dc.read(frame, schema)
+        dc.publish(read, method)
+    except dc.DiscreetError as error:
+        with pytest.raises(type(error)):
+            publish_from_disk(spread(frame, folder / "s"), schema, method, folder / "d", 5)
+        return
+    require_same(read, method, folder, data.draw(st.integers(1, 30)))
+
+
+@pytest.mark.parametrize(
+    ("name", "frame"),
+    {
+        "one value in all rows": pl.DataFrame({"a": [1] * 400, "s": list("xy") * 200}),
+        "half of all rows are equal": pl.DataFrame(
+            {"a": [0] * 200 + list(range(200)), "s": list("xy") * 200}
+        ),
+        "very many labels": pl.DataFrame(
+            {"a": [f"v{i}" for i in range(5000)], "s": list("xy") * 2500}
+        ),
+        "very many columns": pl.DataFrame(
+            {f"c{i}": [(j * (i + 3)) % 7 for j in range(300)] for i in range(200)}
+            | {"s": list("xyz") * 100}
+        ),
+    }.items(),
+)
+def test_skewed_tables(tmp_path: Path, name: str, frame: pl.DataFrame) -> None:
+    known = [column for column in frame.columns if column != "s"]
+    schema = dc.Schema.infer(frame, quasi_identifiers=known, sensitive=["s"])
+    require_same(dc.read(frame, schema), dc.Generalization(dc.KAnonymity(4)), tmp_path, 50)
+
+
+def write_plan(folder: Path, more: str = "", method: str = 'name = "generalization"') -> Path:
+    (folder / "t.plan.toml").write_text(
+        f"""
+[source]
+file = "source"
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+[columns.sex]
+role = "quasi-identifier"
+[columns.income]
+role = "sensitive"
+type = "integer"
+[method]
+{method}
+[[method.principles]]
+name = "k-anonymity"
+k = 4
+{more}
+"""
+    )
+    return folder / "t.plan.toml"
+
+
+def test_the_command_line_works_from_disk_with_little_memory(tmp_path: Path) -> None:
+    frame = CENSUS.to_polars().select("age", "sex", "income")
+    spread(frame, tmp_path / "source")
+    plan = write_plan(tmp_path)
+    made = discreet("publish", plan, "--memory", "20KB", "--out", "disk", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "worked on from disk" in made.stdout
+    whole = discreet("publish", plan, "--out", "memory", "--json", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    assert fingerprint(tmp_path / "disk") == fingerprint(tmp_path / "memory")
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"source", "t.plan.toml", "disk", "memory"}
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "method", "said"),
+    [
+        (["--memory", "lots"], "", "", "is no amount of memory"),
+        (["--memory", "20KB", "--ledger", "book"], "", "", "ledgers"),
+        (["--memory", "20KB"], "", 'name = "anatomy"', "beyond memory"),
+        (["--memory", "20KB"], "", 'name = "generalization"\nsuppress = 0.1', "beyond memory"),
+        (["--memory", "20KB"], "", 'name = "generalization"\nends = "cuts"', "beyond memory"),
+    ],
+)
+def test_what_is_not_done_from_disk_is_refused_before_any_work(
+    tmp_path: Path, options: list[str], more: str, method: str, said: str
+) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    if "--ledger" in options:
+        assert discreet("ledger", "init", "book", "--source", "x", cwd=tmp_path).returncode == 0
+    plan = write_plan(tmp_path, more, method or 'name = "generalization"')
+    before = sorted(path.name for path in tmp_path.iterdir())
+    refused = discreet("publish", plan, "--out", "out", *options, cwd=tmp_path)
+    assert refused.returncode == 2, refused.stderr
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_files_that_are_not_one_table_are_refused(tmp_path: Path) -> None:
+    source = spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path)
+    odd = pl.read_parquet(source / "0.parquet").with_columns(pl.col("age").cast(pl.String))
+    odd.write_parquet(source / "9.parquet")
+    refused = discreet("publish", plan, "--memory", "20KB", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "9.parquet: column 'age' is String and in 0.parquet Int64" in refused.stderr
+    odd.drop("sex").write_parquet(source / "9.parquet")
+    refused = discreet("publish", plan, "--memory", "20KB", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "9.parquet" in refused.stderr
+    (source / "9.parquet").write_bytes(b"PAR1 nothing PAR1")
+    refused = discreet("publish", plan, "--memory", "20KB", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+    for path in source.iterdir():
+        path.unlink()
+    refused = discreet("publish", plan, "--memory", "20KB", cwd=tmp_path)
+    assert (refused.returncode, "no Parquet file" in refused.stderr) == (2, True)
+    assert not (tmp_path / "release").exists()
