@@ -20,6 +20,10 @@ from discreet.table.parquet_files import ParquetFiles
 from in_parts import publish_from_disk, spread
 
 DATA = dc.datasets.census(3000, sensitive="income")
+ENDS = {
+    name: [DATA.domains[name].values[end] for end in (0, -1)] if type_.ordered else []
+    for name, type_ in ((name, DATA.schema[name].type) for name in DATA.quasi_identifiers)
+}
 METHOD = dc.Generalization(dc.KAnonymity(5) & dc.DistinctDiversity(3))
 
 
@@ -88,12 +92,14 @@ def widen_a_box(folder: Path) -> None:
 
     def widen(table: pl.DataFrame) -> pl.DataFrame:
         first = pl.col("class") == table["class"][table.height // 2]
-        low, high = 17, 95
-        return table.with_columns(
-            age=pl.when(first).then(pl.lit(f"[{low}, {high}]")).otherwise("age"),
-            age_low=pl.when(first).then(low).otherwise("age_low"),
-            age_high=pl.when(first).then(high).otherwise("age_high"),
-        )
+        shown = {
+            column: pl.when(first).then(pl.lit(value)).otherwise(column)
+            for name, ends in ENDS.items()
+            for column, value in zip(
+                (name, f"{name}_low", f"{name}_high"), ("*", *ends), strict=False
+            )
+        }
+        return table.with_columns(**shown)
 
     change(folder, 1, widen)
 
