@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.method import Method
 from discreet.table.facts import survey
 from discreet.table.parquet_files import ParquetFiles
+from discreet.table.schema import Missing
 
 
 def spread(frame: pl.DataFrame, folder: Path, files: int = 3) -> Path:
@@ -45,3 +47,50 @@ def publish_from_disk(
     publish_in_parts(backend, method, target, format="parquet", overwrite=False, approve=approve)
     assert not list(work.iterdir())
     return found[0]
+
+
+def odd_table() -> dc.Microdata:
+    """Missing cells, many categories, dates, decimals, a column that is kept, one value in half."""
+    rng = np.random.default_rng(5)
+    n = 3000
+    frame = pl.DataFrame(
+        {
+            "age": pl.Series(rng.integers(0, 90, n)).replace(7, None),
+            "place": [f"p{i}" for i in rng.zipf(1.3, n) % 300],
+            "born": pl.Series(rng.integers(0, 9000, n)).cast(pl.Int32).cast(pl.Date),
+            "size": (rng.integers(0, 500, n) / 4).tolist(),
+            "half": ["x" if u < 0.5 else f"y{int(u * 40)}" for u in rng.random(n)],
+            "leaf": rng.integers(0, 3, n),
+            "illness": [f"i{i}" for i in rng.integers(0, 9, n)],
+        }
+    )
+    known = ["age", "place", "born", "size", "half"]
+    schema = dc.Schema.infer(frame, quasi_identifiers=known, sensitive=["illness"])
+    kept = replace(schema["leaf"], keep=True)
+    return dc.read(
+        frame, schema.changed(*(replace(a, missing=Missing.VALUE) for a in schema), kept)
+    )
+
+
+def write_plan(folder: Path, more: str = "", method: str = 'name = "generalization"') -> Path:
+    (folder / "t.plan.toml").write_text(
+        f"""
+[source]
+file = "source"
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+[columns.sex]
+role = "quasi-identifier"
+[columns.income]
+role = "sensitive"
+type = "integer"
+[method]
+{method}
+[[method.principles]]
+name = "k-anonymity"
+k = 4
+{more}
+"""
+    )
+    return folder / "t.plan.toml"

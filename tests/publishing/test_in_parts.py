@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from commands import discreet
 from discreet.publishing.method import Method
 from discreet.release.store import fingerprint
 from discreet.table.schema import Missing
-from in_parts import publish_from_disk, spread
+from in_parts import odd_table, publish_from_disk, spread, write_plan
 from principle_cases import CASES
 
 CENSUS = dc.datasets.census(4000, sensitive="income")
@@ -27,29 +26,6 @@ MONOTONE = [
     for principle in case.instances
     if principle.monotone and not principle.dealt and not principle.joins and not principle.personal
 ]
-
-
-def odd_table() -> dc.Microdata:
-    """Missing cells, many categories, dates, decimals, a column that is kept, one value in half."""
-    rng = np.random.default_rng(5)
-    n = 3000
-    frame = pl.DataFrame(
-        {
-            "age": pl.Series(rng.integers(0, 90, n)).replace(7, None),
-            "place": [f"p{i}" for i in rng.zipf(1.3, n) % 300],
-            "born": pl.Series(rng.integers(0, 9000, n)).cast(pl.Int32).cast(pl.Date),
-            "size": (rng.integers(0, 500, n) / 4).tolist(),
-            "half": ["x" if u < 0.5 else f"y{int(u * 40)}" for u in rng.random(n)],
-            "leaf": rng.integers(0, 3, n),
-            "illness": [f"i{i}" for i in rng.integers(0, 9, n)],
-        }
-    )
-    known = ["age", "place", "born", "size", "half"]
-    schema = dc.Schema.infer(frame, quasi_identifiers=known, sensitive=["illness"])
-    kept = replace(schema["leaf"], keep=True)
-    return dc.read(
-        frame, schema.changed(*(replace(a, missing=Missing.VALUE) for a in schema), kept)
-    )
 
 
 TABLES = {"adult": ADULT, "census": CENSUS, "odd": odd_table()}
@@ -153,30 +129,6 @@ def test_skewed_tables(tmp_path: Path, name: str, frame: pl.DataFrame) -> None:
     known = [column for column in frame.columns if column != "s"]
     schema = dc.Schema.infer(frame, quasi_identifiers=known, sensitive=["s"])
     require_same(dc.read(frame, schema), dc.Generalization(dc.KAnonymity(4)), tmp_path, 50)
-
-
-def write_plan(folder: Path, more: str = "", method: str = 'name = "generalization"') -> Path:
-    (folder / "t.plan.toml").write_text(
-        f"""
-[source]
-file = "source"
-[columns.age]
-role = "quasi-identifier"
-type = "integer"
-[columns.sex]
-role = "quasi-identifier"
-[columns.income]
-role = "sensitive"
-type = "integer"
-[method]
-{method}
-[[method.principles]]
-name = "k-anonymity"
-k = 4
-{more}
-"""
-    )
-    return folder / "t.plan.toml"
 
 
 def test_the_command_line_works_from_disk_with_little_memory(tmp_path: Path) -> None:

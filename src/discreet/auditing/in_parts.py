@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,7 @@ from discreet.forms.verify import verify
 from discreet.principles.base import Principle
 from discreet.release import Release
 from discreet.release.labels import Extent, read_extents
-from discreet.release.parts import StoredParts
+from discreet.release.parts import AT_ONCE, StoredParts
 from discreet.release.store import find_strangers
 from discreet.table.arrays import Bools, Ints
 from discreet.table.facts import Facts
@@ -136,8 +137,13 @@ class Asked:
     roles: Schema | None = None
 
 
-def audit_part(part: Release, people: Microdata, asked: Asked) -> PartFindings:
-    """Verify a part, and audit it with those whom it covers of some people."""
+def audit_part(
+    part: Release, people: Microdata, asked: Asked, worst: Fraction | None = None
+) -> PartFindings:
+    """Verify a part, and audit it with those whom it covers of some people.
+
+    ``worst`` is the largest belief that was found of anybody so far.
+    """
     verify(part)
     (view,) = part.views
     covered = np.flatnonzero(view.match(people).set_of >= 0)
@@ -149,7 +155,9 @@ def audit_part(part: Release, people: Microdata, asked: Asked) -> PartFindings:
     report = audit(
         part, data, presets=list(asked.presets), principle=asked.principle, schema=asked.roles
     )
-    return PartFindings(put_together(report), view.table.height, view.count, people.rows[covered])
+    return PartFindings(
+        put_together(report, worst), view.table.height, view.count, people.rows[covered]
+    )
 
 
 def audit_files(
@@ -159,26 +167,28 @@ def audit_files(
     folder: Path,
     *,
     asked: Asked | None = None,
+    at_once: int = AT_ONCE,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release in its folder against a table in files, with a folder for what is between."""
     stored = StoredParts(release)
-    looked = glance(stored.read(), facts)
+    looked = glance(stored.read(at_once), facts)
     names, done = list(facts.domains), 0
     for frame in files.batches(list(facts.cells)):
         codes = facts.encode(frame)
         rows = np.arange(done, done + len(codes[names[0]]), dtype=np.int64)
-        for part, people in looked.find(codes):
-            line = np.empty((len(people), len(names) + 2), dtype=np.int32)
-            line[:, :2] = rows[people, None].view(np.int32).reshape(-1, 2)
+        for part, some in looked.find(codes):
+            line = np.empty((len(some), len(names) + 2), dtype=np.int32)
+            line[:, :2] = rows[some, None].view(np.int32).reshape(-1, 2)
             for i, name in enumerate(names):
-                line[:, i + 2] = codes[name][people]
+                line[:, i + 2] = codes[name][some]
             with (folder / f"people-{part}").open("ab") as file:
                 line.tofile(file)
         done += len(rows)
         progress("Matching", done, facts.n)
+    worst: Fraction | None = None
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
-    for number, piece in enumerate(stored.read()):
+    for number, piece in enumerate(stored.read(at_once)):
         spilled = folder / f"people-{number}"
         lines = np.zeros((0, len(names) + 2), dtype=np.int32)
         if spilled.exists():
@@ -186,7 +196,10 @@ def audit_files(
             spilled.unlink()
         codes = {name: lines[:, i + 2].copy() for i, name in enumerate(names)}
         rows = lines[:, :2].copy().view(np.int64).ravel()
-        found.append(audit_part(piece, replace(facts.hold(codes), rows=rows), asked or Asked()))
+        people = replace(facts.hold(codes), rows=rows)
+        found.append(audit_part(piece, people, asked or Asked(), worst))
+        if found[-1].report is not None and found[-1].report.worst is not None:
+            worst = max(worst or Fraction(0), found[-1].report.worst)
         covered[found[-1].rows] += 1
         records += found[-1].records
         progress("Auditing", records, facts.n)

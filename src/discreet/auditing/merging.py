@@ -34,9 +34,13 @@ class PartFindings:
     """The rows of the people whom it covers."""
 
 
-def put_together(report: AuditReport) -> AuditReport:
-    """Put people together who are alike in all that was found of them."""
-    explained = report.worst_explained
+def put_together(report: AuditReport, worst: Fraction | None = None) -> AuditReport:
+    """Put people together who are alike in all that was found of them.
+
+    Why those are at risk who are worst off is asked if anybody is worse off than the ``worst``.
+    """
+    worse = worst is None or report.worst is None or report.worst > worst
+    explained = report.worst_explained if worse else []
     columns: dict[str, Any] = {"candidates": report.candidates, "breached": report.breached}
     columns |= {f"belief {name}": belief for name, belief in report.beliefs.items()}
     columns |= {f"truth {name}": truth for name, truth in report.truths.items()}

@@ -126,7 +126,9 @@ def audit(
                 f"{asked[0]} is not done in parts, as tables beyond memory are audited.",
                 hint="Leave it out, or audit on a machine whose memory holds the table.",
             )
-        _audit_in_parts(release, microdata, schema, wanted, engine, preset or [], report, json)
+        _audit_in_parts(
+            release, microdata, schema, wanted, engine or limit, preset or [], report, json
+        )
         return
     with working(f"Reading {', '.join(file.name for file in inputs)}"):
         data = _read_people(microdata, schema, earlier or ())
@@ -174,7 +176,7 @@ def _audit_in_parts(
     microdata: Path,
     schema: Schema,
     wanted: Plan | None,
-    engine: str | None,
+    means: int | str,
     presets: list[str],
     report: Path | None,
     json: bool,
@@ -188,12 +190,12 @@ def _audit_in_parts(
         how: dict[str, Any] = {
             "presets": presets, "principle": asked, "roles": roles, "progress": progress,
         }  # fmt: skip
-        if engine is None:
-            found = audit_on_disk(release, microdata, schema, **how)
+        if isinstance(means, int):
+            found = audit_on_disk(release, microdata, schema, means, **how)
         else:
             from discreet.steward.on_cluster import audit_by_cluster
 
-            found = audit_by_cluster(release, microdata, schema, engine, **how)
+            found = audit_by_cluster(release, microdata, schema, means, **how)
     if report is not None:
         found.to_html(report)
     if json:

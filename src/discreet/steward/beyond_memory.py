@@ -17,6 +17,7 @@ from discreet.publishing.backends import Progress
 from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.partitioners.packing import lay_out
+from discreet.release.parts import AT_ONCE
 from discreet.steward.plan import Plan
 from discreet.table.coded_table import Intake
 from discreet.table.facts import Facts, survey
@@ -72,6 +73,11 @@ def refuse_drawing(plan: Plan) -> None:
         )
 
 
+def choose_records(memory: int) -> int:
+    """Say how many records of a release can be audited at once."""
+    return min(AT_ONCE, max(LEAST // 2, (memory - GROUND) // 2048))
+
+
 @contextmanager
 def working_folder(beside: Path) -> Iterator[Path]:
     """Give a folder for what is in between, which nobody else can read and a rerun removes."""
@@ -102,7 +108,9 @@ def publish_on_disk(
         )
 
         def approve(draft: Path) -> None:
-            examine(audit_files(draft, files, facts, work, progress=progress), facts.intake)
+            at_once = choose_records(memory)
+            found = audit_files(draft, files, facts, work, at_once=at_once, progress=progress)
+            examine(found, facts.intake)
 
         publish_in_parts(
             backend,
@@ -118,6 +126,7 @@ def audit_on_disk(
     release: Path,
     source: Path,
     schema: Schema,
+    memory: int,
     *,
     presets: Sequence[str],
     principle: Principle | None,
@@ -129,7 +138,10 @@ def audit_on_disk(
     files = ParquetFiles(source)
     facts = _survey(files, schema, progress)
     with tempfile.TemporaryDirectory() as work:
-        return audit_files(release, files, facts, Path(work), asked=asked, progress=progress)
+        return audit_files(
+            release, files, facts, Path(work), asked=asked, at_once=choose_records(memory),
+            progress=progress,
+        )  # fmt: skip
 
 
 def _survey(files: ParquetFiles, schema: Schema, progress: Progress) -> Facts:

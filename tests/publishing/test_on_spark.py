@@ -1,0 +1,175 @@
+"""On a cluster: the same release as in memory, whoever is lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import discreet as dc
+from cluster import QUICK, Cluster
+from commands import discreet
+from discreet.auditing import AuditReport
+from discreet.cluster import open_session
+from discreet.publishing.backends import spark as backend
+from discreet.release.store import fingerprint
+from discreet.steward import on_cluster
+from discreet.steward.plan import Plan
+from in_parts import odd_table, spread, write_plan
+
+pytestmark = pytest.mark.spark
+CENSUS = dc.datasets.census(6000, sensitive="income")
+
+
+@pytest.fixture(scope="module")
+def held(cluster: Cluster) -> Iterator[str]:
+    """Keep a session open, so that not every test waits for one."""
+    quick = {"spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK}
+    with open_session(cluster.address, **{"spark.sql.shuffle.partitions": "2"}, **quick):
+        yield cluster.address
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_cluster, "CAPACITY", 900)
+    monkeypatch.setattr(backend, "PART", 1500)
+
+
+def publish(plan: Path, address: str, stages: list[str], at: dict[str, object]) -> AuditReport:
+    """Publish on a cluster; ``at`` a stage something is done first."""
+    found: list[AuditReport] = []
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if not stages or stages[-1] != stage:
+            stages.append(stage)
+            act = at.get(stage)
+            if callable(act):
+                act()
+
+    def examine(report: AuditReport, intake: object) -> None:
+        found.append(report)
+        report.require_kept()
+
+    on_cluster.publish_on_cluster(
+        Plan.read(plan), address, overwrite=False, examine=examine, progress=tell
+    )
+    return found[0]
+
+
+def require_same(made: Path, whole: Path) -> None:
+    """Hold the records, and all that is said of them, against those of another release."""
+    one, other = dc.load(made), dc.load(whole)
+    assert one.recodings == other.recodings
+    assert one.promise == other.promise
+    text = pl.col(pl.Enum).cast(pl.String)
+    (title,) = one.tables
+    shown, wanted = (r.tables[title].with_columns(text) for r in (one, other))
+    assert shown.equals(wanted)
+
+
+def test_the_release_is_that_of_one_machine_although_workers_are_lost(
+    tmp_path: Path, cluster: Cluster, held: str
+) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income", "region"), tmp_path / "source")
+    more = '[columns.region]\nrole = "quasi-identifier"'
+    plan = write_plan(tmp_path)
+    plan.write_text(plan.read_text().replace("[method]", f"{more}\n[method]"))
+    assert discreet("publish", plan, "--out", "memory", cwd=tmp_path).returncode == 0
+
+    def lose() -> None:
+        cluster.workers[-1].kill()
+        cluster.add_workers(1)
+
+    stages: list[str] = []
+    during = dict.fromkeys(("Coding", "Counting", "Splitting", "Writing", "Auditing"), lose)
+    report = publish(plan, held, stages, dict(during))
+    assert set(during) <= set(stages)
+    assert report.people == CENSUS.n
+    require_same(tmp_path / "release", tmp_path / "memory")
+    whole = dc.audit(tmp_path / "release", dc.read(tmp_path / "source", Plan.read(plan).schema))
+    assert report.identity == whole.identity
+    assert report.worst == whole.worst
+    again = on_cluster.audit_by_cluster(
+        tmp_path / "release", tmp_path / "source", Plan.read(plan).schema, held,
+        presets=["cell-11"], principle=None, roles=None, progress=lambda *told: None,
+    )  # fmt: skip
+    assert again.identity == whole.identity
+    assert again.presets == {"cell-11": False}
+    assert len(list((tmp_path / "release").glob("generalized-*.parquet"))) > 1
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"source", "t.plan.toml", "memory", "release"}
+
+
+def test_odd_tables_give_the_same_on_a_cluster(tmp_path: Path, held: str) -> None:
+    data = odd_table()
+    spread(data.to_polars(), tmp_path / "source")
+    columns = "\n".join(
+        f'[columns."{a.name}"]\nrole = "{a.role}"\ntype = "{a.type}"\nmissing = "value"\n'
+        + (f"decimals = {a.decimals}\n" if a.decimals else "")
+        + ("keep = true\n" if a.keep else "")
+        for a in data.schema
+    )
+    plan = tmp_path / "t.plan.toml"
+    plan.write_text(
+        f'[source]\nfile = "source"\n{columns}\n[method]\nname = "generalization"\n'
+        '[[method.principles]]\nname = "frequency-diversity"\nl = 3\n'
+        '[[method.principles]]\nname = "t-closeness"\nt = 0.4\n'
+    )
+    assert discreet("publish", plan, "--out", "memory", cwd=tmp_path).returncode == 0
+    publish(plan, held, [], {})
+    require_same(tmp_path / "release", tmp_path / "memory")
+
+
+def test_a_promise_that_is_not_kept_leaves_nothing(tmp_path: Path, held: str) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path)
+    plan.write_text(plan.read_text().replace("k = 4", "k = 60000"))
+    with pytest.raises(dc.errors.PromiseError, match="6000"):
+        publish(plan, held, [], {})
+    assert {path.name for path in tmp_path.iterdir()} == {"source", "t.plan.toml"}
+
+
+def test_what_a_column_cannot_be_is_said_before_any_work(tmp_path: Path, held: str) -> None:
+    frame = CENSUS.to_polars().select("age", "sex", "income")
+    odd = pl.when(pl.int_range(pl.len()) == 7).then(pl.lit("?")).otherwise(
+        pl.col("income").cast(pl.String))  # fmt: skip
+    spread(frame.with_columns(income=odd), tmp_path / "source")
+    with pytest.raises(dc.errors.MicrodataError, match="'\\?' is not an integer"):
+        publish(write_plan(tmp_path), held, [], {})
+
+
+def test_the_command_line_publishes_on_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path)
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK)
+    made = discreet("publish", plan, "--engine", "local[1]", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "verified from disk" in made.stdout
+    before = fingerprint(tmp_path / "release")
+    for engine, said in (("spark://127.0.0.1:9", "127.0.0.1:9"), ("spork://x", "spork")):
+        refused = discreet("publish", plan, "--engine", engine, "--overwrite", cwd=tmp_path)
+        assert refused.returncode == 2, refused.stderr
+        assert said in refused.stderr
+        assert "Traceback" not in refused.stderr
+    assert fingerprint(tmp_path / "release") == before
+
+
+def test_workers_that_could_not_do_the_work_are_refused_first(
+    tmp_path: Path, held: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path)
+    monkeypatch.setattr(dc, "__version__", "0.0.7")
+    with pytest.raises(dc.errors.ClusterError, match=r"here is 0\.0\.7"):
+        publish(plan, held, [], {})
+    (tmp_path / "only_here.py").write_text("def tell(batches):\n    yield from batches\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(on_cluster, "_tell_version", import_module("only_here").tell)
+    with pytest.raises(dc.errors.ClusterError, match="no package 'only_here'"):
+        publish(plan, held, [], {})
+    assert not (tmp_path / "release").exists()
