@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -185,3 +186,77 @@ def test_the_command_line_audits_in_parts(tmp_path: Path) -> None:
         "audit", "r", "--microdata", "source", "--attacks", "--memory", "20KB", cwd=tmp_path
     )
     assert (refused.returncode, "not done in parts" in refused.stderr) == (2, True)
+
+
+def rename(manifest: dict[str, Any]) -> None:
+    manifest["title"] = "Another"
+
+
+def call_a_role_otherwise(manifest: dict[str, Any]) -> None:
+    manifest["resources"][0]["schema"]["fields"][1]["role"] = "other"
+
+
+def call_it_older(manifest: dict[str, Any]) -> None:
+    manifest["discreet"]["manifest"] = 1
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("forge", [rename, call_a_role_otherwise, call_it_older])
+def test_a_rewritten_manifest_is_noticed(
+    tmp_path: Path, forge: Callable[[dict[str, Any]], None]
+) -> None:
+    source = spread(DATA.to_polars(), tmp_path / "source")
+    release = tmp_path / "r"
+    publish_from_disk(source, DATA.schema.published, METHOD, release, 400)
+    path = release / "datapackage.json"
+    manifest = json.loads(path.read_text())
+    forge(manifest)
+    path.write_text(json.dumps(manifest))
+    try:
+        assert not examine(release, source, tmp_path / "w").kept
+    except dc.DiscreetError:
+        assert forge is call_it_older
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_files_that_are_gone_or_of_other_types_are_one_error(tmp_path: Path) -> None:
+    source = spread(DATA.to_polars(), tmp_path / "source")
+    release = tmp_path / "r"
+    publish_from_disk(source, DATA.schema.published, METHOD, release, 400)
+    for number in range(5):
+        change(release, number, lambda t: t.with_columns(pl.col("age_low").cast(pl.Float64)))
+    reseal(release)
+    with pytest.raises(dc.errors.StoreError, match="not of type"):
+        examine(release, source, tmp_path / "w")
+    (release / "generalized-00003.parquet").unlink()
+    with pytest.raises(dc.errors.StoreError, match="cannot be read"):
+        examine(release, source, tmp_path / "v")
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_files_may_end_within_a_class(tmp_path: Path) -> None:
+    """Whoever takes a file takes the classes that begin in it, and all of each."""
+    source = spread(DATA.to_polars(), tmp_path / "source")
+    publish_from_disk(source, DATA.schema.published, METHOD, tmp_path / "r", 400)
+    stored = parts.StoredParts(tmp_path / "r")
+    taken = [stored.take_file(number).tables["generalized"] for number in range(5)]
+    assert pl.concat(taken).equals(dc.load(tmp_path / "r").tables["generalized"])
+    stored.require_order([(t["class"][0], t["class"][-1]) for t in taken])
+    with pytest.raises(dc.errors.StoreError, match="order"):
+        stored.require_order([(0, 5), (5, 9)])
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_dealt_people_and_other_tables_are_refused(tmp_path: Path) -> None:
+    data = dc.datasets.census(500, sensitive="income")
+    source = spread(data.to_polars(), tmp_path / "source")
+    dealt = dc.publish(data, dc.Generalization(dc.Proximity(epsilon=500, m=2)))
+    dealt.write(tmp_path / "dealt")
+    with pytest.raises(dc.errors.SchemaError, match="dealt"):
+        examine(tmp_path / "dealt", source, tmp_path / "w")
+    publish_from_disk(source, data.schema.published, METHOD, tmp_path / "r", 400)
+    fewer = data.to_polars().drop("region")
+    files = ParquetFiles(spread(fewer, tmp_path / "fewer"))
+    facts = survey(files, data.schema.published.only(fewer.columns))
+    with pytest.raises(dc.errors.SchemaError, match="region"):
+        audit_files(tmp_path / "r", files, facts, tmp_path, progress=lambda *told: None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic, sleep
 
 import polars as pl
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from commands import discreet
+from commands import COMMAND, discreet
 from discreet.publishing.method import Method
 from discreet.release.store import fingerprint
 from discreet.table.schema import Missing
@@ -177,7 +179,7 @@ def test_files_that_are_not_one_table_are_refused(tmp_path: Path) -> None:
     odd.write_parquet(source / "9.parquet")
     refused = discreet("publish", plan, "--memory", "20KB", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "9.parquet: column 'age' is String and in 0.parquet Int64" in refused.stderr
+    assert "in 9.parquet column 'age' is String, not Int64" in refused.stderr
     odd.drop("sex").write_parquet(source / "9.parquet")
     refused = discreet("publish", plan, "--memory", "20KB", cwd=tmp_path)
     assert refused.returncode == 2
@@ -189,5 +191,67 @@ def test_files_that_are_not_one_table_are_refused(tmp_path: Path) -> None:
     for path in source.iterdir():
         path.unlink()
     refused = discreet("publish", plan, "--memory", "20KB", cwd=tmp_path)
-    assert (refused.returncode, "no Parquet file" in refused.stderr) == (2, True)
+    assert (refused.returncode, "holds no Parquet file" in refused.stderr) == (2, True)
     assert not (tmp_path / "release").exists()
+
+
+def test_columns_may_be_called_what_parts_are_called(tmp_path: Path) -> None:
+    frame = CENSUS.to_polars()[:400].select(
+        pl.col("age").alias("0 low"), pl.col("sex").alias("1 set"), pl.col("education").alias("row"),
+        pl.col("household").alias("size"), pl.col("income").alias("c0"),
+    )  # fmt: skip
+    schema = dc.Schema.infer(
+        frame, quasi_identifiers=["0 low", "1 set", "row", "size"], sensitive=["c0"]
+    )
+    require_same(dc.read(frame, schema), dc.Generalization(dc.KAnonymity(4)), tmp_path, 50)
+
+
+@pytest.mark.parametrize(("name", "said"), [("class", "needs for itself"), ("row", "data row 8")])
+def test_what_is_wrong_with_a_column_is_said_as_in_memory(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    frame = CENSUS.to_polars()[:40].select(pl.col("age").alias(name), "income")
+    if name == "row":
+        cells = [str(cell) for cell in frame["row"]]
+        frame = frame.with_columns(row=pl.Series([*cells[:7], "?", *cells[8:]]))
+    schema = dc.Schema(
+        (
+            dc.Attribute(name, dc.Role.QUASI_IDENTIFIER, dc.Type.INTEGER),
+            dc.Attribute("income", dc.Role.SENSITIVE, dc.Type.INTEGER),
+        )
+    )
+    method = dc.Generalization(dc.KAnonymity(4))
+    (tmp_path / "source").mkdir()
+    frame.write_parquet(tmp_path / "source" / "t.parquet")
+    with pytest.raises(dc.DiscreetError, match=said):
+        dc.publish(dc.read(frame, schema), method)
+    with pytest.raises(dc.DiscreetError, match=said):
+        publish_from_disk(tmp_path / "source", schema, method, tmp_path / "d", 10)
+
+
+def test_ancestors_need_a_taxonomy_from_disk_too(tmp_path: Path) -> None:
+    source = spread(CENSUS.to_polars(), tmp_path / "source")
+    method = dc.Generalization(dc.KAnonymity(4), categories="ancestor")
+    with pytest.raises(dc.errors.SchemaError, match="needs a taxonomy"):
+        publish_from_disk(source, CENSUS.schema.published, method, tmp_path / "d", 100)
+
+
+def test_nothing_is_left_of_a_publication_that_was_killed(tmp_path: Path) -> None:
+    frame = dc.datasets.census(60_000, sensitive="income").to_polars()
+    spread(frame.select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path)
+    command = [*COMMAND, "publish", str(plan), "--memory", "20KB"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    end = monotonic() + 120
+    while not list(tmp_path.glob(".*discreet-draft/*")) and monotonic() < end:
+        sleep(0.01)
+    running.kill()
+    running.communicate()
+    assert not (tmp_path / "release").exists()
+    for draft in tmp_path.glob(".*discreet-draft"):
+        assert draft.stat().st_mode & 0o077 == 0
+    assert discreet("publish", plan, "--memory", "20KB", cwd=tmp_path).returncode == 0
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"source", "t.plan.toml", "release"}

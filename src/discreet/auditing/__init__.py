@@ -54,6 +54,7 @@ from discreet.release import Promise, Release
 from discreet.release.explanation import Explanation
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.coarsening import refuse_other_coarsening
+from discreet.table.coded_table import CodedTable
 from discreet.table.finer import refuse_means
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Schema
@@ -268,9 +269,9 @@ def audit(
     from discreet.evaluate.loss import weigh_loss
 
     release, findings = _load(release)
-    _refuse_other_table(release, data)
+    refuse_other_table(release, data)
     if control is not None:
-        _refuse_other_table(release, control)
+        refuse_other_table(release, control)
         refuse_means(control)
         refuse_members(data, control)
     wanted = [_find_preset(name) for name in presets or []]
@@ -405,12 +406,13 @@ def _believe(told: dict[str, list[Posterior]]) -> Beliefs:
     return beliefs, truths, worst, how
 
 
-def _refuse_other_table(release: Release, data: Microdata) -> None:
+def refuse_other_table(release: Release, data: CodedTable) -> None:
+    """Refuse microdata that lacks what a release shows, or was read otherwise."""
     for attribute in release.schema:
-        if attribute.name not in data.codes:
+        if attribute.name not in data.domains:
             raise SchemaError(
                 f"The release publishes {attribute.name!r}, which this microdata does not have.",
-                hint=name_closest(attribute.name, list(data.codes)),
+                hint=name_closest(attribute.name, list(data.domains)),
             )
         ours = data.schema[attribute.name]
         if not ours.reads_like(attribute):

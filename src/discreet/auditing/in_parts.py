@@ -8,9 +8,8 @@ everybody is in one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
@@ -18,16 +17,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.auditing import AuditReport, audit
-from discreet.auditing.merging import PartFindings, merge, put_together
+from discreet.auditing import AuditReport, audit, refuse_other_table
+from discreet.auditing.grounds import Grounds
+from discreet.auditing.merging import PartFindings, merge, put_together, rank_explained
 from discreet.forms.verify import verify
 from discreet.principles.base import Principle
 from discreet.release import Release
 from discreet.release.labels import Extent, read_extents
 from discreet.release.parts import AT_ONCE, StoredParts
-from discreet.release.store import find_strangers
+from discreet.release.store import find_rewritten, find_strangers
 from discreet.table.arrays import Bools, Ints
-from discreet.table.facts import Facts
+from discreet.table.facts import Facts, Progress
 from discreet.table.microdata import Microdata
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Schema
@@ -35,7 +35,6 @@ from discreet.table.schema import Schema
 BLOCKS = 8
 """A part is looked at in so many blocks of boxes, so that fewer people are held against it."""
 WORD = 64
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +61,13 @@ class Glance:
 
 def glance(parts: Iterable[Release], facts: Facts) -> Glance:
     """Look at the boxes of all parts, one after the other."""
-    names = facts.quasi_identifiers
-    seen: dict[str, list[Bools]] = {name: [] for name in names}
+    seen: dict[str, list[Bools]] = {}
     part_of: list[int] = []
     none = facts.hold({name: np.zeros(0, dtype=np.int32) for name in facts.domains})
     for number, part in enumerate(parts):
         (view,) = part.views
         boxes, _ = view.list_shown()
+        names = part.schema.quasi_identifiers
         shown = read_extents(part, none, boxes, names)
         ends = [boxes.height * i // BLOCKS for i in range(BLOCKS + 1)]
         for start, stop in pairwise(ends):
@@ -76,7 +75,9 @@ def glance(parts: Iterable[Release], facts: Facts) -> Glance:
                 part_of.append(number)
                 rows = np.arange(start, stop)
                 for name in names:
-                    seen[name].append(_cover_any(shown[name].take(rows), facts.domains[name].size))
+                    seen.setdefault(name, []).append(
+                        _cover_any(shown[name].take(rows), facts.domains[name].size)
+                    )
     bits = {name: _pack_bits(np.stack(flags)) for name, flags in seen.items()}
     return Glance(bits, np.array(part_of))
 
@@ -129,7 +130,7 @@ def _pack_bits(flags: Bools) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedOfParts:
     """What is asked of every part, as of a whole."""
 
     presets: Sequence[str] = ()
@@ -138,11 +139,11 @@ class Asked:
 
 
 def audit_part(
-    part: Release, people: Microdata, asked: Asked, worst: Fraction | None = None
+    part: Release, people: Microdata, asked: AskedOfParts, explained: Sequence[Grounds] = ()
 ) -> PartFindings:
     """Verify a part, and audit it with those whom it covers of some people.
 
-    ``worst`` is the largest belief that was found of anybody so far.
+    Why people are at risk is said unless others, who are ``explained`` already, are worse off.
     """
     verify(part)
     (view,) = part.views
@@ -156,7 +157,7 @@ def audit_part(
         part, data, presets=list(asked.presets), principle=asked.principle, schema=asked.roles
     )
     return PartFindings(
-        put_together(report, worst), view.table.height, view.count, people.rows[covered]
+        put_together(report, explained), view.table.height, view.count, people.rows[covered]
     )
 
 
@@ -166,12 +167,14 @@ def audit_files(
     facts: Facts,
     folder: Path,
     *,
-    asked: Asked | None = None,
+    asked: AskedOfParts | None = None,
     at_once: int = AT_ONCE,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release in its folder against a table in files, with a folder for what is between."""
     stored = StoredParts(release)
+    stored.refuse_unsealed()
+    refuse_other_table(stored.release, facts)
     looked = glance(stored.read(at_once), facts)
     names, done = list(facts.domains), 0
     for frame in files.batches(list(facts.cells)):
@@ -186,7 +189,7 @@ def audit_files(
                 line.tofile(file)
         done += len(rows)
         progress("Matching", done, facts.n)
-    worst: Fraction | None = None
+    explained: list[Grounds] = []
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
     for number, piece in enumerate(stored.read(at_once)):
         spilled = folder / f"people-{number}"
@@ -197,13 +200,18 @@ def audit_files(
         codes = {name: lines[:, i + 2].copy() for i, name in enumerate(names)}
         rows = lines[:, :2].copy().view(np.int64).ravel()
         people = replace(facts.hold(codes), rows=rows)
-        found.append(audit_part(piece, people, asked or Asked(), worst))
-        if found[-1].report is not None and found[-1].report.worst is not None:
-            worst = max(worst or Fraction(0), found[-1].report.worst)
-        covered[found[-1].rows] += 1
+        found.append(audit_part(piece, people, asked or AskedOfParts(), explained))
+        if found[-1].report is not None:
+            explained = rank_explained([*explained, *(found[-1].report.explained or [])])
+        covered[found[-1].rows] = np.minimum(covered[found[-1].rows] + 1, 2)
         records += found[-1].records
         progress("Auditing", records, facts.n)
-    strangers = [f"the folder holds {name}, which the manifest does not list"
-                 for name in find_strangers(release)]  # fmt: skip
     report = merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
-    return replace(report, findings=[*strangers, *report.findings])
+    return replace(report, findings=[*find_odd_words(stored), *report.findings])
+
+
+def find_odd_words(stored: StoredParts) -> list[str]:
+    """Say what lies in the folder of a release, or stands in its manifest, and does not belong."""
+    strangers = [f"the folder holds {name}, which the manifest does not list"
+                 for name in find_strangers(stored.folder)]  # fmt: skip
+    return [*strangers, *find_rewritten(stored.folder, stored.sample)]

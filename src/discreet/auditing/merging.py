@@ -12,6 +12,7 @@ import polars as pl
 
 from discreet.auditing import PRESETS, AuditReport, Check
 from discreet.auditing.counted import Counted
+from discreet.auditing.grounds import WORST, Grounds
 from discreet.auditing.identity import measure_identity
 from discreet.auditing.kept_columns import KeptColumns
 from discreet.auditing.nearness import Nearness, Reach
@@ -34,13 +35,23 @@ class PartFindings:
     """The rows of the people whom it covers."""
 
 
-def put_together(report: AuditReport, worst: Fraction | None = None) -> AuditReport:
+def rank_explained(people: Sequence[Grounds]) -> list[Grounds]:
+    """Give those who are worst off, and number them anew."""
+    ranked = sorted(people, key=lambda one: (-_find_worst(one), one.candidates))
+    return [replace(one, person=f"Person {i + 1}") for i, one in enumerate(ranked[:WORST])]
+
+
+def _find_worst(one: Grounds) -> float:
+    return max(one.beliefs.values(), default=0.0)
+
+
+def put_together(report: AuditReport, known: Sequence[Grounds]) -> AuditReport:
     """Put people together who are alike in all that was found of them.
 
-    Why those are at risk who are worst off is asked if anybody is worse off than the ``worst``.
+    Why those are at risk who are worst off is asked unless all of some others are worse off.
     """
-    worse = worst is None or report.worst is None or report.worst > worst
-    explained = report.worst_explained if worse else []
+    least = _find_worst(known[-1]) if len(known) == WORST else -1.0
+    explained = report.worst_explained if float(report.worst or 0) >= least else []
     columns: dict[str, Any] = {"candidates": report.candidates, "breached": report.breached}
     columns |= {f"belief {name}": belief for name, belief in report.beliefs.items()}
     columns |= {f"truth {name}": truth for name, truth in report.truths.items()}
@@ -108,7 +119,7 @@ def merge(found: Sequence[PartFindings], n: int, uncovered: int, twice: int) -> 
         uncovered=uncovered,
         counted=_merge_counted([report.counted for report in reports]),
         times=times,
-        explained=next(r.explained for r in reports if r.worst == worst),
+        explained=rank_explained([one for r in reports for one in r.explained or []]),
     )  # fmt: skip
 
 

@@ -15,27 +15,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from discreet.auditing import AuditReport
+from discreet.auditing import AuditReport, refuse_other_table
 from discreet.auditing.in_parts import (
-    Asked,
+    AskedOfParts,
     Glance,
-    Progress,
     Seen,
     audit_part,
+    find_odd_words,
     glance,
     put_side_by_side,
 )
 from discreet.auditing.merging import PartFindings, merge
 from discreet.release.parts import StoredParts
-from discreet.release.store import find_strangers
-from discreet.table.facts import Facts
-from discreet.table.spark_frames import SparkFrame, collect, quote
+from discreet.table.facts import Facts, Progress
+from discreet.table.spark_frames import ArrowBatches, SparkFrame, collect, quote
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-Batches = Iterator["pa.RecordBatch"]
 PART, ROW, SAID, ROWS = "part", "row", "said", "rows"
 
 
@@ -46,7 +44,7 @@ class _Look:
     stored: StoredParts
     facts: Facts
 
-    def __call__(self, batches: Batches) -> Batches:
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         for number in _list_numbers(batches):
             part = self.stored.take_file(number)
             (view,) = part.views
@@ -56,7 +54,7 @@ class _Look:
             yield _say(number, seen, NOBODY)
 
 
-def _list_numbers(batches: Batches) -> Iterator[int]:
+def _list_numbers(batches: ArrowBatches) -> Iterator[int]:
     for batch in batches:
         yield from batch.column(0).to_pylist()
 
@@ -81,7 +79,7 @@ class _Send:
     names: list[str]
     looked: Glance
 
-    def __call__(self, batches: Batches) -> Batches:
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         import pyarrow as pa
 
         for batch in batches:
@@ -97,7 +95,7 @@ class _Send:
 
 
 def _examine(
-    stored: StoredParts, facts: Facts, names: list[str], asked: Asked
+    stored: StoredParts, facts: Facts, names: list[str], asked: AskedOfParts
 ) -> Callable[[pa.Table], pa.Table]:
     """Make a function, of one argument, that audits a file with the people who were sent to it."""
 
@@ -121,14 +119,15 @@ def audit_on_cluster(
     facts: Facts,
     folder: Path,
     *,
-    asked: Asked | None = None,
+    asked: AskedOfParts | None = None,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release in its folder against a table that a cluster has."""
     from pyspark.sql import functions as f
 
     stored = StoredParts(release)
-    assert stored.sealed
+    stored.refuse_unsealed()
+    refuse_other_table(stored.release, facts)
     stored = replace(stored, counted=_count_whole(session, stored))
     progress("Matching", 0, facts.n)
     files = len(stored.stored.paths)
@@ -143,7 +142,7 @@ def audit_on_cluster(
     numbered = cells.withColumn(ROW, f.monotonically_increasing_id())
     kept = f"{PART} long, {ROW} long, " + ", ".join(f"c{i} int" for i in range(len(names)))
     sent = numbered.mapInArrow(_Send(facts, names, looked), kept)
-    examine = _examine(stored, facts, names, asked or Asked())
+    examine = _examine(stored, facts, names, asked or AskedOfParts())
     place = (folder / "findings").as_uri()
     progress("Auditing", 0, facts.n)
     sent.groupBy(PART).applyInArrow(examine, SAYING).write.mode("overwrite").parquet(place)
@@ -154,9 +153,7 @@ def audit_on_cluster(
     covered = written.select(f.explode(ROWS).alias(ROW)).groupBy(ROW).count()
     ((some, twice),) = covered.agg(f.count("*"), f.count_if(f.col("count") > 1)).collect()
     report = merge(found, facts.n, facts.n - int(some), int(twice))
-    strangers = [f"the folder holds {name}, which the manifest does not list"
-                 for name in find_strangers(release)]  # fmt: skip
-    return replace(report, findings=[*strangers, *report.findings])
+    return replace(report, findings=[*find_odd_words(stored), *report.findings])
 
 
 def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.DataFrame]:

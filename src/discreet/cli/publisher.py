@@ -70,8 +70,7 @@ def publish(
     if seed is not None:
         raise SchemaError(f"--seed: {NO_SEED}.")
     wanted = with_overrides(Plan.read(plan), out, format, insecure_seed)  # type: ignore[arg-type]
-    if not insecure:
-        wanted.refuse_seed()
+    _refuse_plan(wanted, engine, insecure=insecure)
     refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
     book = None if ledger is None else Ledger(ledger)
     if book is None:  # a ledger first finishes what was interrupted
@@ -103,6 +102,16 @@ def publish(
     if not found.kept:
         say_error("The audit found a breach. Nothing was published.")
         raise typer.Exit(1)
+
+
+def _refuse_plan(wanted: Plan, engine: str | None, *, insecure: bool) -> None:
+    """Refuse a plan that cannot be followed as it is asked for."""
+    if not insecure:
+        wanted.refuse_seed()
+    if wanted.remote is not None and engine is None:
+        raise SchemaError(
+            f"{wanted.remote}: only a cluster reads that.", hint="Name one: --engine spark://…"
+        )
 
 
 def _tell(wanted: Plan, found: AuditReport, taken: Intake, notes: list[str]) -> None:

@@ -11,8 +11,8 @@ from discreet.publishing.method import Method
 from discreet.release import Format
 from discreet.release.store import fill_folder, write_words
 
-Approve = Callable[[Path], None]
-"""Takes a draft on disk, and may still raise."""
+ApproveDraft = Callable[[Path], None]
+"""Verifies a draft, from its bytes on disk, and raises if that or anything else is wrong."""
 
 
 def publish_in_parts(
@@ -22,7 +22,7 @@ def publish_in_parts(
     *,
     format: Format,
     overwrite: bool,
-    approve: Approve,
+    approve: ApproveDraft,
 ) -> Path:
     """Make a release of rows wherever they are, and put it in place once it is approved.
 

@@ -16,7 +16,7 @@ from discreet.release.explanation import Explanation
 if TYPE_CHECKING:
     import polars as pl
 
-    from discreet.publishing.backends import Backend, FinishedLeaves, Show
+    from discreet.publishing.backends import Backend, FinishedLeaves, ShowClasses
     from discreet.publishing.draws import Draws
     from discreet.table.coded_table import CodedTable
     from discreet.table.microdata import Microdata
@@ -99,7 +99,7 @@ class PartedRelease:
 
     release: Release
     """With tables that have all their columns, and no rows."""
-    parts: Mapping[str, tuple[FinishedLeaves, Show]]
+    parts: Mapping[str, tuple[FinishedLeaves, ShowClasses]]
     """Per table the lines to show, and how."""
     height: int
 

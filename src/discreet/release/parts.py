@@ -14,12 +14,20 @@ from pathlib import Path
 import polars as pl
 
 from discreet.errors import DAMAGED, SchemaError, StoreError
+from discreet.release.coarse_labels import refuse_finer_cells
 from discreet.release.dictionary import ABOUT, refuse_unexplained, restore
-from discreet.release.manifest import Stored, understand
+from discreet.release.manifest import OLDER, Stored, understand
 from discreet.release.release import Release
 from discreet.release.seals import Seal
-from discreet.release.store import join_rows, read_file, read_manifest, read_table
+from discreet.release.store import (
+    join_rows,
+    read_file,
+    read_manifest,
+    read_table,
+    refuse_columns,
+)
 
+MORE = "Examine it on a machine whose memory holds it, or allow for more (--memory)."
 AT_ONCE = 1 << 20
 """So many records are read at once, or more if a class has more."""
 
@@ -35,11 +43,16 @@ class StoredParts:
     @cached_property
     def _opened(self) -> tuple[Release, dict[str, Stored]]:
         manifest = read_manifest(self.folder)
+        if manifest.discreet.manifest == OLDER:
+            raise StoreError("Releases of older versions are not examined in parts.", hint=MORE)
         release, stored = understand(manifest)
         explaining = {title: stored.pop(title) for title in ABOUT if title in stored}
         tables = {title: read_table(self.folder, table) for title, table in explaining.items()}
         about = {title: text for title, text in release.about.items() if title not in ABOUT}
-        return replace(release, about=about, recodings=restore(release, tables)), stored
+        release = replace(release, about=about, recodings=restore(release, tables))
+        for name in release.schema.names:  # a word that nobody can explain hides what was done
+            release.explain(name)
+        return release, stored
 
     @property
     def release(self) -> Release:
@@ -52,11 +65,10 @@ class StoredParts:
         from discreet.forms import find_form
 
         run = find_form(self.release.form).run
-        if run is None or set(self._opened[1]) != {run[0]}:
-            raise SchemaError(
-                f"A {self.release.form} release is not examined in parts yet.",
-                hint="Examine it on a machine whose memory holds it, or allow for more (--memory).",
-            )
+        dealt = self.release.promise.principle.dealt
+        if run is None or dealt or set(self._opened[1]) != {run[0]}:
+            what = "whose people were dealt" if dealt else f"by {self.release.method}"
+            raise SchemaError(f"A release {what} is not examined in parts yet.", hint=MORE)
         return run
 
     @property
@@ -64,18 +76,26 @@ class StoredParts:
         """Where the table lies that is read in parts."""
         return self._opened[1][self.run[0]]
 
-    @cached_property
-    def sealed(self) -> bool:
-        """Whether all its files are those that its manifest speaks of; else it is refused."""
-        seals = self.stored.seals
-        for path, seal in zip(self.stored.paths, seals or [], strict=True):
-            if Seal.of(self.folder / path) != seal:
+    def refuse_unsealed(self) -> None:
+        """Refuse it unless all its files are those that its manifest speaks of."""
+        for path, seal in zip(self.stored.paths, self.stored.seals or [], strict=True):
+            try:
+                found = Seal.of(self.folder / path)
+            except OSError as error:
+                raise StoreError(f"{path}: cannot be read ({error}).", hint=DAMAGED) from error
+            if found != seal:
                 raise StoreError(f"{path}: is not what was published.", hint=DAMAGED)
-        return True
+
+    @property
+    def sample(self) -> Release:
+        """The release with its table, which has all columns and no rows."""
+        first = next(self._read_file(0, 1), None)
+        if first is None:
+            raise StoreError(f"{self.stored.paths[0]}: the table has no rows.")
+        return replace(self.release, tables={self.run[0]: first[:0]})
 
     def read(self, at_once: int = AT_ONCE) -> Iterator[Release]:
         """Give it part by part: whole runs of records, in their order, each run in one part."""
-        assert self.sealed
         last: int | None = None
         held: list[pl.DataFrame] = []
         for number in range(len(self.stored.paths)):
@@ -90,13 +110,34 @@ class StoredParts:
                     yield self.take(table[:whole], last)
                     last = runs[whole - 1]
                 held = [table[whole:]]
-        table = join_rows(held, self.stored.paths[0])
+        table = join_rows(held, self.stored.paths[0]) if held else pl.DataFrame()
         if table.height:
             yield self.take(table, last)
 
     def take_file(self, number: int) -> Release:
-        """Give one file as a part: it is the one that was sealed, and its runs are whole."""
-        return self.take(read_file(self.folder, self.stored, number))
+        """Give the runs that begin in one file as a part, with what of them is in the next."""
+        table = read_file(self.folder, self.stored, number)
+        column, name = self.run[1], self.stored.paths[number]
+        if number:
+            before = self._read_runs(number - 1)[-1]
+            table = table.filter(pl.col(column) != before)
+        rest = []
+        for after in range(number + 1, len(self.stored.paths)):
+            runs = self._read_runs(after)
+            if not table.height or runs[0] != table[column][-1]:
+                break
+            same = runs == runs[0]
+            rest.append(read_file(self.folder, self.stored, after).filter(same))
+            if not same.all():
+                break
+        return self.take(join_rows([table, *rest], name))
+
+    def _read_runs(self, number: int) -> pl.Series:
+        path = self.folder / self.stored.paths[number]
+        try:
+            return pl.read_parquet(path, columns=[self.run[1]], glob=False)[self.run[1]]
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise StoreError(f"{path.name}: cannot be read ({error}).", hint=DAMAGED) from error
 
     def require_order(self, runs: Sequence[tuple[int, int]]) -> None:
         """Refuse files of which one begins before the one before it ends."""
@@ -120,6 +161,7 @@ class StoredParts:
             )
         part = replace(self.release, tables={title: table}, whole=self.whole)
         refuse_unexplained(part)
+        refuse_finer_cells(part)
         return part
 
     @cached_property
@@ -145,7 +187,9 @@ class StoredParts:
             rows = pl.scan_parquet(path, glob=False)
             height = rows.select(pl.len()).collect().item()
             for start in range(0, height, at_once):
-                yield rows.slice(start, at_once).collect()
+                frame = rows.slice(start, at_once).collect()
+                refuse_columns(frame, self.stored, path.name)
+                yield frame
         except (OSError, pl.exceptions.PolarsError) as error:
             said = str(error).splitlines()[0]
             raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error

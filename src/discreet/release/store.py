@@ -349,14 +349,19 @@ def read_file(folder: Path, stored: Stored, number: int) -> pl.DataFrame:
         raise StoreError(
             f"{path.name}: cannot be read ({str(error).splitlines()[0]}).", hint=DAMAGED
         ) from error
-    for name in table.columns:  # names go into statements that databases run
-        if UNUSABLE_NAME.search(name):
-            raise StoreError(f"{path.name}: {name!r} is not the name of a column.")
-    types = table.schema
-    for name, kind in stored.types.items():
-        if name in types and type_of(types[name]) != kind:
-            raise StoreError(f"{path.name}: column {name!r} is not of type {kind}.")
+    refuse_columns(table, stored, path.name)
     return table
+
+
+def refuse_columns(table: pl.DataFrame, stored: Stored, name: str) -> None:
+    """Refuse a file whose columns are not those that the manifest lists."""
+    for column in table.columns:  # names go into statements that databases run
+        if UNUSABLE_NAME.search(column):
+            raise StoreError(f"{name}: {column!r} is not the name of a column.")
+    types = table.schema
+    for column, kind in stored.types.items():
+        if column in types and type_of(types[column]) != kind:
+            raise StoreError(f"{name}: column {column!r} is not of type {kind}.")
 
 
 def _refuse_changed(file: BufferedReader, name: str, seal: Seal | None) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.auditing import AuditReport
-from discreet.auditing.in_parts import Asked, audit_files
+from discreet.auditing.in_parts import AskedOfParts, audit_files
 from discreet.errors import SchemaError
 from discreet.files import drafting, resolve, writing
 from discreet.principles.base import Principle
@@ -134,7 +134,7 @@ def audit_on_disk(
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against files, part by part."""
-    asked = Asked(presets, principle, roles)
+    asked = AskedOfParts(presets, principle, roles)
     files = ParquetFiles(source)
     facts = _survey(files, schema, progress)
     with tempfile.TemporaryDirectory() as work:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import discreet
 from discreet import errors
 from discreet.auditing import AuditReport
-from discreet.auditing.in_parts import Asked
+from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.on_cluster import audit_on_cluster
 from discreet.cluster import open_session
 from discreet.cluster.reaching import say, spark_errors
@@ -146,7 +146,7 @@ def audit_by_cluster(
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against a table that a cluster has."""
-    asked = Asked(presets, principle, roles)
+    asked = AskedOfParts(presets, principle, roles)
     with working_folder(release) as work, _working_on(address) as session:
         frame = _open_source(session, source)
         progress("Reading", 0, 0)

@@ -7,7 +7,7 @@ batch by batch, wherever they lie, by what was found here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,6 +35,14 @@ DENSE = 1 << 22
 """Whole numbers that span no more than this are looked up by their place."""
 
 
+Progress = Callable[[str, int, int], None]
+"""Told, while a stage of long work goes on, how much of how much is done."""
+
+
+def say_nothing(stage: str, done: int, total: int) -> None:
+    """Tell nobody."""
+
+
 class Scan(Protocol):
     """Rows that lie somewhere, of which single columns can be counted."""
 
@@ -60,7 +68,7 @@ class Scan(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CodedCells:
     """The raw cells of a column, each with its code."""
 
     raw: pl.Series
@@ -108,7 +116,7 @@ class Facts(CodedTable):
     counts: dict[str, Ints]
     """Per attribute how often each code occurs."""
     intake: Intake
-    cells: dict[str, Cells]
+    cells: dict[str, CodedCells]
     dropped: dict[str, pl.Series] = field(default_factory=dict)
     """Per attribute the cells whose rows are left out."""
 
@@ -191,7 +199,7 @@ def survey(scan: Scan, schema: Schema) -> Facts:
         ).astype(np.int64)
         for name, (codes, _) in zip(names, coded, strict=True)
     }  # fmt: skip
-    cells = {name: Cells(found[name][0], codes)
+    cells = {name: CodedCells(found[name][0], codes)
              for name, (codes, _) in zip(names, coded, strict=True)}  # fmt: skip
     identifiers = [a.name for a in schema.having(Role.IDENTIFIER)]
     repeats = {name: distinct for name in identifiers

@@ -22,6 +22,7 @@ from discreet.table.isolation import unreadable
 from discreet.table.people import take_names
 from discreet.table.readers import PARQUET, refuse_empty, refuse_header
 
+ROW = "#row"  # no column is called so
 BATCH = 1 << 20
 """Rows that are read at once."""
 SHARE = 1 << 22
@@ -42,7 +43,7 @@ def list_files(path: Path) -> list[Path]:
     found = [p for p in found if not p.name.startswith((".", "_"))]
     if not found:
         raise MicrodataError(
-            f"{path}: the folder holds no Parquet file.",
+            f"{path}: is a folder that holds no Parquet file.",
             hint="Give a folder whose files end in .parquet.",
         )
     return found
@@ -75,15 +76,17 @@ class ParquetFiles:
         first, types = self.files[0], _read_types(self.files[0])
         refuse_header(list(types), first.name)
         for file in self.files[1:]:
-            for name, dtype in _read_types(file).items() ^ types.items():
-                if name in types and name in (others := _read_types(file)):
-                    what = f"column {name!r} is {others[name]} and in {first.name} {types[name]}"
+            others = _read_types(file)
+            for name in sorted({name for name, _ in others.items() ^ types.items()}):
+                if name in types and name in others:
+                    what = f"column {name!r} is {_word(others[name])}, not {_word(types[name])}"
                 else:
-                    lacks = first.name if name not in types else file.name
-                    what = f"column {name!r} ({dtype}) is not in {lacks}"
+                    lacks = name in types
+                    what = f"column {name!r} is {'not ' if lacks else ''}there"
                 raise MicrodataError(
-                    f"{file.name}: {what}.",
-                    hint="The files of a folder are one table: write them with the same columns.",
+                    f"{self.where}: is a folder of files that are not one table: in {file.name} "
+                    f"{what}.",
+                    hint="Write all of them with the same columns, or give the name of one.",
                 )
         return types
 
@@ -106,7 +109,7 @@ class ParquetFiles:
         """Give the different cells of a column, settled, and how often each occurs."""
         cell = settle_cells(name, self.types[name]).alias("cell")
         rows = self._lazy.filter(keep_rows(dropped, self.types))
-        found = rows.select(cell).group_by("cell").len("rows").collect(engine="streaming")
+        found = self._collect(rows.select(cell).group_by("cell").len("rows"))
         return found["cell"], found["rows"].to_numpy().astype(np.int64)
 
     def count_distinct(self, name: str) -> tuple[int, int]:
@@ -143,8 +146,14 @@ class ParquetFiles:
     def find_row(self, name: str, cell: object) -> int:
         """Give the number of the first row that has a cell."""
         wanted = settle_cells(name, self.types[name]).eq_missing(pl.lit(cell))
-        rows = self._lazy.select(pl.col(name)).with_row_index("row").filter(wanted).head(1)
-        return int(rows.collect(engine="streaming")["row"][0])
+        rows = self._lazy.select(pl.col(name)).with_row_index(ROW).filter(wanted).head(1)
+        return int(self._collect(rows)[ROW][0])
+
+    def _collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
+        try:
+            return rows.collect(engine="streaming")
+        except pl.exceptions.PolarsError as error:
+            raise unreadable(self.path, error) from error
 
     def batches(self, names: list[str], size: int = BATCH) -> Iterator[pl.DataFrame]:
         """Read some columns, so many rows at a time."""
@@ -166,6 +175,11 @@ def read_folder(path: Path) -> pl.DataFrame:
     """Read all Parquet files of a folder as one table."""
     table = ParquetFiles(path)
     return pl.concat([pl.DataFrame(schema=table.types), *table.batches(table.columns)])
+
+
+def _word(dtype: pl.DataType) -> str:
+    """Name a type without all its categories."""
+    return str(dtype.base_type())
 
 
 def _read_types(file: Path) -> dict[str, pl.DataType]:

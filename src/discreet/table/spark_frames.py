@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,11 @@ from discreet.table.arrays import Ints
 from discreet.table.facts import settle_cells
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
+
+ArrowBatches = Iterator["pa.RecordBatch"]
+"""What functions that workers run are given, and give."""
 
 
 @dataclass(frozen=True, eq=False)

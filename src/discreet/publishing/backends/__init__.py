@@ -16,26 +16,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from discreet.publishing.partitioners.descent import KeyCounts
 from discreet.publishing.partitioners.packing import Layout
 from discreet.release.seals import Seal
 from discreet.table.arrays import Ints
-from discreet.table.facts import Facts
+from discreet.table.facts import Facts, Progress, say_nothing
 
-Counted = tuple[Ints, Ints]
-Count = Callable[[Ints], Counted]
+Count = Callable[[Ints], KeyCounts]
 """Counts something of some rows' words: keys and how often each occurs."""
 Find = Callable[[Ints], NDArray[np.int32]]
 """Gives the leaf of every row, by its words."""
 Finish = Callable[[int, Ints], pl.DataFrame]
 """Makes of a leaf, by its number and its rows' words, a line per class."""
-Show = Callable[[pl.DataFrame, int], pl.DataFrame]
+ShowClasses = Callable[[pl.DataFrame, int], pl.DataFrame]
 """Gives the records of some classes, the first of which has this number."""
-Progress = Callable[[str, int, int], None]
-"""Told, while a stage goes on, how much of how much is done."""
-
-
-def say_nothing(stage: str, done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 class Backend(ABC):
@@ -54,7 +48,7 @@ class PackedRows(ABC):
     """All rows of a table as words, wherever they are."""
 
     @abstractmethod
-    def tally(self, count: Count) -> Counted:
+    def tally(self, count: Count) -> KeyCounts:
         """Add up what is counted of all rows."""
 
     @abstractmethod
@@ -75,14 +69,16 @@ class FinishedLeaves(ABC):
         """Give the different lines of some columns."""
 
     @abstractmethod
-    def write(self, show: Show, folder: Path, title: str, sample: pl.DataFrame) -> list[Seal]:
+    def write(
+        self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame
+    ) -> list[Seal]:
         """Write the records of all classes as the files of a table, and say what was written.
 
         ``sample`` has no rows, and the columns and types of what is shown.
         """
 
 
-def add_counts(parts: list[Counted]) -> Counted:
+def add_counts(parts: list[KeyCounts]) -> KeyCounts:
     """Add up counts by their keys."""
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -91,3 +87,6 @@ def add_counts(parts: list[Counted]) -> Counted:
     counts = np.zeros(len(found), dtype=np.int64)
     np.add.at(counts, which, np.concatenate([part[1] for part in parts]))
     return found, counts
+
+
+__all__ = ["Backend", "FinishedLeaves", "KeyCounts", "PackedRows", "Progress", "say_nothing"]

@@ -12,13 +12,13 @@ import polars as pl
 from discreet.publishing.backends import (
     Backend,
     Count,
-    Counted,
     Find,
     Finish,
     FinishedLeaves,
+    KeyCounts,
     PackedRows,
     Progress,
-    Show,
+    ShowClasses,
     add_counts,
     say_nothing,
 )
@@ -76,9 +76,9 @@ class DiskRows(PackedRows):
             done += words.shape[1]
             self.backend.progress(stage, done, self.backend.facts.n)
 
-    def tally(self, count: Count) -> Counted:
+    def tally(self, count: Count) -> KeyCounts:
         """Add up what is counted of all rows."""
-        parts: list[Counted] = []
+        parts: list[KeyCounts] = []
         for words in self._read("Counting"):
             parts.append(count(words))
             if len(parts) == MOST_PARTS:
@@ -124,7 +124,9 @@ class DiskLeaves(FinishedLeaves):
         """Give the different lines of some columns."""
         return pl.concat(pl.read_ipc(p, columns=columns).unique() for p in self.paths).unique()
 
-    def write(self, show: Show, folder: Path, title: str, sample: pl.DataFrame) -> list[Seal]:
+    def write(
+        self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame
+    ) -> list[Seal]:
         """Write the records of all classes, in the order of the leaves."""
         n, done, first = self.backend.facts.n, 0, 0
         with TableWriter(folder, title, n, self.backend.format) as writer:

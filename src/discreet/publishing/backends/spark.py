@@ -20,13 +20,13 @@ from discreet.errors import ClusterError
 from discreet.publishing.backends import (
     Backend,
     Count,
-    Counted,
     Find,
     Finish,
     FinishedLeaves,
+    KeyCounts,
     PackedRows,
     Progress,
-    Show,
+    ShowClasses,
     add_counts,
     say_nothing,
 )
@@ -34,13 +34,12 @@ from discreet.publishing.partitioners.packing import Layout
 from discreet.release.seals import Seal, name_files
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts
-from discreet.table.spark_frames import SparkFrame, collect, quote
+from discreet.table.spark_frames import ArrowBatches, SparkFrame, collect, quote
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-Batches = Iterator["pa.RecordBatch"]
 AT_ONCE = 1 << 19
 """So many rows are counted at once by a worker."""
 PART = 1 << 19
@@ -74,7 +73,7 @@ class _Pack:
     layout: Layout
     names: list[str]
 
-    def __call__(self, batches: Batches) -> Batches:
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         import pyarrow as pa
 
         for batch in batches:
@@ -95,7 +94,7 @@ def _words_schema(planes: int) -> str:
     return ", ".join(f"c{plane} long" for plane in range(planes))
 
 
-def _gather_words(batches: Batches) -> Iterator[Ints]:
+def _gather_words(batches: ArrowBatches) -> Iterator[Ints]:
     """Put batches of words together, so that fewer are worked on."""
     held: list[Ints] = []
     for batch in batches:
@@ -111,7 +110,7 @@ def _gather_words(batches: Batches) -> Iterator[Ints]:
 class _Count:
     count: Count
 
-    def __call__(self, batches: Batches) -> Batches:
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         import pyarrow as pa
 
         keys, rows = add_counts([self.count(words) for words in _gather_words(batches)])
@@ -122,7 +121,7 @@ class _Count:
 class _FindLeaf:
     find: Find
 
-    def __call__(self, batches: Batches) -> Batches:
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         import pyarrow as pa
 
         for batch in batches:
@@ -171,7 +170,7 @@ class SparkRows(PackedRows):
     planes: int
     words: DataFrame
 
-    def tally(self, count: Count) -> Counted:
+    def tally(self, count: Count) -> KeyCounts:
         """Add up what is counted of all rows."""
         from pyspark.sql import functions as f
 
@@ -215,12 +214,12 @@ def _require_all(found: int, wanted: int, stage: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _ShowClasses:
-    show: Show
+class _ShowLines:
+    show: ShowClasses
     first: dict[int, int]
     """Per leaf the number of its first class."""
 
-    def __call__(self, batches: Batches) -> Batches:
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         import pyarrow as pa
 
         for batch in batches:
@@ -241,7 +240,9 @@ class SparkLeaves(FinishedLeaves):
         """Give the different lines of some columns."""
         return collect(self.lines.select(*map(quote, columns)).distinct())
 
-    def write(self, show: Show, folder: Path, title: str, sample: pl.DataFrame) -> list[Seal]:
+    def write(
+        self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame
+    ) -> list[Seal]:
         """Let the workers write the records of all classes, whole classes in each file."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -255,7 +256,7 @@ class SparkLeaves(FinishedLeaves):
         ordered = self.lines.repartitionByRange(files, LEAF, PLACE)
         ordered = ordered.sortWithinPartitions(LEAF, PLACE)
         schema = from_arrow_schema(_to_arrow(sample).schema)
-        shown = ordered.mapInArrow(_ShowClasses(show, first), schema)
+        shown = ordered.mapInArrow(_ShowLines(show, first), schema)
         place = backend.folder / title
         shown.write.mode("overwrite").option("compression", "zstd").parquet(place.as_uri())
         return _take_files(place, folder, title, sample.columns[0], backend.facts.n)

@@ -101,13 +101,13 @@ def measure_nothing(domain: Domain, categories: Categories) -> pl.DataFrame:
 
 
 def name_extent(attribute: int, part: str) -> str:
-    """Name the column of a part of an attribute's extents; attributes may be called anything."""
-    return f"{attribute} {part}"
+    """Name the column of a part of an attribute's extents, as no attribute can be called."""
+    return f"#{attribute} {part}"
 
 
 def name_codes(attribute: int) -> str:
     """Name the column of the codes of an attribute that is shown as it is."""
-    return f"{attribute} codes"
+    return f"#{attribute} codes"
 
 
 def _list_within(partition: Partition, codes: NDArray[np.int32]) -> pl.Series:

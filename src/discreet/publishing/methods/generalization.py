@@ -105,13 +105,7 @@ class Generalization(Method):
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Partition, blur each group to its box, and put the people in canonical order."""
-        if self.categories == "ancestor" and not any(
-            data.schema[name].taxonomy for name in data.quasi_identifiers
-        ):
-            raise SchemaError(
-                'categories = "ancestor" needs a taxonomy, but no quasi-identifier has one.',
-                hint='Give one in the plan: taxonomy = { file = "…" }, or leave categories out.',
-            )
+        self._require_taxonomy(data)
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
         if not self.principle.dealt:
@@ -137,15 +131,25 @@ class Generalization(Method):
         """Do the same with rows that are elsewhere."""
         facts, known = backend.facts, backend.facts.quasi_identifiers
         exact = [a.name for a in facts.schema.published if a.name not in known]
-        refuse_names(exact, CLASS)
+        self._require_taxonomy(facts)
+        refuse_names([*known, *exact], CLASS)
         leaves = split_in_parts(backend, self.principle, known, exact, self.categories)
         labels, sample, recodings = label_in_parts(
             backend, leaves, known, exact, self.categories, CLASS
         )
-        refuse_names([c for c in sample.columns if c not in (CLASS, *exact)], CLASS)
-        refuse_names(exact, *(c.casefold() for c in sample.columns if c not in exact))
+        made = [c for c in sample.columns[1:] if c not in exact]
+        refuse_names(made, CLASS)
+        refuse_names(exact, *(column.casefold() for column in made))
         release = describe_boxes(self, facts, sample, recodings, self.ends)
         return PartedRelease(release, {TABLE: (leaves, labels)}, facts.n)
+
+    def _require_taxonomy(self, data: CodedTable) -> None:
+        known = data.quasi_identifiers
+        if self.categories == "ancestor" and not any(data.schema[n].taxonomy for n in known):
+            raise SchemaError(
+                'categories = "ancestor" needs a taxonomy, but no quasi-identifier has one.',
+                hint='Give one in the plan: taxonomy = { file = "…" }, or leave categories out.',
+            )
 
     def require_parts(self) -> None:
         """People who are dealt or suppressed, and regions, need all rows at hand."""

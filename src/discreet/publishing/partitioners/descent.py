@@ -21,9 +21,9 @@ from discreet.publishing.partitioners.mondrian import Demand
 from discreet.publishing.partitioners.packing import Layout
 from discreet.table.arrays import Bools, Floats, Ints
 
-Counted = tuple[Ints, Ints]
+KeyCounts = tuple[Ints, Ints]
 """Keys, ascending, and how often each occurs."""
-Ask = Callable[[Callable[[Ints], Counted]], Counted]
+Ask = Callable[[Callable[[Ints], KeyCounts]], KeyCounts]
 """Adds up, over all rows wherever they are, what a function counts of some rows' words."""
 MOST_COUNTED = 1 << 24
 """So many counts are asked for at once."""
@@ -76,7 +76,7 @@ class FieldCounter:
     size: int
     """All codes of all fields."""
 
-    def __call__(self, words: Ints) -> Counted:
+    def __call__(self, words: Ints) -> KeyCounts:
         """Count some rows."""
         from discreet.kernels.descent import count_fields
 
@@ -105,7 +105,7 @@ class PairCounter:
     sizes: Ints
     """Per sensitive field how many codes it has."""
 
-    def __call__(self, words: Ints) -> Counted:
+    def __call__(self, words: Ints) -> KeyCounts:
         """Count some rows."""
         at = self.place[self.routes.walk(words)]
         words, at = words[:, at >= 0], at[at >= 0]
@@ -123,7 +123,7 @@ def _read(words: Ints, field: Ints) -> Ints:
 
 
 @dataclass(eq=False)
-class Branch:
+class SplitNode:
     """A node of the tree: its bounds, as kernels have them, and how it is split, if it is."""
 
     node: Ints
@@ -131,7 +131,7 @@ class Branch:
     cut: int = -1
     sides: Ints | None = None
     """Per code to which child it goes, where that is not a matter of one cut."""
-    children: list[Branch] = field(default_factory=list)
+    children: list[SplitNode] = field(default_factory=list)
     final: bool = False
     """Whether no cut is admitted."""
 
@@ -154,7 +154,7 @@ class Descent:
         self.reads = demand.reads
         self.secret = layout.table(self.reads)
         self.secret_sizes = np.array([demand.wholes[name].domain.size for name in self.reads])
-        self.root = Branch(open_root(attrs, n))
+        self.root = SplitNode(open_root(attrs, n))
         widest = int(attrs[:, 3].max()) + 1
         self.hist = np.zeros(max(BINS, widest) + 2, dtype=np.int64)
         self.merit, self.cuts = np.empty(len(attrs)), np.empty(len(attrs), dtype=np.int64)
@@ -174,8 +174,8 @@ class Descent:
         routes, branches = self._route()
         return routes, [branch.node for branch in branches]
 
-    def _split_level(self, level: list[Branch]) -> None:
-        refused: list[tuple[Branch, Ints]] = []
+    def _split_level(self, level: list[SplitNode]) -> None:
+        refused: list[tuple[SplitNode, Ints]] = []
         for part in _in_turn(level, int((self.attrs[:, 3] + 1).sum())):
             tallies = self._count(part, self.attrs[:, :3], self.attrs[:, 3] + 1)
             for branch, tally in zip(part, tallies, strict=True):
@@ -192,7 +192,7 @@ class Descent:
         if refused:
             self._split_otherwise(refused)
 
-    def _choose(self, branch: Branch, tally: Ints, *, every: bool) -> int:
+    def _choose(self, branch: SplitNode, tally: Ints, *, every: bool) -> int:
         from discreet.kernels.cuts import UNSEEN, choose_cuts
 
         self.merit.fill(UNSEEN)
@@ -200,7 +200,7 @@ class Descent:
         fixed = (nothing, branch.node, self.attrs, self.demand.min_size, self.trees)
         return int(choose_cuts(*fixed, self.hist, self.merit, every, self.cuts, tally))
 
-    def _split(self, branch: Branch, a: int, cut: int, tally: Ints) -> None:
+    def _split(self, branch: SplitNode, a: int, cut: int, tally: Ints) -> None:
         """Give a branch the children that a cut makes."""
         from discreet.kernels.cuts import TREE
         from discreet.kernels.mondrian import open_side
@@ -221,7 +221,7 @@ class Descent:
             child = np.empty_like(branch.node)
             open_side(child, branch.node, s, ends, self.attrs, a, cut)
             child[:3] = 0, size, 0
-            branch.children.append(Branch(child))
+            branch.children.append(SplitNode(child))
 
     def _of(self, tally: Ints, a: int) -> Ints:
         start = int((self.attrs[:a, 3] + 1).sum())
@@ -238,7 +238,7 @@ class Descent:
         sides[present] = np.cumsum(changes) - 1
         return sides
 
-    def _admits(self, branches: list[Branch]) -> list[bool]:
+    def _admits(self, branches: list[SplitNode]) -> list[bool]:
         """Whether all children of each branch keep what is demanded, which is asked of the rows."""
         if not self.reads or not branches:
             return [True] * len(branches)
@@ -263,7 +263,7 @@ class Descent:
                 good &= part.admits(Groups.from_table(own, whole.domain, whole.whole))
         return good
 
-    def _split_otherwise(self, refused: list[tuple[Branch, Ints]]) -> None:
+    def _split_otherwise(self, refused: list[tuple[SplitNode, Ints]]) -> None:
         """Split where it gains most among all cuts that the principles admit, if there is one."""
         chosen = []
         for branch, tally in refused:
@@ -325,14 +325,14 @@ class Descent:
             left, done = running[-1], upto
         return good
 
-    def _place(self, branches: Sequence[Branch]) -> tuple[Routes, Ints]:
+    def _place(self, branches: Sequence[SplitNode]) -> tuple[Routes, Ints]:
         """Lay the tree out, and say which of its nodes is which of some leaves of it."""
         routes, leaves = self._route()
         number = {id(branch): i for i, branch in enumerate(branches)}
         wanted = np.array([number.get(id(leaf), -1) for leaf in leaves] + [-1])
         return routes, wanted[routes.leaf]
 
-    def _count(self, branches: Sequence[Branch], fields: Ints, sizes: Ints) -> Ints:
+    def _count(self, branches: Sequence[SplitNode], fields: Ints, sizes: Ints) -> Ints:
         """Count the codes of some fields in some nodes, a line each."""
         routes, place = self._place(branches)
         size = int(sizes.sum())
@@ -342,7 +342,7 @@ class Descent:
         counts[keys] = rows
         return counts.reshape(len(branches), size)
 
-    def _count_pairs(self, branches: Sequence[Branch]) -> list[list[Pairs]]:
+    def _count_pairs(self, branches: Sequence[SplitNode]) -> list[list[Pairs]]:
         """Count the bins of every attribute in some nodes, with each sensitive code."""
         from discreet.kernels.cuts import log_bin_width
 
@@ -375,7 +375,7 @@ class Descent:
 
         return [[list_pairs(b, a) for a in range(d)] for b in range(len(branches))]
 
-    def _route(self) -> tuple[Routes, list[Branch]]:
+    def _route(self) -> tuple[Routes, list[SplitNode]]:
         """Lay the tree out, and list its leaves from left to right."""
         laid, order = [self.root], _list_leaves(self.root)
         numbers = {id(branch): i for i, branch in enumerate(order)}
@@ -413,7 +413,7 @@ def _gather(pairs: Pairs, sides: Ints, size: int) -> Ints:
     return counts
 
 
-def _list_leaves(root: Branch) -> list[Branch]:
+def _list_leaves(root: SplitNode) -> list[SplitNode]:
     found, stack = [], [root]
     while stack:
         branch = stack.pop()
@@ -424,7 +424,7 @@ def _list_leaves(root: Branch) -> list[Branch]:
     return found
 
 
-def _in_turn(branches: list[Branch], each: int) -> list[list[Branch]]:
+def _in_turn(branches: list[SplitNode], each: int) -> list[list[SplitNode]]:
     """Part branches so that no more is counted of some of them at once than memory holds."""
     step = max(1, MOST_COUNTED // max(each, 1))
     return [branches[i : i + step] for i in range(0, len(branches), step)]
