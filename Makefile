@@ -37,6 +37,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/auditing.py
 	$(BIN)/python benchmarks/people.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/scale.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
