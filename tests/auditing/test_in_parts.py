@@ -14,7 +14,7 @@ import pytest
 import discreet as dc
 from commands import discreet
 from discreet.auditing.in_parts import audit_files
-from discreet.release import parts, store
+from discreet.release import parts, table_files
 from discreet.release.seals import Seal
 from discreet.table.facts import survey
 from discreet.table.parquet_files import ParquetFiles
@@ -31,7 +31,7 @@ METHOD = dc.Generalization(dc.KAnonymity(5) & dc.DistinctDiversity(3))
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of 700 records, and parts of 250."""
-    monkeypatch.setattr(store, "PART", 700)
+    monkeypatch.setattr(table_files, "PART", 700)
     monkeypatch.setattr(parts.StoredParts.read, "__defaults__", (250,))
 
 

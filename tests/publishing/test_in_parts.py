@@ -197,8 +197,9 @@ def test_files_that_are_not_one_table_are_refused(tmp_path: Path) -> None:
 
 def test_columns_may_be_called_what_parts_are_called(tmp_path: Path) -> None:
     frame = CENSUS.to_polars()[:400].select(
-        pl.col("age").alias("0 low"), pl.col("sex").alias("1 set"), pl.col("education").alias("row"),
-        pl.col("household").alias("size"), pl.col("income").alias("c0"),
+        pl.col("age").alias("0 low"), pl.col("sex").alias("1 set"),
+        pl.col("education").alias("row"), pl.col("household").alias("size"),
+        pl.col("income").alias("c0"),
     )  # fmt: skip
     schema = dc.Schema.infer(
         frame, quasi_identifiers=["0 low", "1 set", "row", "size"], sensitive=["c0"]
@@ -248,7 +249,7 @@ def test_nothing_is_left_of_a_publication_that_was_killed(tmp_path: Path) -> Non
     while not list(tmp_path.glob(".*discreet-draft/*")) and monotonic() < end:
         sleep(0.01)
     running.kill()
-    running.communicate()
+    running.wait()
     assert not (tmp_path / "release").exists()
     for draft in tmp_path.glob(".*discreet-draft"):
         assert draft.stat().st_mode & 0o077 == 0

@@ -8,7 +8,7 @@ everybody is in one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -34,77 +34,64 @@ from discreet.table.schema import Schema
 
 BLOCKS = 8
 """A part is looked at in so many blocks of boxes, so that fewer people are held against it."""
-WORD = 64
+MOST_HELD = 1 << 26
+"""So many pairs of people and parts are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Glance:
-    """Which codes of each quasi-identifier some box of each block of each part covers, as bits."""
+    """Which codes of each quasi-identifier some box of each part covers."""
 
-    bits: Mapping[str, NDArray[np.uint64]]
-    """Per attribute a line per code; a bit per block."""
-    part_of: Ints
-    """Per block its part."""
+    bits: Mapping[str, NDArray[np.uint8]]
+    """Per attribute a line per code and a number per part, with a bit per block of its boxes."""
 
     def find(self, codes: Mapping[str, NDArray[np.int32]]) -> Iterator[tuple[int, Ints]]:
         """Give, part by part, the people whom one of its boxes might cover."""
-        masks = [bits[codes[name]] for name, bits in self.bits.items()]
-        left = reduce(np.bitwise_and, masks)
-        for part in range(int(self.part_of.max()) + 1):
-            blocks = np.flatnonzero(self.part_of == part)
-            wanted = np.zeros(left.shape[1], dtype=np.uint64)
-            np.bitwise_or.at(wanted, blocks // WORD, np.uint64(1) << (blocks % WORD).astype("u8"))
-            people = np.flatnonzero((left & wanted).any(axis=1))
-            if len(people):
-                yield part, people
+        parts = next(iter(self.bits.values())).shape[1]
+        rows, step = len(next(iter(codes.values()))), max(1, MOST_HELD // parts)
+        for first in range(0, rows, step):
+            some = slice(first, first + step)
+            left = reduce(np.bitwise_and, (b[codes[name][some]] for name, b in self.bits.items()))
+            people, part = np.nonzero(left)
+            order = np.argsort(part, kind="stable")
+            ends = np.searchsorted(part[order], np.arange(parts + 1))
+            for number, (start, stop) in enumerate(pairwise(ends.tolist())):
+                if start < stop:
+                    yield number, people[order[start:stop]] + first
 
 
-def glance(parts: Iterable[Release], facts: Facts) -> Glance:
-    """Look at the boxes of all parts, one after the other."""
-    seen: dict[str, list[Bools]] = {}
-    part_of: list[int] = []
+def glance(part: Release, facts: Facts) -> dict[str, NDArray[np.uint8]]:
+    """Look at the boxes of a part: say, per attribute and code, in which blocks one covers it."""
+    (view,) = part.views
+    boxes, _ = view.list_shown()
     none = facts.hold({name: np.zeros(0, dtype=np.int32) for name in facts.domains})
-    for number, part in enumerate(parts):
-        (view,) = part.views
-        boxes, _ = view.list_shown()
-        names = part.schema.quasi_identifiers
-        shown = read_extents(part, none, boxes, names)
-        ends = [boxes.height * i // BLOCKS for i in range(BLOCKS + 1)]
-        for start, stop in pairwise(ends):
+    names = part.schema.quasi_identifiers
+    ends = [boxes.height * i // BLOCKS for i in range(BLOCKS + 1)]
+    seen = {}
+    for name, extent in read_extents(part, none, boxes, names).items():
+        size = facts.domains[name].size
+        seen[name] = np.zeros(size, dtype=np.uint8)
+        for block, (start, stop) in enumerate(pairwise(ends)):
             if start < stop:
-                part_of.append(number)
-                rows = np.arange(start, stop)
-                for name in names:
-                    seen.setdefault(name, []).append(
-                        _cover_any(shown[name].take(rows), facts.domains[name].size)
-                    )
-    bits = {name: _pack_bits(np.stack(flags)) for name, flags in seen.items()}
-    return Glance(bits, np.array(part_of))
+                covered = _cover_any(extent.take(np.arange(start, stop)), size)
+                seen[name] |= covered.astype(np.uint8) << block
+    return seen
+
+
+def put_side_by_side(seen: Sequence[dict[str, NDArray[np.uint8]]]) -> Glance:
+    """Put what was seen of all parts together, in their order."""
+    return Glance({name: np.stack([one[name] for one in seen], axis=1) for name in seen[0]})
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
     """What was seen of one part."""
 
-    looked: Glance
+    looked: dict[str, NDArray[np.uint8]]
     records: int
     groups: int
     runs: tuple[int, int]
     """The first and the last of the numbers that its records have."""
-
-
-def put_side_by_side(looked: Sequence[Glance]) -> Glance:
-    """Put what was seen of single parts together, in their order."""
-    flags = {name: np.concatenate([_unpack_bits(one.bits[name], len(one.part_of))
-                                   for one in looked]) for name in looked[0].bits}  # fmt: skip
-    part_of = np.repeat(np.arange(len(looked)), [len(one.part_of) for one in looked])
-    return Glance({name: _pack_bits(lines) for name, lines in flags.items()}, part_of)
-
-
-def _unpack_bits(packed: NDArray[np.uint64], blocks: int) -> Bools:
-    places = np.arange(blocks)
-    words = packed[:, places // WORD] >> (places % WORD).astype(np.uint64)
-    return np.asarray((words & np.uint64(1)).T, dtype=bool)
 
 
 def _cover_any(extent: Extent, size: int) -> Bools:
@@ -118,15 +105,6 @@ def _cover_any(extent: Extent, size: int) -> Bools:
     covered = np.cumsum(steps)[:size] > 0
     covered[-1] |= bool(extent.absent.any())
     return covered
-
-
-def _pack_bits(flags: Bools) -> NDArray[np.uint64]:
-    """Turn a line of flags per block into a line of words per code."""
-    words = -(-len(flags) // WORD)
-    packed = np.zeros((flags.shape[1], words), dtype=np.uint64)
-    for block, line in enumerate(flags):
-        packed[line, block // WORD] |= np.uint64(1) << np.uint64(block % WORD)
-    return packed
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +153,7 @@ def audit_files(
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
-    looked = glance(stored.read(at_once), facts)
+    looked = put_side_by_side([glance(part, facts) for part in stored.read(at_once)])
     names, done = list(facts.domains), 0
     for frame in files.batches(list(facts.cells)):
         codes = facts.encode(frame)

@@ -49,7 +49,7 @@ class _Look:
             part = self.stored.take_file(number)
             (view,) = part.views
             runs = view.table[self.stored.run[1]]
-            seen = Seen(glance([part], self.facts), view.table.height, view.count,
+            seen = Seen(glance(part, self.facts), view.table.height, view.count,
                         (int(runs[0]), int(runs[-1])))  # fmt: skip
             yield _say(number, seen, NOBODY)
 

@@ -19,13 +19,8 @@ from discreet.release.dictionary import ABOUT, refuse_unexplained, restore
 from discreet.release.manifest import OLDER, Stored, understand
 from discreet.release.release import Release
 from discreet.release.seals import Seal
-from discreet.release.store import (
-    join_rows,
-    read_file,
-    read_manifest,
-    read_table,
-    refuse_columns,
-)
+from discreet.release.store import read_manifest
+from discreet.release.table_files import join_rows, read_file, read_table, refuse_columns
 
 MORE = "Examine it on a machine whose memory holds it, or allow for more (--memory)."
 AT_ONCE = 1 << 20

@@ -25,7 +25,7 @@ from discreet.publishing.backends import (
 from discreet.publishing.partitioners.packing import Layout
 from discreet.release import Format
 from discreet.release.seals import Seal
-from discreet.release.store import TableWriter
+from discreet.release.table_files import TableWriter
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts
 from discreet.table.parquet_files import ParquetFiles

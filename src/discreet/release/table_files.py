@@ -1,0 +1,152 @@
+"""Table files: a table of a release in one file or, if it is large, in several."""
+
+from __future__ import annotations
+
+import os
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from discreet.errors import DAMAGED, StoreError
+from discreet.files import digest_open, open_plain
+from discreet.release import Format
+from discreet.release.manifest import Stored, type_of
+from discreet.release.seals import Seal, name_files
+from discreet.table.schema import UNUSABLE_NAME
+
+PART = 1 << 21
+"""A table of more rows lies in several files, each but the last of so many rows."""
+
+
+def write_table(table: pl.DataFrame, folder: Path, title: str, format: Format) -> list[Seal]:
+    """Write a table that is at hand."""
+    with TableWriter(folder, title, table.height, format) as writer:
+        writer.write(table)
+    return writer.seals
+
+
+class TableWriter:
+    """Writes a table of a known height into one file or, if it is large, into several.
+
+    Where they end depends on nothing but the height, so that it does not matter by how many rows
+    at a time a table comes.
+    """
+
+    def __init__(self, folder: Path, title: str, height: int, format: Format) -> None:
+        count = max(1, -(-height // PART))
+        self.paths = [folder / name for name in name_files(title, count, format)]
+        self.format = format
+        self.seals: list[Seal] = []
+        self._held: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None and len(self.seals) < len(self.paths):
+            self._flush(self._rows)
+
+    def write(self, table: pl.DataFrame) -> None:
+        """Write the next rows."""
+        self._held.append(table)
+        self._rows += table.height
+        while self._rows >= PART and len(self.seals) < len(self.paths) - 1:
+            self._flush(PART)
+
+    def _flush(self, rows: int) -> None:
+        table = pl.concat(self._held, rechunk=True)  # bytes depend on chunks
+        self._held, self._rows = [table[rows:]], self._rows - rows
+        path = self.paths[len(self.seals)]
+        write_frame(table[:rows], path, self.format)
+        self.seals.append(Seal.of(path))
+
+
+def write_frame(table: pl.DataFrame, path: Path, format: Format) -> None:
+    """Write one file of a table."""
+    try:
+        if format == "parquet":
+            table.write_parquet(path, compression="zstd", compression_level=1, statistics=False)
+        else:
+            table.write_csv(path)
+    except pl.exceptions.PolarsError as error:
+        raise StoreError(f"{path.name}: cannot be written ({error}).") from error
+
+
+def read_table(folder: Path, stored: Stored) -> pl.DataFrame:
+    """Read a table, all files of it."""
+    files = [read_file(folder, stored, number) for number in range(len(stored.paths))]
+    table = join_rows(files, stored.paths[0])
+    if not table.height:
+        raise StoreError(f"{stored.paths[0]}: the table has no rows.")
+    return table
+
+
+def join_rows(tables: list[pl.DataFrame], name: str) -> pl.DataFrame:
+    """Put rows that come from several files together, which must have the same columns."""
+    try:
+        return tables[0] if len(tables) == 1 else pl.concat(tables)
+    except pl.exceptions.PolarsError as error:
+        raise StoreError(f"{name}: its files have different columns.", hint=DAMAGED) from error
+
+
+def read_file(folder: Path, stored: Stored, number: int) -> pl.DataFrame:
+    """Read one file of a table, if it is the one that its manifest speaks of."""
+    path = folder / stored.paths[number]
+    try:
+        with open_plain(path) as file:  # a path could be a pattern, or a folder, to polars
+            _refuse_changed(file, path.name, stored.seals[number] if stored.seals else None)
+            if path.suffix == ".parquet":
+                table = pl.read_parquet(file)
+            else:
+                table = pl.read_csv(file, infer_schema=False)
+                table = table.with_columns(_cast(name, kind) for name, kind in stored.types.items())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise StoreError(
+            f"{path.name}: cannot be read ({str(error).splitlines()[0]}).", hint=DAMAGED
+        ) from error
+    refuse_columns(table, stored, path.name)
+    return table
+
+
+def refuse_columns(table: pl.DataFrame, stored: Stored, name: str) -> None:
+    """Refuse a file whose columns are not those that the manifest lists."""
+    for column in table.columns:  # names go into statements that databases run
+        if UNUSABLE_NAME.search(column):
+            raise StoreError(f"{name}: {column!r} is not the name of a column.")
+    types = table.schema
+    for column, kind in stored.types.items():
+        if column in types and type_of(types[column]) != kind:
+            raise StoreError(f"{name}: column {column!r} is not of type {kind}.")
+
+
+def _refuse_changed(file: BufferedReader, name: str, seal: Seal | None) -> None:
+    """Refuse a table that is not the one its manifest speaks of; older ones do not say."""
+    if seal is None:
+        return
+    size = os.fstat(file.fileno()).st_size
+    if size != seal.size:
+        raise StoreError(
+            f"{name}: is not what was published: it has {size:,} bytes, not {seal.size:,}.",
+            hint=DAMAGED,
+        )
+    if digest_open(file) != seal.sha256:
+        raise StoreError(
+            f"{name}: is not what was published: its SHA-256 is another.", hint=DAMAGED
+        )
+
+
+def _cast(name: str, kind: str) -> Any:
+    column = pl.col(name)
+    match kind:
+        case "integer":
+            return column.cast(pl.Int64)
+        case "number":
+            return column.cast(pl.Float64)
+        case "date":
+            return column.str.to_date()
+        case "boolean":
+            return column == "true"
+    return column
