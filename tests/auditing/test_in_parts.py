@@ -245,6 +245,19 @@ def test_files_may_end_within_a_class(tmp_path: Path) -> None:
     with pytest.raises(dc.errors.StoreError, match="order"):
         stored.require_order([(0, 5), (5, 9)])
 
+    def hide(table: pl.DataFrame) -> pl.DataFrame:
+        """Put a record of the class that ends in the file before where nobody would look."""
+        last = taken[1][-1:].with_columns(pl.col(pl.Enum).cast(pl.String))
+        texts = table.with_columns(pl.col(pl.Enum).cast(pl.String))
+        return pl.concat([texts[:300], last, texts[300:]])
+
+    for number in range(5):
+        change(tmp_path / "r", number, lambda t: t.with_columns(pl.col(pl.Enum).cast(pl.String)))
+    change(tmp_path / "r", 2, hide)
+    reseal(tmp_path / "r")
+    with pytest.raises(dc.errors.StoreError, match="order"):
+        parts.StoredParts(tmp_path / "r").take_file(2)
+
 
 @pytest.mark.usefixtures("small_parts")
 def test_dealt_people_and_other_tables_are_refused(tmp_path: Path) -> None:

@@ -113,13 +113,16 @@ class StoredParts:
         """Give the runs that begin in one file as a part, with what of them is in the next."""
         table = read_file(self.folder, self.stored, number)
         column, name = self.run[1], self.stored.paths[number]
+        self._require_sorted(table)  # else what is left out here might be nobody's
         if number:
             before = self._read_runs(number - 1)[-1]
             table = table.filter(pl.col(column) != before)
+        if not table.height:
+            raise SchemaError(f"{name}: no {column} begins in it.", hint=MORE)
         rest = []
         for after in range(number + 1, len(self.stored.paths)):
             runs = self._read_runs(after)
-            if not table.height or runs[0] != table[column][-1]:
+            if runs[0] != table[column][-1]:
                 break
             same = runs == runs[0]
             rest.append(read_file(self.folder, self.stored, after).filter(same))
@@ -144,20 +147,19 @@ class StoredParts:
 
     def take(self, table: pl.DataFrame, last: int | None = None) -> Release:
         """Give some records as a part, if they are whole runs, and come after the ``last`` one."""
-        title, column = self.run
-        runs = table[column] if column in table.columns else pl.Series([None])
-        if not runs.dtype.is_integer() or runs.null_count() or not runs.is_sorted():
-            raise StoreError(
-                f"{title}: is not in the order of its column {column!r}.", hint=DAMAGED
-            )
-        if last is not None and runs[0] <= last:
-            raise StoreError(
-                f"{title}: is not in the order of its column {column!r}.", hint=DAMAGED
-            )
+        title = self.run[0]
+        self._require_sorted(table, last)
         part = replace(self.release, tables={title: table}, whole=self.whole)
         refuse_unexplained(part)
         refuse_finer_cells(part)
         return part
+
+    def _require_sorted(self, table: pl.DataFrame, last: int | None = None) -> None:
+        title, column = self.run
+        runs = table[column] if column in table.columns else pl.Series([None])
+        good = runs.dtype.is_integer() and not runs.null_count() and runs.is_sorted()
+        if not good or (last is not None and runs[0] <= last):
+            raise StoreError(f"{title}: is not in the order of {column!r}.", hint=DAMAGED)
 
     @cached_property
     def whole(self) -> dict[str, pl.DataFrame]:
