@@ -36,6 +36,7 @@ class Microdata(CodedTable):
     Only attributes that a release may show are here; identifiers and dropped columns are not
     even read.
 
+    >>> from discreet.table.schema import Type
     >>> data = read(pl.DataFrame({"sex": ["F", "M ", "F"], "pay": [1, 2, 2]}),
     ...             Schema((Attribute("sex", Role.QUASI_IDENTIFIER, Type.CATEGORY),
     ...                     Attribute("pay", Role.SENSITIVE, Type.INTEGER))))
