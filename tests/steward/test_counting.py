@@ -36,7 +36,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     count(store, "read_manifest", lambda *_: "manifest")
     count(store, "understand", lambda *_: "understood")
-    count(store, "read_table", lambda folder, stored: f"table {stored.path} {folder.name}")
+    count(store, "read_table", lambda folder, stored: f"table {stored.paths[0]} {folder.name}")
     for room in (microdata, disclosure):
         count(room, "read_table", lambda source, *_: "source" if isinstance(source, Path) else "")
     for form in list_forms().values():
