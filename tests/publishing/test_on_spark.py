@@ -13,6 +13,7 @@ import discreet as dc
 from cluster import QUICK, Cluster
 from commands import discreet
 from discreet.auditing import AuditReport
+from discreet.auditing.in_parts import AskedOfParts
 from discreet.cluster import open_session
 from discreet.publishing.backends import spark as backend
 from discreet.release.store import fingerprint
@@ -94,7 +95,7 @@ def test_the_release_is_that_of_one_machine_although_workers_are_lost(
     assert report.worst == whole.worst
     again = on_cluster.audit_by_cluster(
         tmp_path / "release", tmp_path / "source", Plan.read(plan).schema, held,
-        presets=["cell-11"], principle=None, roles=None, progress=lambda *told: None,
+        asked=AskedOfParts(["cell-11"]), progress=lambda *told: None,
     )  # fmt: skip
     assert again.identity == whole.identity
     assert again.presets == {"cell-11": False}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -182,20 +182,21 @@ def _audit_in_parts(
     json: bool,
 ) -> None:
     """Check a release of a table that memory does not hold, from disk or on a cluster."""
+    from discreet.auditing.in_parts import AskedOfParts
     from discreet.steward.beyond_memory import audit_on_disk
 
-    asked = None if wanted is None else wanted.method.principle
-    roles = None if wanted is None else wanted.schema
+    asked = AskedOfParts(presets)
+    if wanted is not None:
+        asked = AskedOfParts(presets, wanted.method.principle, wanted.schema)
     with working_in_stages() as progress:
-        how: dict[str, Any] = {
-            "presets": presets, "principle": asked, "roles": roles, "progress": progress,
-        }  # fmt: skip
         if isinstance(means, int):
-            found = audit_on_disk(release, microdata, schema, means, **how)
+            found = audit_on_disk(release, microdata, schema, means, asked=asked, progress=progress)
         else:
             from discreet.steward.on_cluster import audit_by_cluster
 
-            found = audit_by_cluster(release, microdata, schema, means, **how)
+            found = audit_by_cluster(
+                release, microdata, schema, means, asked=asked, progress=progress
+            )
     if report is not None:
         found.to_html(report)
     if json:

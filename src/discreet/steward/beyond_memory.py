@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts, audit_files
 from discreet.errors import SchemaError
 from discreet.files import drafting, resolve, writing
-from discreet.principles.base import Principle
 from discreet.publishing.backends import Progress
 from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
@@ -128,13 +127,10 @@ def audit_on_disk(
     schema: Schema,
     memory: int,
     *,
-    presets: Sequence[str],
-    principle: Principle | None,
-    roles: Schema | None,
+    asked: AskedOfParts,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against files, part by part."""
-    asked = AskedOfParts(presets, principle, roles)
     files = ParquetFiles(source)
     facts = _survey(files, schema, progress)
     with tempfile.TemporaryDirectory() as work:

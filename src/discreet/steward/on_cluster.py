@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from discreet.auditing.on_cluster import audit_on_cluster
 from discreet.cluster import open_session
 from discreet.cluster.reaching import say, spark_errors
 from discreet.errors import ClusterError, DiscreetError, SchemaError
-from discreet.principles.base import Principle
 from discreet.publishing.backends import Progress
 from discreet.publishing.backends.spark import SparkBackend
 from discreet.publishing.in_parts import publish_in_parts
@@ -140,13 +139,10 @@ def audit_by_cluster(
     schema: Schema,
     address: str,
     *,
-    presets: Sequence[str],
-    principle: Principle | None,
-    roles: Schema | None,
+    asked: AskedOfParts,
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against a table that a cluster has."""
-    asked = AskedOfParts(presets, principle, roles)
     with working_folder(release) as work, _working_on(address) as session:
         frame = _open_source(session, source)
         progress("Reading", 0, 0)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from discreet.errors import MicrodataError, SchemaError, list_problems
+from discreet.errors import MicrodataError, SchemaError, list_problems, name_closest
 from discreet.table.arrays import Ints
 from discreet.table.coarsening import is_coarse
 from discreet.table.domain import Domain
@@ -87,6 +87,24 @@ class CodedTable(ABC):
 def _tell_ends(attribute: Attribute) -> dict[str, Any]:
     """What may be beyond a code of top or bottom ends where the public domain does."""
     return {} if is_coarse(attribute) else {"low": None, "high": None}
+
+
+def refuse_unknown(schema: Schema, columns: list[str], where: str) -> None:
+    """Refuse a schema with a column that a table does not have."""
+    unknown = [name for name in schema.names if name not in columns]
+    if unknown:
+        raise SchemaError(
+            f"Column {unknown[0]!r} is not in {where}.", hint=name_closest(unknown[0], columns)
+        )
+
+
+def refuse_all_dropped(missing: dict[str, int]) -> None:
+    """Say of a table, with so many missing cells per column, that none of its rows is left."""
+    raise MicrodataError(
+        "Every row has a missing value and would be dropped.",
+        hint='Set missing = "value" for the column with the most: '
+        + max(missing, key=missing.__getitem__),
+    )
 
 
 def refuse_unpublished(schema: Schema) -> list[Attribute]:

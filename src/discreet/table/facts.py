@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.errors import MicrodataError, SchemaError, name_closest
+from discreet.errors import MicrodataError, SchemaError
 from discreet.table.arrays import Ints
 from discreet.table.coarsening import coarsen
 from discreet.table.coded_table import (
@@ -23,7 +23,9 @@ from discreet.table.coded_table import (
     Intake,
     attempt_each,
     raise_all,
+    refuse_all_dropped,
     refuse_identifiers,
+    refuse_unknown,
     refuse_unpublished,
 )
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
@@ -148,10 +150,6 @@ class Facts(CodedTable):
                 )
         return codes
 
-    def take(self, frame: pl.DataFrame) -> Microdata:
-        """Give some rows as a table of their own, with the domains of all."""
-        return self.hold(self.encode(frame))
-
     def hold(self, codes: dict[str, NDArray[np.int32]]) -> Microdata:
         """Give rows that are coded already as a part of the table, with the domains of all."""
         return Microdata(self.schema, codes, self.domains, self.intake, whole=self.counts)
@@ -162,12 +160,7 @@ def survey(scan: Scan, schema: Schema) -> Facts:
 
     As when a table is read, all problems of all columns are one error.
     """
-    unknown = [name for name in schema.names if name not in scan.columns]
-    if unknown:
-        raise SchemaError(
-            f"Column {unknown[0]!r} is not in {scan.where}.",
-            hint=name_closest(unknown[0], scan.columns),
-        )
+    refuse_unknown(schema, scan.columns, scan.where)
     published = refuse_unpublished(schema)
     _refuse_unscalable(schema)
     dropping = [a for a in published if a.missing is Missing.DROP]
@@ -185,11 +178,7 @@ def survey(scan: Scan, schema: Schema) -> Facts:
         columns = [reduce_column(found[a.name][0], a) for a in published]
     left = int(found[published[0].name][1].sum())
     if not left:
-        raise MicrodataError(
-            "Every row has a missing value and would be dropped.",
-            hint=f'Set missing = "value" for the column with the most: '
-            f"{max(missing, key=missing.__getitem__)}",
-        )
+        refuse_all_dropped(missing)
     coded = attempt_each(columns, lambda column: coarsen(column, None).encode(None))
     names = [a.name for a in published]
     domains = dict(zip(names, (domain for _, domain in coded), strict=True))

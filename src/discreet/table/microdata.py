@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.table.arrays import Bools, Ints, number_by_sorting
 from discreet.table.coarsening import Coded, coarsen, encode_finer
 from discreet.table.coded_table import (
@@ -18,7 +17,9 @@ from discreet.table.coded_table import (
     Intake,
     attempt_each,
     raise_all,
+    refuse_all_dropped,
     refuse_identifiers,
+    refuse_unknown,
     refuse_unpublished,
 )
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
@@ -273,13 +274,8 @@ def read(
         told = schema.people
         key = replace(told, person=person or told.person, cluster=cluster or told.cluster)
         schema = replace(schema, people=key)
-    unknown = [name for name in schema.names if name not in frame.columns]
-    if unknown:
-        where = Path(source).name if isinstance(source, str | Path) else "the table"
-        raise SchemaError(
-            f"Column {unknown[0]!r} is not in {where}.",
-            hint=name_closest(unknown[0], frame.columns),
-        )
+    where = Path(source).name if isinstance(source, str | Path) else "the table"
+    refuse_unknown(schema, frame.columns, where)
     published = refuse_unpublished(schema)
     weights = check_weights(frame, schema)
     names = [a.name for a in published]
@@ -332,11 +328,7 @@ def _settle_missing(columns: list[ReducedColumn], height: int) -> tuple[Bools | 
     raise_all(problems, hint='Set missing = "value" or "drop" for the column, or fill the cells.')
     dropped = int(height - keep.sum())
     if dropped == height:
-        raise MicrodataError(
-            "Every row has a missing value and would be dropped.",
-            hint='Set missing = "value" for the column with the most: '
-            + max(missing, key=missing.__getitem__),
-        )
+        refuse_all_dropped(missing)
     return (keep if dropped else None), Intake(height, dropped, missing)
 
 

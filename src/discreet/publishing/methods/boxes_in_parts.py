@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,7 +144,6 @@ def split_in_parts(
 class BoxLabels:
     """What is shown of every extent that a class has, and of every code that is shown as it is."""
 
-    known: list[str]
     extents: list[pl.DataFrame]
     """Per attribute the different extents, beside what is shown of each."""
     shown: list[list[str]]
@@ -192,8 +190,7 @@ def label_in_parts(
         none = measure_nothing(domain, categories)
         renamed = {name_extent(i, part): part for part in none.columns}
         found = sort_extents([leaves.distinct(list(renamed)).rename(renamed)])
-        show = partial(show_extents, domain, categories, {})
-        made, recodings[name] = show(found)
+        made, recodings[name] = show_extents(domain, categories, {}, found)
         add_columns(columns, facts, name, [series[:0] for series in made], recodings[name])
         titles = recodings[name].columns(name)
         labelled = found.rename({part: column for column, part in renamed.items()})
@@ -201,7 +198,7 @@ def label_in_parts(
             series.alias(title) for series, title in zip(made, titles, strict=True)))  # fmt: skip
         shown.append(titles)
     values = {name: facts.domains[name].series() for name in exact}
-    labels = BoxLabels(known, extents, shown, values, class_name)
+    labels = BoxLabels(extents, shown, values, class_name)
     sample = pl.DataFrame(
         [pl.Series(class_name, [], dtype=pl.Int32), *columns.values(),
          *(series[:0].alias(name) for name, series in values.items())]
