@@ -224,7 +224,7 @@ def time_stages(n: int, memory: str) -> tuple[dict[str, float], dict[str, int]]:
         tell("Facts", 1, 1)
         with working_folder(plan.folder) as work:
             capacity = choose_capacity(facts, choose_limit(n, memory))
-            backend = DiskBackend(files, facts, work, capacity, plan.format, tell)
+            backend = DiskBackend(files, facts, work, capacity, capacity, plan.format, tell)
             publish_in_parts(
                 backend, plan.method, plan.folder, format=plan.format, overwrite=True,
                 approve=lambda draft: audit_files(draft, files, facts, work, progress=tell)

@@ -43,7 +43,7 @@ def publish_from_disk(
     def approve(draft: Path) -> None:
         found.append(audit_files(draft, files, facts, work, progress=lambda *told: None))
 
-    backend = DiskBackend(files, facts, work, capacity)
+    backend = DiskBackend(files, facts, work, capacity, capacity)
     publish_in_parts(backend, method, target, format="parquet", overwrite=False, approve=approve)
     assert not list(work.iterdir())
     return found[0]

@@ -39,7 +39,8 @@ def publish_in_parts(
             title: leaves.write(show, draft, title, tables[title])
             for title, (leaves, show) in made.parts.items()
         }
-        write_words(made.release, draft, format, seals, dict.fromkeys(tables, made.height))
+        heights = {title: leaves.height for title, (leaves, _) in made.parts.items()}
+        write_words(made.release, draft, format, seals, heights)
         approve(draft)
 
     return fill_folder(folder, overwrite, fill)

@@ -101,7 +101,6 @@ class PartedRelease:
     """With tables that have all their columns, and no rows."""
     parts: Mapping[str, tuple[FinishedLeaves, ShowClasses]]
     """Per table the lines to show, and how."""
-    height: int
 
 
 def refuse_scale(what: str) -> SchemaError:

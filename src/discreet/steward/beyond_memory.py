@@ -102,12 +102,10 @@ def publish_on_disk(
     files = ParquetFiles(plan.source)
     facts = _survey(files, plan.schema, progress)
     with working_folder(plan.folder) as work:
-        backend = DiskBackend(
-            files, facts, work, choose_capacity(facts, memory), plan.format, progress
-        )
+        capacity, at_once = choose_capacity(facts, memory), choose_records(memory)
+        backend = DiskBackend(files, facts, work, capacity, at_once, plan.format, progress)
 
         def approve(draft: Path) -> None:
-            at_once = choose_records(memory)
             found = audit_files(draft, files, facts, work, at_once=at_once, progress=progress)
             examine(found, facts.intake)
 

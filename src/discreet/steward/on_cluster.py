@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 CAPACITY = 1_000_000
 """Rows of a leaf, which a worker holds in memory: some 200 MB."""
+EXAMINED = 1 << 19
+"""Records of a file that a worker audits."""
 SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.caseSensitive": "true",
@@ -121,7 +123,7 @@ def publish_on_cluster(
         source = _open_source(session, plan.remote or plan.source)
         progress("Reading", 0, 0)
         facts = survey(source, plan.schema)
-        backend = SparkBackend(session, source, facts, work, CAPACITY, progress)
+        backend = SparkBackend(session, source, facts, work, CAPACITY, EXAMINED, progress)
 
         def approve(draft: Path) -> None:
             found = audit_on_cluster(draft, session, source, facts, work, progress=progress)

@@ -9,7 +9,7 @@ again for the same rows, as whoever runs one may be lost and another begin anew.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +26,9 @@ Count = Callable[[Ints], KeyCounts]
 """Counts something of some rows' words: keys and how often each occurs."""
 Find = Callable[[Ints], NDArray[np.int32]]
 """Gives the leaf of every row, by its words."""
-Finish = Callable[[int, Ints], pl.DataFrame]
-"""Makes of a leaf, by its number and its rows' words, a line per class."""
+Finish = Callable[[int, Ints], Mapping[str, pl.DataFrame]]
+"""Makes of a leaf, by its number and its rows' words, lines for every table: one per class, with
+the number of its records as ``size``."""
 ShowClasses = Callable[[pl.DataFrame, int], pl.DataFrame]
 """Gives the records of some classes, the first of which has this number."""
 
@@ -38,6 +39,8 @@ class Backend(ABC):
     facts: Facts
     capacity: int
     """So many rows can be held at once by whoever finishes a leaf."""
+    examined: int
+    """So many records of a release can be examined at once, of which others cannot be parted."""
 
     @abstractmethod
     def pack(self, layout: Layout) -> PackedRows:
@@ -53,16 +56,26 @@ class PackedRows(ABC):
 
     @abstractmethod
     def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, sample: pl.DataFrame
-    ) -> FinishedLeaves:
-        """Bring the rows of each leaf together, and make something of each.
+        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+    ) -> Mapping[str, FinishedLeaves]:
+        """Bring the rows of each leaf together, and make something of each, for every table.
 
-        ``sample`` has no lines, and the columns and types of what is made.
+        ``samples`` have no lines, and the columns and types of what is made. The first table has a
+        record for every row.
         """
 
 
 class FinishedLeaves(ABC):
-    """What was made of each leaf: lines about classes, where the rows were."""
+    """What was made of each leaf for a table: lines about classes, where the rows were."""
+
+    @property
+    @abstractmethod
+    def height(self) -> int:
+        """How many records all classes have."""
+
+    @abstractmethod
+    def count_classes(self) -> Ints:
+        """Say how many classes each leaf has."""
 
     @abstractmethod
     def distinct(self, columns: list[str]) -> pl.DataFrame:

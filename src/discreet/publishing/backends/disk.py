@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,7 @@ class DiskBackend(Backend):
     facts: Facts
     folder: Path
     capacity: int
+    examined: int
     format: Format = "parquet"
     progress: Progress = field(default=say_nothing)
 
@@ -86,8 +88,8 @@ class DiskRows(PackedRows):
         return add_counts(parts)
 
     def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, sample: pl.DataFrame
-    ) -> DiskLeaves:
+        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+    ) -> dict[str, DiskLeaves]:
         """Bring rows together leaf by leaf, in a file each, and finish one after the other."""
         folder = self.backend.folder
         for words in self._read("Sorting"):
@@ -100,17 +102,19 @@ class DiskRows(PackedRows):
                     words[:, rows].T.tofile(file)
         for path in self.batches:
             path.unlink()
-        paths = []
+        paths: dict[str, list[Path]] = {title: [] for title in samples}
         for number in range(leaves):
             spilled = folder / f"leaf-{number}"
             words = np.fromfile(spilled, dtype=np.int64).reshape(-1, self.planes).T.copy()
             spilled.unlink()
-            made = finish(number, words).match_to_schema(sample.schema)
+            made = finish(number, words)
             del words
-            paths.append(folder / f"leaf-{number}.arrow")
-            made.write_ipc(paths[-1])
+            for place, (title, sample) in enumerate(samples.items()):
+                paths[title].append(folder / f"leaf-{number}-{place}.arrow")
+                made[title].match_to_schema(sample.schema).write_ipc(paths[title][-1])
+            del made
             self.backend.progress("Splitting", number + 1, leaves)
-        return DiskLeaves(self.backend, paths)
+        return {title: DiskLeaves(self.backend, found) for title, found in paths.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +124,21 @@ class DiskLeaves(FinishedLeaves):
     backend: DiskBackend
     paths: list[Path]
 
+    @cached_property
+    def _counted(self) -> Ints:
+        """Per leaf its records and its classes."""
+        sizes = (pl.read_ipc(path, columns=["size"])["size"] for path in self.paths)
+        return np.array([(some.sum(), len(some)) for some in sizes], dtype=np.int64).reshape(-1, 2)
+
+    @property
+    def height(self) -> int:
+        """How many records all classes have."""
+        return int(self._counted[:, 0].sum())
+
+    def count_classes(self) -> Ints:
+        """Say how many classes each leaf has."""
+        return self._counted[:, 1]
+
     def distinct(self, columns: list[str]) -> pl.DataFrame:
         """Give the different lines of some columns."""
         return pl.concat(pl.read_ipc(p, columns=columns).unique() for p in self.paths).unique()
@@ -128,7 +147,7 @@ class DiskLeaves(FinishedLeaves):
         self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame
     ) -> list[Seal]:
         """Write the records of all classes, in the order of the leaves."""
-        n, done, first = self.backend.facts.n, 0, 0
+        n, done, first = self.height, 0, 0
         with TableWriter(folder, title, n, self.backend.format) as writer:
             for path in self.paths:
                 classes = pl.read_ipc(path)

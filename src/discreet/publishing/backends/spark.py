@@ -8,8 +8,9 @@ every stage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ AT_ONCE = 1 << 19
 """So many rows are counted at once by a worker."""
 PART = 1 << 19
 """So many records go into a file, about."""
-LEAF, PLACE = "leaf", "place"
+LEAF, PLACE, TABLE = "leaf", "place", "table"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,7 @@ class SparkBackend(Backend):
     facts: Facts
     folder: Path
     capacity: int
+    examined: int
     progress: Progress = field(default=say_nothing)
 
     def pack(self, layout: Layout) -> SparkRows:
@@ -137,12 +139,26 @@ def _finish_leaf(finish: Finish, planes: int) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
         words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
         leaf = table.column(LEAF)[0].as_py()
-        numbered = finish(leaf, words).with_columns(
-            pl.lit(leaf, pl.Int32).alias(LEAF), pl.int_range(pl.len(), dtype=pl.Int64).alias(PLACE)
-        )
-        return _to_arrow(numbered)
+        return _to_arrow(_put_together(finish(leaf, words), leaf))
 
     return run
+
+
+def _put_together(made: Mapping[str, pl.DataFrame], leaf: int) -> pl.DataFrame:
+    """Put the lines for all tables into one, as a stage makes one: each has columns of its own."""
+    numbered = []
+    for number, frame in enumerate(made.values()):
+        place = pl.int_range(frame.height, dtype=pl.Int64, eager=True)
+        lead = [pl.Series(LEAF, [leaf], pl.Int32).new_from_index(0, frame.height),
+                pl.Series(TABLE, [number], pl.Int32).new_from_index(0, frame.height),
+                place.alias(PLACE)]  # fmt: skip
+        own = [column.alias(_name_own(number, column.name)) for column in frame]
+        numbered.append(pl.DataFrame([*lead, *own]))
+    return pl.concat(numbered, how="diagonal")
+
+
+def _name_own(table: int, column: str) -> str:
+    return f"t{table} {column}"
 
 
 def _to_arrow(frame: pl.DataFrame) -> pa.Table:
@@ -180,17 +196,15 @@ class SparkRows(PackedRows):
         return found["key"].to_numpy(), found["rows"].to_numpy()
 
     def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, sample: pl.DataFrame
-    ) -> SparkLeaves:
+        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+    ) -> dict[str, SparkLeaves]:
         """Bring rows together by leaf, finish each where it is, and keep what was made on disk."""
         from pyspark.sql import functions as f
         from pyspark.sql.pandas.types import from_arrow_schema
 
         backend = self.backend
         backend.progress("Splitting", 0, leaves)
-        made = _to_arrow(
-            sample.with_columns(pl.lit(0, pl.Int32).alias(LEAF), pl.lit(0, pl.Int64).alias(PLACE))
-        )
+        made = _to_arrow(_put_together(samples, 0))
         found = self.words.mapInArrow(_FindLeaf(find), f"{_words_schema(self.planes)}, leaf int")
         finished = found.groupBy(LEAF).applyInArrow(
             _finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
@@ -199,9 +213,13 @@ class SparkRows(PackedRows):
         finished.write.mode("overwrite").parquet(place.as_uri())
         self.words.unpersist()
         staged = backend.session.read.parquet(place.as_uri())
-        (rows,) = staged.agg(f.sum("size")).collect()
-        _require_all(int(rows[0] or 0), backend.facts.n, "splitting")
-        return SparkLeaves(backend, staged)
+        tables = {}
+        for number, (title, sample) in enumerate(samples.items()):
+            own = [f.col(quote(_name_own(number, c))).alias(c) for c in sample.columns]
+            lines = staged.filter(f.col(TABLE) == number).select(LEAF, PLACE, *own)
+            tables[title] = SparkLeaves(backend, lines, whole=len(samples) > 1)
+        _require_all(next(iter(tables.values())).height, backend.facts.n, "splitting")
+        return tables
 
 
 def _require_all(found: int, wanted: int, stage: str) -> None:
@@ -235,6 +253,27 @@ class SparkLeaves(FinishedLeaves):
 
     backend: SparkBackend
     lines: DataFrame
+    whole: bool
+    """Whether a leaf lies in one file, as other tables refer to what it holds."""
+
+    @cached_property
+    def _counted(self) -> pl.DataFrame:
+        """Per leaf its classes and its records."""
+        from pyspark.sql import functions as f
+
+        counted = self.lines.groupBy(LEAF).agg(
+            f.count("*").alias("classes"), f.sum("size").alias("records")
+        )
+        return collect(counted).sort(LEAF)
+
+    @property
+    def height(self) -> int:
+        """How many records all classes have."""
+        return int(self._counted["records"].sum())
+
+    def count_classes(self) -> Ints:
+        """Say how many classes each leaf has."""
+        return self._counted["classes"].to_numpy()
 
     def distinct(self, columns: list[str]) -> pl.DataFrame:
         """Give the different lines of some columns."""
@@ -246,36 +285,28 @@ class SparkLeaves(FinishedLeaves):
         """Let the workers write the records of all classes, whole classes in each file."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        backend = self.backend
-        backend.progress("Writing", 0, backend.facts.n)
-        counted = collect(self.lines.groupBy(LEAF).count()).sort(LEAF)
-        counts = counted["count"].to_numpy()
-        first = dict(zip(counted[LEAF].to_list(), (np.cumsum(counts) - counts).tolist(),
+        backend, height = self.backend, self.height
+        backend.progress("Writing", 0, height)
+        counts = self.count_classes()
+        first = dict(zip(self._counted[LEAF].to_list(), (np.cumsum(counts) - counts).tolist(),
                          strict=True))  # fmt: skip
-        files = max(1, backend.facts.n // PART)
-        ordered = self.lines.repartitionByRange(files, LEAF, PLACE)
+        files = max(1, height // PART)
+        by = [LEAF] if self.whole else [LEAF, PLACE]
+        ordered = self.lines.repartitionByRange(files, *by)
         ordered = ordered.sortWithinPartitions(LEAF, PLACE)
         schema = from_arrow_schema(_to_arrow(sample).schema)
         shown = ordered.mapInArrow(_ShowLines(show, first), schema)
         place = backend.folder / title
         shown.write.mode("overwrite").option("compression", "zstd").parquet(place.as_uri())
-        return _take_files(place, folder, title, sample.columns[0], backend.facts.n)
+        return _take_files(place, folder, title, height)
 
 
-def _take_files(place: Path, folder: Path, title: str, column: str, n: int) -> list[Seal]:
-    """Move what workers wrote into a release, in the order of its classes."""
+def _take_files(place: Path, folder: Path, title: str, n: int) -> list[Seal]:
+    """Move what workers wrote into a release, in the order of its classes, as Spark numbers it."""
     import pyarrow.parquet as pq
 
-    found, rows = [], 0
-    for path in place.glob("*.parquet"):
-        height = pq.read_metadata(path).num_rows
-        if height:
-            first = pl.scan_parquet(path, glob=False).select(pl.col(column).first()).collect()
-            found.append((first.item(), path))
-            rows += height
-    _require_all(rows, n, "writing")
-    seals = []
-    for (_, path), name in zip(sorted(found), name_files(title, len(found), "parquet"),
-                               strict=True):  # fmt: skip
-        seals.append(Seal.of(path.rename(folder / name)))
-    return seals
+    heights = {path: pq.read_metadata(path).num_rows for path in sorted(place.glob("*.parquet"))}
+    _require_all(sum(heights.values()), n, "writing")
+    found = [path for path, rows in heights.items() if rows]
+    names = name_files(title, len(found), "parquet")
+    return [Seal.of(path.rename(folder / name)) for path, name in zip(found, names, strict=True)]

@@ -6,7 +6,7 @@ they measure is labelled once for all, and every record shown with the label of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,16 +17,9 @@ from numpy.typing import NDArray
 from discreet.principles.base import Principle
 from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.methods.boxes import add_columns, measure, show_extents, sort_extents
+from discreet.publishing.methods.leaves import LeafSplitter, descend, list_within
 from discreet.publishing.partition import Partition, sort_within_groups
-from discreet.publishing.partitioners.descent import Descent
-from discreet.publishing.partitioners.levels import SplitCells
-from discreet.publishing.partitioners.mondrian import (
-    Categories,
-    Demand,
-    plan_splitting,
-    split_rows,
-)
-from discreet.publishing.partitioners.packing import Layout
+from discreet.publishing.partitioners.mondrian import Categories
 from discreet.release import Recoding
 from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
@@ -38,59 +31,58 @@ SIZE = "size"
 class LeafWork:
     """Splits the rows of a leaf into classes, and measures these."""
 
-    layout: Layout
-    attrs: Ints
-    trees: Ints
-    demand: Demand
-    nodes: list[Ints]
-    """What is known of the rows of each leaf."""
+    split: LeafSplitter
     domains: Mapping[str, Domain]
     known: list[str]
     exact: list[str]
     categories: Categories
+    title: str
 
-    def __call__(self, leaf: int, words: Ints) -> pl.DataFrame:
+    def __call__(self, leaf: int, words: Ints) -> dict[str, pl.DataFrame]:
         """Give a line per class: its size, its extents, and its records' exact codes."""
-        from discreet.kernels.packing import unpack
-
-        buffers = np.empty((2, *words.shape), dtype=np.int64)
-        buffers[0] = words
-        place = dict(zip(self.layout.names, self.layout.fields, strict=True))
-        reads = {name: place[name] for name in self.demand.reads}
-        cells = SplitCells(buffers, self.attrs, self.trees, place[self.known[0]], reads)
-        root = self.nodes[leaf].copy()
-        root[:3] = 0, words.shape[1], 0
-        leaves = split_rows(cells, self.demand, root).leaves
-
-        def read(name: str) -> NDArray[np.int32]:
-            field = place[name]
-            ranked: NDArray[np.int32] = unpack(
-                buffers, leaves, field.plane, field.shift, field.mask
-            )
-            ranks = self.layout.ranks.get(name)
-            return ranked if ranks is None else np.argsort(ranks).astype(np.int32)[ranked]
-
-        rows = np.arange(words.shape[1], dtype=np.int32)
-        partition = Partition(rows, np.append(np.flatnonzero(leaves >= 0), len(leaves)))
+        grouped = self.split(leaf, words)
+        partition = grouped.partition
         columns: dict[str, pl.Series] = {SIZE: pl.Series(partition.sizes)}
-        for i, name in enumerate(self.known):
-            extents = measure(self.domains[name], read(name), partition, self.categories)
-            columns |= {name_extent(i, part.name): part for part in extents}
-        codes = [read(name) for name in self.exact]
+        columns |= measure_all(self.domains, self.known, grouped.read, partition, self.categories)
+        codes = [grouped.read(name) for name in self.exact]
         sizes = [self.domains[name].size for name in self.exact]
         for i, column in enumerate(sort_within_groups(partition, codes, sizes)):
-            columns[name_codes(i)] = _list_within(partition, column)
-        return pl.DataFrame(columns)
+            columns[name_codes(i)] = list_within(partition, column)
+        return {self.title: pl.DataFrame(columns)}
 
     @property
     def sample(self) -> pl.DataFrame:
         """A table without lines of what it gives."""
         columns: dict[str, Any] = {SIZE: pl.Int64}
-        for i, name in enumerate(self.known):
-            extents = measure_nothing(self.domains[name], self.categories)
-            columns |= {name_extent(i, part): kind for part, kind in extents.schema.items()}
+        columns |= sample_extents(self.domains, self.known, self.categories)
         columns |= {name_codes(i): pl.List(pl.Int32) for i in range(len(self.exact))}
         return pl.DataFrame(schema=columns)
+
+
+def measure_all(
+    domains: Mapping[str, Domain],
+    names: list[str],
+    read: Callable[[str], NDArray[np.int32]],
+    partition: Partition,
+    categories: Categories,
+) -> dict[str, pl.Series]:
+    """Measure groups by some attributes, whose codes are read in group order, as columns."""
+    return {
+        name_extent(i, part.name): part
+        for i, name in enumerate(names)
+        for part in measure(domains[name], read(name), partition, categories)
+    }
+
+
+def sample_extents(
+    domains: Mapping[str, Domain], names: list[str], categories: Categories
+) -> dict[str, Any]:
+    """Give the columns of what is measured, and their types."""
+    return {
+        name_extent(i, part): kind
+        for i, name in enumerate(names)
+        for part, kind in measure_nothing(domains[name], categories).schema.items()
+    }
 
 
 def measure_nothing(domain: Domain, categories: Categories) -> pl.DataFrame:
@@ -109,35 +101,20 @@ def name_codes(attribute: int) -> str:
     return f"#{attribute} codes"
 
 
-def _list_within(partition: Partition, codes: NDArray[np.int32]) -> pl.Series:
-    """Put the codes of each group into a list."""
-    import pyarrow as pa
-
-    offsets = pa.array(partition.offsets, type=pa.int64())
-    return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(offsets, pa.array(codes))))
-
-
 def split_in_parts(
     backend: Backend,
     principle: Principle,
     known: list[str],
     exact: list[str],
     categories: Categories,
+    title: str,
 ) -> FinishedLeaves:
     """Split a table wherever its rows are, as ``mondrian`` does, and measure all classes."""
-    facts = backend.facts
-    demand = Demand.of(facts, principle, known)
-    splitting = plan_splitting(facts, known, categories)
-    layout = Layout.of([*known, *exact], facts.domains, splitting.ranks)
-    attrs = splitting.place(layout.fields[: len(known)])
-    rows = backend.pack(layout)
-    descent = Descent(layout, attrs, splitting.trees, demand, facts.n, rows.tally)
-    routes, nodes = descent.descend(backend.capacity)
-    domains = {name: facts.domains[name] for name in (*known, *exact)}
-    work = LeafWork(
-        layout, attrs, splitting.trees, demand, nodes, domains, known, exact, categories
-    )
-    return rows.map_leaves(routes.find_leaves, routes.leaves, work, work.sample)
+    rows, routes, split = descend(backend, principle, known, exact, categories, backend.capacity)
+    domains = {name: backend.facts.domains[name] for name in (*known, *exact)}
+    work = LeafWork(split, domains, known, exact, categories, title)
+    made = rows.map_leaves(routes.find_leaves, routes.leaves, work, {title: work.sample})
+    return made[title]
 
 
 @dataclass(frozen=True, eq=False)

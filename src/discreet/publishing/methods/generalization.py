@@ -133,7 +133,7 @@ class Generalization(Method):
         exact = [a.name for a in facts.schema.published if a.name not in known]
         self._require_taxonomy(facts)
         refuse_names([*known, *exact], CLASS)
-        leaves = split_in_parts(backend, self.principle, known, exact, self.categories)
+        leaves = split_in_parts(backend, self.principle, known, exact, self.categories, TABLE)
         labels, sample, recodings = label_in_parts(
             backend, leaves, known, exact, self.categories, CLASS
         )
@@ -141,7 +141,7 @@ class Generalization(Method):
         refuse_names(made, CLASS)
         refuse_names(exact, *(column.casefold() for column in made))
         release = describe_boxes(self, facts, sample, recodings, self.ends)
-        return PartedRelease(release, {TABLE: (leaves, labels)}, facts.n)
+        return PartedRelease(release, {TABLE: (leaves, labels)})
 
     def _require_taxonomy(self, data: CodedTable) -> None:
         known = data.quasi_identifiers

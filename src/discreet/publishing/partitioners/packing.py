@@ -96,10 +96,13 @@ class Layout:
             pack(words[field.plane], codes[name], field.shift, ranks)
         return words
 
+    def find(self, name: str) -> Field:
+        """Give the place of an attribute."""
+        return self.fields[self.names.index(name)]
+
     def table(self, names: Iterable[str]) -> Ints:
         """Give plane, shift and mask of some attributes, a line each."""
-        place = dict(zip(self.names, self.fields, strict=True))
-        lines = [(place[n].plane, place[n].shift, place[n].mask) for n in names]
+        lines = [(f.plane, f.shift, f.mask) for f in map(self.find, names)]
         return np.array(lines, dtype=np.int64).reshape(-1, 3)
 
 

@@ -1,0 +1,101 @@
+"""Leaves: the top of Mondrian's tree from counts, and its leaves split where their rows are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from discreet.principles.base import Principle
+from discreet.publishing.backends import Backend, PackedRows
+from discreet.publishing.partition import Partition
+from discreet.publishing.partitioners.descent import Descent, Routes
+from discreet.publishing.partitioners.levels import SplitCells
+from discreet.publishing.partitioners.mondrian import (
+    Categories,
+    Demand,
+    plan_splitting,
+    split_rows,
+)
+from discreet.publishing.partitioners.packing import Layout
+from discreet.table.arrays import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """Rows in the order of their groups, still packed."""
+
+    layout: Layout
+    buffers: Ints
+    leaves: NDArray[np.int8]
+    """At the first row of each group the buffer that holds its rows; elsewhere -1."""
+
+    @property
+    def partition(self) -> Partition:
+        """The groups, of rows in this order."""
+        rows = np.arange(len(self.leaves), dtype=np.int32)
+        return Partition(rows, np.append(np.flatnonzero(self.leaves >= 0), len(rows)))
+
+    def read(self, name: str) -> NDArray[np.int32]:
+        """Give the codes of an attribute."""
+        from discreet.kernels.packing import unpack
+
+        field = self.layout.find(name)
+        codes: NDArray[np.int32] = unpack(
+            self.buffers, self.leaves, field.plane, field.shift, field.mask
+        )
+        ranks = self.layout.ranks.get(name)
+        return codes if ranks is None else np.argsort(ranks).astype(np.int32)[codes]
+
+
+@dataclass(frozen=True, eq=False)
+class LeafSplitter:
+    """Splits the rows of a leaf of the top of a tree as they would be with all rows at hand."""
+
+    layout: Layout
+    attrs: Ints
+    trees: Ints
+    demand: Demand
+    nodes: list[Ints]
+    """What is known of the rows of each leaf."""
+
+    def __call__(self, leaf: int, words: Ints) -> GroupedRows:
+        """Split rows, given by their words."""
+        buffers = np.empty((2, *words.shape), dtype=np.int64)
+        buffers[0] = words
+        reads = {name: self.layout.find(name) for name in self.demand.reads}
+        cells = SplitCells(buffers, self.attrs, self.trees, self.layout.fields[0], reads)
+        root = self.nodes[leaf].copy()
+        root[:3] = 0, words.shape[1], 0
+        return GroupedRows(self.layout, buffers, split_rows(cells, self.demand, root).leaves)
+
+
+def descend(
+    backend: Backend,
+    principle: Principle,
+    known: list[str],
+    exact: list[str],
+    categories: Categories,
+    capacity: int,
+) -> tuple[PackedRows, Routes, LeafSplitter]:
+    """Pack all rows, and find the top of the tree that ``mondrian`` would grow of them."""
+    facts = backend.facts
+    demand = Demand.of(facts, principle, known)
+    splitting = plan_splitting(facts, known, categories)
+    layout = Layout.of([*known, *exact], facts.domains, splitting.ranks)
+    attrs = splitting.place(layout.fields[: len(known)])
+    rows = backend.pack(layout)
+    descent = Descent(layout, attrs, splitting.trees, demand, facts.n, rows.tally)
+    routes, nodes = descent.descend(capacity)
+    return rows, routes, LeafSplitter(layout, attrs, splitting.trees, demand, nodes)
+
+
+def list_within(partition: Partition, codes: NDArray[np.integer]) -> pl.Series:
+    """Put the numbers of each group, which come in group order, into a list."""
+    import pyarrow as pa
+
+    offsets = pa.array(partition.offsets, type=pa.int64())
+    values = pa.array(codes.astype(np.int32, copy=False))
+    return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(offsets, values)))
