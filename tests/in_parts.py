@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 import discreet as dc
 from discreet.auditing import AuditReport
@@ -14,6 +16,7 @@ from discreet.auditing.in_parts import audit_files
 from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.method import Method
+from discreet.release.seals import Seal
 from discreet.table.facts import survey
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Missing
@@ -47,6 +50,54 @@ def publish_from_disk(
     publish_in_parts(backend, method, target, format="parquet", overwrite=False, approve=approve)
     assert not list(work.iterdir())
     return found[0]
+
+
+def examine(release: Path, source: Path, schema: dc.Schema, folder: Path) -> AuditReport:
+    """Audit a release against a table in files, with a folder that is not there yet."""
+    files = ParquetFiles(source)
+    folder.mkdir()
+    return audit_files(release, files, survey(files, schema), folder, progress=lambda *told: None)
+
+
+def reseal(folder: Path) -> None:
+    """Make a manifest fit files that were changed, as a forger would."""
+    path = folder / "datapackage.json"
+    manifest = json.loads(path.read_text())
+    for resource in manifest["resources"]:
+        for part in resource.get("parts", [resource]):
+            seal = Seal.of(folder / part["path"])
+            part["bytes"], part["hash"] = seal.size, f"sha256:{seal.sha256}"
+    path.write_text(json.dumps(manifest))
+
+
+def require_same_batches(made: dc.Release, wanted: dc.Release) -> None:
+    """Hold buckets, values and words against those of another release, whatever was drawn."""
+    assert _show_buckets(made).equals(_show_buckets(wanted))
+    assert made.recodings == wanted.recodings
+    assert (made.promise, made.about) == (wanted.promise, wanted.about)
+    assert made.parameters == wanted.parameters
+    (told,) = made.schema.sensitive
+    counts = [
+        r.tables["batches"].group_by(told).agg(pl.col("count").sum()).sort(told)
+        for r in (made, wanted)
+    ]
+    assert counts[0].equals(counts[1])
+
+
+def _show_buckets(release: dc.Release) -> pl.DataFrame:
+    texts = release.tables["generalized"].drop("batch").with_columns(pl.all().cast(pl.String))
+    return texts.sort(pl.all())
+
+
+def require_same_audit(found: AuditReport, whole: AuditReport) -> None:
+    """Hold what is found in parts against what is found of the whole."""
+    told, wanted = found.to_dict(), whole.to_dict()
+    for name in ("kept", "problems", "people", "records", "groups", "breaches", "max_belief",
+                 "checks", "identity", "beliefs_found"):  # fmt: skip
+        assert told[name] == wanted[name], name
+    for name in ("mean_belief", "mean_belief_in_truth"):
+        assert told[name] == pytest.approx(wanted[name])
+    assert told["loss"]["ncp"] == pytest.approx(wanted["loss"]["ncp"])
 
 
 def odd_table() -> dc.Microdata:

@@ -19,7 +19,7 @@ from discreet.publishing.backends import spark as backend
 from discreet.release.store import fingerprint
 from discreet.steward import on_cluster
 from discreet.steward.plan import Plan
-from in_parts import odd_table, spread, write_plan
+from in_parts import odd_table, require_same_audit, require_same_batches, spread, write_plan
 
 pytestmark = pytest.mark.spark
 CENSUS = dc.datasets.census(6000, sensitive="income")
@@ -36,6 +36,7 @@ def held(cluster: Cluster) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_cluster, "CAPACITY", 900)
+    monkeypatch.setattr(on_cluster, "EXAMINED", 2000)
     monkeypatch.setattr(backend, "PART", 1500)
 
 
@@ -102,6 +103,26 @@ def test_the_release_is_that_of_one_machine_although_workers_are_lost(
     assert len(list((tmp_path / "release").glob("generalized-*.parquet"))) > 1
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"source", "t.plan.toml", "memory", "release"}
+
+
+def test_batches_are_filled_on_a_cluster_although_workers_are_lost(
+    tmp_path: Path, cluster: Cluster, held: str
+) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path, method='name = "angelization"')
+    plan.write_text(plan.read_text().replace(
+        'name = "k-anonymity"\nk = 4', 'name = "frequency-diversity"\nl = 3'))  # fmt: skip
+
+    def lose() -> None:
+        cluster.workers[-1].kill()
+        cluster.add_workers(1)
+
+    during = dict.fromkeys(("Splitting", "Writing"), lose)
+    report = publish(plan, held, [], dict(during))
+    data = dc.read(tmp_path / "source", Plan.read(plan).schema)
+    assert len(list((tmp_path / "release").glob("generalized-*.parquet"))) > 1
+    require_same_batches(dc.load(tmp_path / "release"), dc.publish(data, Plan.read(plan).method))
+    require_same_audit(report, dc.audit(tmp_path / "release", data))
 
 
 def test_odd_tables_give_the_same_on_a_cluster(tmp_path: Path, held: str) -> None:

@@ -23,7 +23,7 @@ from discreet.auditing.merging import PartFindings, merge, put_together, rank_ex
 from discreet.forms.verify import verify
 from discreet.principles.base import Principle
 from discreet.release import Release
-from discreet.release.labels import Extent, read_extents
+from discreet.release.labels import Extent, read_codes, read_extents
 from discreet.release.parts import AT_ONCE, StoredParts
 from discreet.release.store import find_rewritten, find_strangers
 from discreet.table.arrays import Bools, Ints
@@ -65,16 +65,21 @@ def glance(part: Release, facts: Facts) -> dict[str, NDArray[np.uint8]]:
     (view,) = part.views
     boxes, _ = view.list_shown()
     none = facts.hold({name: np.zeros(0, dtype=np.int32) for name in facts.domains})
-    names = part.schema.quasi_identifiers
     ends = [boxes.height * i // BLOCKS for i in range(BLOCKS + 1)]
     seen = {}
-    for name, extent in read_extents(part, none, boxes, names).items():
-        size = facts.domains[name].size
-        seen[name] = np.zeros(size, dtype=np.uint8)
+    for name in part.schema.quasi_identifiers:
+        domain = facts.domains[name]
+        blurred = part.recodings[name].is_blurred
+        extent = read_extents(part, none, boxes, [name])[name] if blurred else None
+        codes = None if blurred else read_codes(part, boxes, name, domain)
+        seen[name] = np.zeros(domain.size, dtype=np.uint8)
         for block, (start, stop) in enumerate(pairwise(ends)):
-            if start < stop:
-                covered = _cover_any(extent.take(np.arange(start, stop)), size)
+            if start < stop and extent is not None:
+                covered = _cover_any(extent.take(np.arange(start, stop)), domain.size)
                 seen[name] |= covered.astype(np.uint8) << block
+            elif codes is not None:
+                own = np.unique(codes[start:stop])
+                seen[name][own[own >= 0]] |= np.uint8(1 << block)
     return seen
 
 
@@ -90,8 +95,10 @@ class Seen:
     looked: dict[str, NDArray[np.uint8]]
     records: int
     groups: int
-    runs: tuple[int, int]
+    ends: tuple[int, int]
     """The first and the last of the numbers that its records have."""
+    beside: int
+    """How many rows other tables have of these."""
 
 
 def _cover_any(extent: Extent, size: int) -> Bools:

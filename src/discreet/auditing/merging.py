@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from discreet.auditing import PRESETS, AuditReport, Check
+from discreet.auditing import AuditReport, Check
 from discreet.auditing.counted import Counted
 from discreet.auditing.grounds import WORST, Grounds
 from discreet.auditing.identity import measure_identity
@@ -18,6 +18,7 @@ from discreet.auditing.kept_columns import KeptColumns
 from discreet.auditing.nearness import Nearness, Reach
 from discreet.errors import SchemaError
 from discreet.evaluate.loss import Loss
+from discreet.forms.posterior import add_bounded
 from discreet.table.arrays import Floats, Ints
 
 NOTE = "it was audited in parts: how well membership is hidden was not measured"
@@ -103,10 +104,10 @@ def merge(found: Sequence[PartFindings], n: int, uncovered: int, twice: int) -> 
         checks=_merge_checks([report.checks for report in reports]),
         identity=identity,
         crowd=min(reports, key=lambda r: r.identity.smallest).crowd,
-        presets={name: PRESETS[name].admits(identity.fewest) for name in first.presets},
+        presets={name: all(r.presets[name] for r in reports) for name in first.presets},
         beliefs=_join([report.beliefs for report in reports]),
         truths=_join([report.truths for report in reports]),
-        how={name: max((r.how[name] for r in reports), key=len) for name in first.how},
+        how={name: add_bounded([r.how[name] for r in reports]) for name in first.how},
         candidates=candidates,
         breached=np.concatenate([report.breached for report in reports]),
         worst=worst,

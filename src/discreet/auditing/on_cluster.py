@@ -48,9 +48,11 @@ class _Look:
         for number in _list_numbers(batches):
             part = self.stored.take_file(number)
             (view,) = part.views
-            runs = view.table[self.stored.run[1]]
+            records, *others = self.stored.parted
+            numbers = part.tables[records.title][records.column].to_numpy()
+            beside = sum(part.tables[other.title].height for other in others)
             seen = Seen(glance(part, self.facts), view.table.height, view.count,
-                        (int(runs[0]), int(runs[-1])))  # fmt: skip
+                        (int(numbers.min()), int(numbers.max())), beside)  # fmt: skip
             yield _say(number, seen, NOBODY)
 
 
@@ -130,11 +132,11 @@ def audit_on_cluster(
     refuse_other_table(stored.release, facts)
     stored = replace(stored, counted=_count_whole(session, stored))
     progress("Matching", 0, facts.n)
-    files = len(stored.stored.paths)
+    files = len(stored.records.paths)
     numbers = session.range(files).repartition(files)
     said = _collect_said(numbers.mapInArrow(_Look(stored, facts), SAYING))
     seen: list[Seen] = [said[number] for number in range(files)]
-    stored.require_order([one.runs for one in seen])
+    stored.require_order([one.ends for one in seen], [one.beside for one in seen])
     looked = put_side_by_side([one.looked for one in seen])
     names = list(facts.cells)
     frame = source.frame
@@ -158,12 +160,16 @@ def audit_on_cluster(
 
 def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.DataFrame]:
     """Count, on the cluster, what the release holds of each sensitive attribute."""
-    paths = [(stored.folder / path).as_uri() for path in stored.stored.paths]
+    from pyspark.sql import functions as f
+
+    parted = stored.parted[-1]
+    paths = [(stored.folder / path).as_uri() for path in stored.find(parted).paths]
     table = session.read.parquet(*paths)
+    people = f.count("*") if parted.counts is None else f.sum(quote(parted.counts))
     whole = {}
     for name in stored.release.schema.sensitive:
-        found = collect(table.groupBy(table[quote(name)].alias("value")).count())
-        whole[name] = found.select(pl.col("value").alias(name), pl.col("count").alias("rows"))
+        counted = table.groupBy(table[quote(name)].alias("value")).agg(people.alias("rows"))
+        whole[name] = collect(counted).select(pl.col("value").alias(name), "rows")
     return whole
 
 

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from discreet.errors import DAMAGED, QueryError, StoreError
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Promise, Release, Transformation
+from discreet.release.release import PartedTable
 from discreet.table.arrays import Bools, Floats, Ints
-from discreet.table.domain import reduce_column
+from discreet.table.domain import Domain, reduce_column
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
@@ -91,16 +93,8 @@ class View(ABC):
         return {}
 
     def _read_bags(self, name: str) -> Groups:
-        attribute, whole = self.release.schema[name], self.release.whole.get(name)
-        if whole is None:
-            codes, domain = reduce_column(self.table[name], attribute).encode(None)
-            return Groups.from_labels(self.labels, codes, domain, count=self.count)
-        # a part: what the whole holds comes first, so that codes are the same in all of them
-        cells = pl.concat([whole[name], self.table[name]])
-        codes, domain = reduce_column(cells, attribute).encode(None)
-        known, codes = codes[: whole.height], codes[whole.height :]
-        counts = np.bincount(known, weights=whole["rows"], minlength=domain.size).astype(np.int64)
-        return Groups.from_labels(self.labels, codes, domain, count=self.count, whole=counts)
+        codes, domain, whole = read_values(self.release, self.table, name)
+        return Groups.from_labels(self.labels, codes, domain, count=self.count, whole=whole)
 
     def admits(self, part: Principle, name: str | None) -> Bools:
         """Say of each group whether a principle holds for it."""
@@ -217,12 +211,16 @@ class Form(ABC):
     """
     optional: ClassVar[frozenset[str]] = frozenset()
     """Parameters that may be anything, or left out."""
-    run: ClassVar[tuple[str, str] | None] = None
-    """The table, and the column of it, whose runs of equal numbers can be examined by themselves;
-    ``None`` where a release has to be seen as a whole."""
+    parted: ClassVar[tuple[PartedTable, ...]] = ()
+    """The tables of a release that can be examined in parts: that of records first, and last the
+    one that shows sensitive values. None where it has to be seen whole."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""
+
+    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:  # noqa: ARG002
+        """Give the tables of a release that can be examined in parts; none if it cannot be."""
+        return self.parted
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:
@@ -310,6 +308,21 @@ class Form(ABC):
         """Give the release as it is to somebody who knows some kept columns, too."""
         known = (replace(release.schema[name], role=Role.QUASI_IDENTIFIER) for name in names)
         return replace(release, schema=release.schema.changed(*known))
+
+
+def read_values(
+    release: Release, table: pl.DataFrame, name: str
+) -> tuple[NDArray[np.int32], Domain, Ints | None]:
+    """Read the values of a sensitive attribute; of a part also how often the whole has each."""
+    attribute, whole = release.schema[name], release.whole.get(name)
+    if whole is None:
+        return *reduce_column(table[name], attribute).encode(None), None
+    # what the whole holds comes first, so that codes are the same in all parts
+    cells = pl.concat([whole[name], table[name]])
+    codes, domain = reduce_column(cells, attribute).encode(None)
+    known, codes = codes[: whole.height], codes[whole.height :]
+    counts = np.bincount(known, weights=whole["rows"], minlength=domain.size)
+    return codes, domain, counts.astype(np.int64)
 
 
 def take_table(release: Release, names: set[str], name: str, columns: set[str]) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -56,10 +58,7 @@ class Posterior:
     @property
     def how(self) -> str:
         """Say how beliefs were found."""
-        bounded = int(np.append(self._bounded, False)[self.found.set_of].sum())
-        if not bounded:
-            return "exactly"
-        return f"exactly, but for {bounded:,} people as an upper bound: by their most telling group"
+        return word_bounded(int(np.append(self._bounded, False)[self.found.set_of].sum()))
 
     @cached_property
     def _bounded(self) -> Bools:
@@ -221,6 +220,29 @@ class Posterior:
             bags.codes, upto,
         )  # fmt: skip
         return parts, wholes
+
+
+def word_bounded(people: int) -> str:
+    """Say how beliefs were found, where those of so many people are bounds."""
+    if not people:
+        return "exactly"
+    return f"exactly, but for {people:,} people as an upper bound: by their most telling group"
+
+
+def add_bounded(said: Sequence[str]) -> str:
+    """Say the same of several parts of a table; where one was found otherwise, that of all.
+
+    >>> add_bounded(["exactly", word_bounded(1000), word_bounded(234)])
+    'exactly, but for 1,234 people as an upper bound: by their most telling group'
+    """
+    people = 0
+    for text in said:
+        found = re.search(r"but for ([\d,]+) people", text)
+        own = int(found[1].replace(",", "")) if found else 0
+        if text != word_bounded(own):
+            return max(said, key=len)
+        people += own
+    return word_bounded(people)
 
 
 def _add_meant(bags: Groups, meant: Bools) -> Ints:

@@ -127,6 +127,12 @@ class Groups:
         return len(self.offsets) - 1
 
     @cached_property
+    def total(self) -> Ints:
+        """How often all bags together have each code, whatever the whole table has."""
+        counts = np.bincount(self.codes, weights=self.weights, minlength=self.domain.size)
+        return counts.astype(np.int64)
+
+    @cached_property
     def sizes(self) -> Ints:
         """Total weight of each bag."""
         return self.sum(self.weights)

@@ -6,6 +6,7 @@ nothing else decides it. A seed is for tests and comparisons, whose releases do 
 
 from __future__ import annotations
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 
@@ -53,6 +54,29 @@ class SystemDraws(Draws):
     def words(self, count: int) -> Words:
         """Draw words, each independent of all others."""
         return np.frombuffer(bytearray(os.urandom(8 * count)), dtype=np.uint64)
+
+
+class KeyedDraws(Draws):
+    """Words that follow from a secret of the operating system's and a number.
+
+    Whoever works on a part of a table may be lost, and another begin anew: the key makes both draw
+    the same. It is drawn once, is told to nobody but the workers, and goes with the work.
+    """
+
+    def __init__(self, key: bytes, number: int) -> None:
+        self._key = key + number.to_bytes(8, "big")
+        self._drawn = 0
+
+    @staticmethod
+    def draw_key() -> bytes:
+        """Draw a secret that nobody can guess."""
+        return os.urandom(32)
+
+    def words(self, count: int) -> Words:
+        """Draw words that follow from the key, and from what was drawn by it before."""
+        stream = hashlib.shake_256(self._key + self._drawn.to_bytes(8, "big"))
+        self._drawn += 1
+        return np.frombuffer(bytearray(stream.digest(8 * count)), dtype=np.uint64)
 
 
 class SeededDraws(Draws):

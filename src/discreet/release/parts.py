@@ -1,7 +1,9 @@
-"""Parts: a release that memory does not hold, read class by class, so many records at a time.
+"""Parts: a release that memory does not hold, read so many records at a time.
 
-Where a form says that runs of records can be examined by themselves, each run is a release of its
-own: a part, which knows besides what the whole holds of each sensitive attribute.
+A form says which of its tables can be parted, and by which column: what rows with the same number
+in it tell is told by them alone. A run of records whose numbers no other record has is then, with
+what other tables hold of these numbers, a release of its own: a part, which knows besides what the
+whole holds of each sensitive attribute.
 """
 
 from __future__ import annotations
@@ -9,27 +11,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from discreet.errors import DAMAGED, SchemaError, StoreError
 from discreet.release.coarse_labels import refuse_finer_cells
 from discreet.release.dictionary import ABOUT, refuse_unexplained, restore
 from discreet.release.manifest import OLDER, Stored, understand
-from discreet.release.release import Release
+from discreet.release.release import PartedTable, Release
 from discreet.release.seals import Seal
 from discreet.release.store import read_manifest
 from discreet.release.table_files import join_rows, read_file, read_table, refuse_columns
+from discreet.table.arrays import Ints
 
 MORE = "Examine it on a machine whose memory holds it, or allow for more (--memory)."
 AT_ONCE = 1 << 20
-"""So many records are read at once, or more if a class has more."""
+"""So many records are read at once, or more if they cannot be parted."""
+NEVER = 2**62
+"""A number that nothing has."""
+
+
+class Cut(NamedTuple):
+    """Where a part ends: how many records it has, and the last number of any of them."""
+
+    records: int
+    last: int
 
 
 @dataclass(frozen=True, eq=False)
 class StoredParts:
-    """The folder of a release of which runs of records can be examined by themselves."""
+    """The folder of a release of which parts can be examined by themselves."""
 
     folder: Path
     counted: dict[str, pl.DataFrame] | None = None
@@ -55,111 +70,200 @@ class StoredParts:
         return self._opened[0]
 
     @cached_property
-    def run(self) -> tuple[str, str]:
-        """The table that is read in parts, and the column whose runs stay together."""
+    def parted(self) -> tuple[PartedTable, ...]:
+        """The tables that are parted, the one of records first."""
         from discreet.forms import find_form
 
-        run = find_form(self.release.form).run
-        dealt = self.release.promise.principle.dealt
-        if run is None or dealt or set(self._opened[1]) != {run[0]}:
-            what = "whose people were dealt" if dealt else f"by {self.release.method}"
-            raise SchemaError(f"A release {what} is not examined in parts yet.", hint=MORE)
-        return run
+        parted = find_form(self.release.form).find_parted(self.release)
+        if set(self._opened[1]) != {table.title for table in parted}:
+            raise SchemaError(
+                f"A release by {self.release.method} under {self.release.promise.principle} with "
+                f"the tables {', '.join(self._opened[1])} is not examined in parts yet.",
+                hint=MORE,
+            )
+        return parted
 
     @property
-    def stored(self) -> Stored:
-        """Where the table lies that is read in parts."""
-        return self._opened[1][self.run[0]]
+    def records(self) -> Stored:
+        """Where the table lies that has the records."""
+        return self.find(self.parted[0])
+
+    def find(self, table: PartedTable) -> Stored:
+        """Say where a table lies."""
+        return self._opened[1][table.title]
 
     def refuse_unsealed(self) -> None:
         """Refuse it unless all its files are those that its manifest speaks of."""
-        for path, seal in zip(self.stored.paths, self.stored.seals or [], strict=True):
-            try:
-                found = Seal.of(self.folder / path)
-            except OSError as error:
-                raise StoreError(f"{path}: cannot be read ({error}).", hint=DAMAGED) from error
-            if found != seal:
-                raise StoreError(f"{path}: is not what was published.", hint=DAMAGED)
+        for stored in map(self.find, self.parted):
+            for path, seal in zip(stored.paths, stored.seals or [], strict=True):
+                try:
+                    found = Seal.of(self.folder / path)
+                except OSError as error:
+                    raise StoreError(f"{path}: cannot be read ({error}).", hint=DAMAGED) from error
+                if found != seal:
+                    raise StoreError(f"{path}: is not what was published.", hint=DAMAGED)
 
     @property
     def sample(self) -> Release:
-        """The release with its table, which has all columns and no rows."""
-        first = next(self._read_file(0, 1), None)
-        if first is None:
-            raise StoreError(f"{self.stored.paths[0]}: the table has no rows.")
-        return replace(self.release, tables={self.run[0]: first[:0]})
+        """The release with its tables, which have all columns and no rows."""
+        tables = {}
+        for table in self.parted:
+            first = next(self._read_rows(table, 1), None)
+            if first is None:
+                raise StoreError(f"{self.find(table).paths[0]}: the table has no rows.")
+            tables[table.title] = first[:0]
+        return replace(self.release, tables=self._arrange(tables))
+
+    def _arrange(self, tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+        """Put tables into the order in which the release has them."""
+        return {title: tables[title] for title in self._opened[1]}
 
     def read(self, at_once: int = AT_ONCE) -> Iterator[Release]:
-        """Give it part by part: whole runs of records, in their order, each run in one part."""
-        last: int | None = None
-        held: list[pl.DataFrame] = []
-        for number in range(len(self.stored.paths)):
-            for frame in self._read_file(number, at_once):
-                held.append(frame)
-                if sum(part.height for part in held) < at_once:
-                    continue
-                table = join_rows(held, self.stored.paths[0])
-                runs = table[self.run[1]]
-                whole = int((runs != runs[-1]).sum()) if runs.is_sorted() else table.height
-                if whole:
-                    yield self.take(table[:whole], last)
-                    last = runs[whole - 1]
-                held = [table[whole:]]
-        table = join_rows(held, self.stored.paths[0]) if held else pl.DataFrame()
-        if table.height:
-            yield self.take(table, last)
+        """Give it part by part, in the order of its records."""
+        records, *others = self.parted
+        rows = {t.title: _Rows(self._read_rows(t, at_once), self.find(t).paths[0])
+                for t in self.parted}  # fmt: skip
+        cuts = list(self._find_cuts(at_once))
+        for number, cut in enumerate(cuts):
+            tables = {records.title: rows[records.title].take(cut.records)}
+            last = number == len(cuts) - 1  # with whatever no record refers to
+            for other in others:
+                held = rows[other.title]
+                tables[other.title] = held.take_rest() if last else held.take_to(other, cut.last)
+            yield self.take(tables)
+
+    def _find_cuts(self, at_once: int) -> Iterator[Cut]:
+        """Find where records can be parted: where all numbers before are below all behind.
+
+        Parts are no longer than ``at_once`` wherever there is such a place.
+        """
+        files = range(len(self.records.paths))
+        lows = [int(self._read_numbers(number).min(initial=NEVER)) for number in files]
+        behind = np.minimum.accumulate([NEVER, *lows[::-1]])[::-1][1:]
+        start, base, top = 0, 0, -NEVER
+        places = np.zeros((0, 2), dtype=np.int64)
+        for number in files:
+            values = self._read_numbers(number)
+            tops = np.maximum.accumulate(np.append(top, values))
+            rest = np.minimum.accumulate(np.append(behind[number], values[::-1]))[::-1]
+            found = np.flatnonzero(tops[1:] < rest[1:]) + 1
+            places = np.concatenate([places, np.stack([base + found, tops[found]], axis=1)])
+            while len(places) and places[-1, 0] - start > at_once:
+                wanted = int(np.searchsorted(places[:, 0], start + at_once, side="right"))
+                chosen = self._choose(places[:, 0], wanted)
+                if chosen is None:
+                    places = places[:0]
+                    break
+                yield Cut(int(places[chosen, 0]) - start, int(places[chosen, 1]))
+                start, places = int(places[chosen, 0]), places[chosen + 1 :]
+            base, top = base + len(values), int(tops[-1])
+        if base > start:
+            yield Cut(base - start, top)
+
+    def _choose(self, places: Ints, wanted: int) -> int | None:
+        """Find a place, near below one that is wanted, where no look-alikes would be parted."""
+        nearest: list[int] = [*range(wanted - 1, -1, -1), *range(wanted, len(places))]
+        for number in nearest:
+            if not self._goes_on(int(places[number])):
+                return number
+        return None
+
+    def _goes_on(self, row: int) -> bool:
+        """Whether a record shows what the one before it does, but for its number."""
+        records, *others = self.parted
+        if not others:  # numbers are of those that show the same
+            return False
+        shown = [self._read_row(place).drop(records.column) for place in (row - 1, row)]
+        return shown[0].equals(shown[1])
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """Per file of records how many there are up to its end."""
+        files = range(len(self.records.paths))
+        return np.cumsum([len(self._read_numbers(number)) for number in files])
+
+    def _read_row(self, row: int) -> pl.DataFrame:
+        number = int(np.searchsorted(self._ends, row, side="right"))
+        if number == len(self._ends):
+            return pl.DataFrame({self.parted[0].column: []})  # behind the last is nobody
+        row -= int(self._ends[number - 1]) if number else 0
+        path = self.folder / self.records.paths[number]
+        if path.suffix != ".parquet":
+            return read_file(self.folder, self.records, number)[row : row + 1]
+        return pl.scan_parquet(path, glob=False).slice(row, 1).collect()
 
     def take_file(self, number: int) -> Release:
-        """Give the runs that begin in one file as a part, with what of them is in the next."""
-        table = read_file(self.folder, self.stored, number)
-        column, name = self.run[1], self.stored.paths[number]
-        self._require_sorted(table)  # else what is left out here might be nobody's
+        """Give what begins in one file of records as a part, with what of it is elsewhere."""
+        records, *others = self.parted
+        table = read_file(self.folder, self.records, number)
+        column, name = records.column, self.records.paths[number]
+        if others:
+            numbers = _require_numbers(table, records)
+            ends = pl.col(column).is_between(int(numbers.min()), int(numbers.max()))
+            tables = {records.title: table}
+            for other in others:
+                paths = [self.folder / path for path in self.find(other).paths]
+                held = pl.scan_parquet(paths, glob=False).filter(ends).collect()
+                refuse_columns(held, self.find(other), paths[0].name)
+                tables[other.title] = held
+            return self.take(tables)
+        _require_sorted(table, records)  # else what is left out here might be nobody's
         if number:
-            before = self._read_runs(number - 1)[-1]
+            before = self._read_numbers(number - 1)[-1]
             table = table.filter(pl.col(column) != before)
         if not table.height:
             raise SchemaError(f"{name}: no {column} begins in it.", hint=MORE)
         rest = []
-        for after in range(number + 1, len(self.stored.paths)):
-            runs = self._read_runs(after)
+        for after in range(number + 1, len(self.records.paths)):
+            runs = self._read_numbers(after)
             if runs[0] != table[column][-1]:
                 break
             same = runs == runs[0]
-            rest.append(read_file(self.folder, self.stored, after).filter(same))
+            rest.append(read_file(self.folder, self.records, after).filter(same))
             if not same.all():
                 break
-        return self.take(join_rows([table, *rest], name))
+        return self.take({records.title: join_rows([table, *rest], name)})
 
-    def _read_runs(self, number: int) -> pl.Series:
-        path = self.folder / self.stored.paths[number]
+    def _read_numbers(self, number: int) -> Ints:
+        """Read the column of a file of records by which they are parted."""
+        records, path = self.parted[0], self.folder / self.records.paths[number]
         try:
-            return pl.read_parquet(path, columns=[self.run[1]], glob=False)[self.run[1]]
+            if path.suffix == ".parquet":
+                table = pl.read_parquet(path, columns=[records.column], glob=False)
+            else:
+                table = read_file(self.folder, self.records, number)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise StoreError(f"{path.name}: cannot be read ({error}).", hint=DAMAGED) from error
+            said = str(error).splitlines()[0]
+            raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
+        return _require_numbers(table, records)
 
-    def require_order(self, runs: Sequence[tuple[int, int]]) -> None:
-        """Refuse files of which one begins before the one before it ends."""
-        numbers = [number for ends in runs for number in ends]
-        starts = numbers[2::2]
-        if any(start <= end for start, end in zip(starts, numbers[1::2], strict=False)):
-            title, column = self.run
-            raise StoreError(f"{title}: is not in the order of {column!r}.", hint=DAMAGED)
+    def require_order(self, ends: Sequence[tuple[int, int]], rows: Sequence[int]) -> None:
+        """Refuse files of records of which one has numbers before those of the one before it.
 
-    def take(self, table: pl.DataFrame, last: int | None = None) -> Release:
-        """Give some records as a part, if they are whole runs, and come after the ``last`` one."""
-        title = self.run[0]
-        self._require_sorted(table, last)
-        part = replace(self.release, tables={title: table}, whole=self.whole)
+        So many ``rows`` of other tables were found with each of them, which must be all.
+        """
+        records, *others = self.parted
+        if any(start <= end for (_, end), (start, _) in pairwise(ends)):
+            raise StoreError(
+                f"{records.title}: is not in the order of {records.column!r}.", hint=DAMAGED
+            )
+        paths = [self.folder / path for other in others for path in self.find(other).paths]
+        whole = sum(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+                    for path in paths)  # fmt: skip
+        if sum(rows) != whole:
+            raise StoreError(
+                f"{others[0].title}: has rows to which no record of {records.title!r} refers.",
+                hint=DAMAGED,
+            )
+
+    def take(self, tables: dict[str, pl.DataFrame]) -> Release:
+        """Give some records, with what other tables hold of them, as a part."""
+        if len(tables) == 1:
+            _require_sorted(tables[self.parted[0].title], self.parted[0])
+        part = replace(self.release, tables=self._arrange(tables), whole=self.whole)
         refuse_unexplained(part)
         refuse_finer_cells(part)
         return part
-
-    def _require_sorted(self, table: pl.DataFrame, last: int | None = None) -> None:
-        title, column = self.run
-        runs = table[column] if column in table.columns else pl.Series([None])
-        good = runs.dtype.is_integer() and not runs.null_count() and runs.is_sorted()
-        if not good or (last is not None and runs[0] <= last):
-            raise StoreError(f"{title}: is not in the order of {column!r}.", hint=DAMAGED)
 
     @cached_property
     def whole(self) -> dict[str, pl.DataFrame]:
@@ -168,25 +272,76 @@ class StoredParts:
             return self.counted
         names = self.release.schema.sensitive
         counts: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
-        for number in range(len(self.stored.paths)):
-            for frame in self._read_file(number, AT_ONCE) if names else ():
-                for name in names:
-                    counts[name].append(frame.group_by(name).len("rows"))
+        table = self.parted[-1]
+        for frame in self._read_rows(table, AT_ONCE) if names else ():
+            for name in names:
+                counts[name].append(table.count_values(frame, name))
         return {name: pl.concat(found).group_by(name).agg(pl.col("rows").sum())
                 for name, found in counts.items()}  # fmt: skip
 
-    def _read_file(self, number: int, at_once: int) -> Iterator[pl.DataFrame]:
-        path = self.folder / self.stored.paths[number]
-        if path.suffix != ".parquet":
-            yield from read_file(self.folder, self.stored, number).iter_slices(at_once)
-            return
-        try:
-            rows = pl.scan_parquet(path, glob=False)
-            height = rows.select(pl.len()).collect().item()
-            for start in range(0, height, at_once):
-                frame = rows.slice(start, at_once).collect()
-                refuse_columns(frame, self.stored, path.name)
-                yield frame
-        except (OSError, pl.exceptions.PolarsError) as error:
-            said = str(error).splitlines()[0]
-            raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
+    def _read_rows(self, table: PartedTable, at_once: int) -> Iterator[pl.DataFrame]:
+        """Read a table from its files, so many rows at a time."""
+        stored = self.find(table)
+        for number, path in enumerate(self.folder / path for path in stored.paths):
+            if path.suffix != ".parquet":
+                yield from read_file(self.folder, stored, number).iter_slices(at_once)
+                continue
+            try:
+                rows = pl.scan_parquet(path, glob=False)
+                height = rows.select(pl.len()).collect().item()
+                for start in range(0, height, at_once):
+                    frame = rows.slice(start, at_once).collect()
+                    refuse_columns(frame, stored, path.name)
+                    yield frame
+            except (OSError, pl.exceptions.PolarsError) as error:
+                said = str(error).splitlines()[0]
+                raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
+
+
+def _require_numbers(table: pl.DataFrame, parted: PartedTable) -> Ints:
+    numbers = table[parted.column] if parted.column in table.columns else pl.Series([None])
+    if not numbers.dtype.is_integer() or numbers.null_count():
+        raise StoreError(f"{parted.title}: {parted.column!r} are not whole numbers.", hint=DAMAGED)
+    return numbers.to_numpy().astype(np.int64)
+
+
+def _require_sorted(table: pl.DataFrame, parted: PartedTable) -> None:
+    if (np.diff(_require_numbers(table, parted)) < 0).any():
+        raise StoreError(f"{parted.title}: is not in the order of {parted.column!r}.", hint=DAMAGED)
+
+
+class _Rows:
+    """The rows of a table, taken one after the other."""
+
+    def __init__(self, frames: Iterator[pl.DataFrame], name: str) -> None:
+        self._frames, self._name = frames, name
+        self._held: list[pl.DataFrame] = []
+
+    def _split(self, rows: int) -> pl.DataFrame:
+        if not self._held:
+            raise StoreError(f"{self._name}: the table has no rows.")
+        table = join_rows(self._held, self._name)
+        self._held = [table[rows:]]
+        return table[:rows]
+
+    def take(self, rows: int) -> pl.DataFrame:
+        """Take so many."""
+        while sum(frame.height for frame in self._held) < rows:
+            self._held.append(next(self._frames))
+        return self._split(rows)
+
+    def take_to(self, parted: PartedTable, last: int) -> pl.DataFrame:
+        """Take those up to a number, of a table that is in the order of these."""
+        more: pl.DataFrame | None = self._held[-1] if self._held else pl.DataFrame()
+        while more is not None and (not more.height or more[parted.column][-1] <= last):
+            more = next(self._frames, None)
+            if more is not None:
+                _require_sorted(more, parted)
+                self._held.append(more)
+        rows = sum(int((frame[parted.column] <= last).sum()) for frame in self._held)
+        return self._split(rows)
+
+    def take_rest(self) -> pl.DataFrame:
+        """Take all that are left."""
+        self._held += self._frames
+        return self._split(sum(frame.height for frame in self._held))

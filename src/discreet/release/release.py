@@ -69,6 +69,22 @@ def number_title(title: str, place: int) -> str:
 
 
 @dataclass(frozen=True)
+class PartedTable:
+    """A table of a form of which parts can be examined by themselves."""
+
+    title: str
+    column: str
+    """Rows with the same number in it belong to one part, in every table that has it."""
+    counts: str | None = None
+    """The column that says of how many people a row is; ``None`` where that is one."""
+
+    def count_values(self, table: pl.DataFrame, name: str) -> pl.DataFrame:
+        """Count how many people of some rows have each value of an attribute, as ``rows``."""
+        people = pl.len() if self.counts is None else pl.col(self.counts).sum()
+        return table.group_by(name).agg(people.cast(pl.Int64).alias("rows"))
+
+
+@dataclass(frozen=True)
 class OfPeople:
     """What is promised of people, where a row is not a person."""
 

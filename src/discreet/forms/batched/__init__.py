@@ -16,6 +16,7 @@ from discreet.forms.grouped import COUNT, OWNER, GroupedForm
 from discreet.forms.wording import ENDS, read_presence
 from discreet.principles import KAnonymity
 from discreet.release import Promise, Release
+from discreet.release.release import PartedTable
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ class Batched(GroupedForm):
 
     name: ClassVar[str] = "batched"
     owner: ClassVar[str] = "batch"
+    parted: ClassVar[tuple[PartedTable, ...]] = (
+        PartedTable("generalized", "batch"),
+        PartedTable("batches", "batch", "count"),
+    )
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"
     }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 import polars as pl
 
 from discreet.errors import StoreError
+from discreet.forms.base import read_values
 from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.table.arrays import Ints
@@ -48,7 +50,7 @@ def number_told(
         return data.codes_in(names[0], held[names[0]].domain)
     codes = [data.codes_in(name, held[name].domain) for name in names]
     own = _pair(codes, [held[name].domain for name in names])
-    kinds = np.unique(_number(release.tables[str(find_told(release, names))], release, names)[0])
+    kinds = np.unique(_number(release.tables[str(find_told(release, names))], release, names))
     at = np.minimum(np.searchsorted(kinds, own), len(kinds) - 1)
     known = np.all([code >= 0 for code in codes], axis=0)
     return np.where(known & (kinds[at] == own), at, -1)
@@ -81,16 +83,18 @@ def _read_table(release: Release, title: str, names: list[str]) -> tuple[Ints, d
     numbers, owners = np.unique(table["batch"].to_numpy(), return_inverse=True)
     owners = owners.astype(np.int64)
     counts = table["count"].to_numpy().astype(np.int64)
-    kinds, domains = _number(table, release, names)
+    kinds = _number(table, release, names)
     values, kind = number_keys(kinds)
     if (np.diff(owners * len(values) + kind) <= 0).any():  # another order would be a message
         raise StoreError(
             f"The table {title!r} is not in the order of batches and values, each once."
         )
     held = {}
-    for name, domain in zip(names, domains, strict=True):
-        codes = reduce_column(table[name], release.schema[name]).encode(None)[0]
+    for name in names:
+        codes, domain, known = read_values(release, table, name)
         held[name] = _gather(owners, codes.astype(np.int64), counts, domain)
+        if known is not None:
+            held[name] = replace(held[name], whole=known)
     if len(names) > 1:
         attribute = Attribute("together", Role.SENSITIVE, Type.CATEGORY)
         joint = Domain(attribute, np.arange(len(values)).astype(str).astype(object))
@@ -108,13 +112,10 @@ def _gather(owners: Ints, codes: Ints, counts: Ints, domain: Domain) -> Groups:
     )
 
 
-def _number(
-    table: pl.DataFrame, release: Release, names: Sequence[str]
-) -> tuple[Ints, list[Domain]]:
-    """Number what rows tell together, in the order of its attributes; and give their domains."""
+def _number(table: pl.DataFrame, release: Release, names: Sequence[str]) -> Ints:
+    """Number what rows tell together, in the order of its attributes."""
     read = [reduce_column(table[name], release.schema[name]).encode(None) for name in names]
-    domains = [domain for _, domain in read]
-    return _pair([codes.astype(np.int64) for codes, _ in read], domains), domains
+    return _pair([codes.astype(np.int64) for codes, _ in read], [domain for _, domain in read])
 
 
 def _pair(codes: Sequence[Ints], domains: Sequence[Domain]) -> Ints:

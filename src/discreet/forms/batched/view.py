@@ -110,7 +110,7 @@ class BatchedView(View):
             key, told = name_told(names), ", ".join(names)
             own = number_told(self.release, data, names, self.held)
             foreign = [f"the published values of {told} are not those of the people"]
-            if has_counts(own, self.held[key].whole):
+            if has_counts(own, self.held[key].total):
                 foreign = [text.replace(key, told) for text in self._place(matches, key, own)]
             findings += foreign
         return findings

@@ -15,6 +15,7 @@ from discreet.forms.grouped import GroupedForm
 from discreet.forms.wording import ENDS, read_presence
 from discreet.principles.base import ratio
 from discreet.release import Promise, Release
+from discreet.release.release import PartedTable
 
 if TYPE_CHECKING:
     from discreet.sql.parse import Query
@@ -29,7 +30,7 @@ class Generalized(GroupedForm):
 
     name: ClassVar[str] = "generalized"
     owner: ClassVar[str] = "class"
-    run: ClassVar[tuple[str, str] | None] = ("generalized", "class")
+    parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("generalized", "class"),)
     spreads_coarse: ClassVar[bool] = True
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "generalization": {
@@ -43,6 +44,10 @@ class Generalized(GroupedForm):
         },
     }  # fmt: skip
     optional: ClassVar[frozenset[str]] = frozenset(SUPPRESSED)
+
+    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
+        """Where people were dealt, boxes overlap, and it has to be seen whole."""
+        return () if release.promise.principle.dealt else self.parted
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

@@ -13,19 +13,27 @@ from numpy.typing import NDArray
 from discreet.errors import PromiseError, SchemaError, name_closest
 from discreet.forms.batched.wording import word_batched
 from discreet.principles import KAnonymity
-from discreet.principles.base import require_choice, require_whole
+from discreet.principles.base import Principle, require_choice, require_whole
+from discreet.publishing.backends import Backend, ShowClasses
 from discreet.publishing.draws import Draws
-from discreet.publishing.method import Method
+from discreet.publishing.method import Method, PartedRelease, refuse_scale
+from discreet.publishing.methods.batches_in_parts import (
+    BatchLabels,
+    ReferringLabels,
+    angelize_in_parts,
+)
 from discreet.publishing.methods.boxes import Ends, blur, open_presence
+from discreet.publishing.methods.boxes_in_parts import label_in_parts
 from discreet.publishing.methods.exact import refuse_names, take_exactly
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
-from discreet.release import Recoding, Release
+from discreet.release import Recoding, Release, Transformation
 from discreet.release.labels import rank_cells
 from discreet.table.arrays import Ints
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.public_domain import widen
 from discreet.table.schema import Role
@@ -126,15 +134,7 @@ class Angelization(Method):
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
         data = data.sorted()  # what is drawn then does not depend on the order of the input
-        wanted = self.principle.require_mixed()
-        # what the principle says of look-alikes is about buckets
-        if self.exact and self.principle.look_alikes > 1:
-            raise PromiseError(
-                f"{self.principle} cannot be kept: exact quasi-identifiers tell people apart.",
-                hint="Use angelization with k, or a principle that does not count look-alikes.",
-                subject=self.principle,
-            )
-        alike = KAnonymity(max(self.k, self.principle.look_alikes))
+        wanted, alike = self._read_principle()
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
         how = self.batches or choose_batching(wanted, data)
@@ -144,6 +144,64 @@ class Angelization(Method):
             regions = [find_regions(data, partition, names, self.categories, draws)
                        for names, partition in zip(marginals, buckets, strict=True)]  # fmt: skip
         return self.angelize(data, marginals, buckets, batches, regions)
+
+    def _read_principle(self) -> tuple[Principle, Principle]:
+        """Give what batches keep, and what buckets do: all that is said of look-alikes."""
+        wanted = self.principle.require_mixed()
+        if self.exact and self.principle.look_alikes > 1:
+            raise PromiseError(
+                f"{self.principle} cannot be kept: exact quasi-identifiers tell people apart.",
+                hint="Use angelization with k, or a principle that does not count look-alikes.",
+                subject=self.principle,
+            )
+        return wanted, KAnonymity(max(self.k, self.principle.look_alikes))
+
+    def require_parts(self) -> None:
+        """Only batches that are filled along one table of buckets are."""
+        what = None
+        if self.marginals is not None and len(self.marginals) > 1:
+            what = "several marginals"
+        elif self.batches not in (None, "direct"):
+            what = f"batches = {self.batches!r}"
+        elif self.ends != "tight":
+            what = f"ends = {self.ends!r}"
+        if what is not None:
+            raise refuse_scale(f"Angelization with {what}")
+
+    def publish_in_parts(self, backend: Backend) -> PartedRelease:
+        """Find the same buckets of rows that are elsewhere, and fill batches along them."""
+        facts = backend.facts
+        _refuse_roles(facts)
+        (known,) = self._read_marginals(facts)
+        wanted, alike = self._read_principle()
+        if self.batches is None and choose_batching(wanted, facts) != "direct":
+            raise refuse_scale(f"Angelization under {self.principle}, by Mondrian's batches,")
+        refuse_names([*facts.quasi_identifiers, *facts.sensitive], BATCH, COUNT)
+        (told,) = facts.sensitive
+        leaves = angelize_in_parts(
+            backend, alike, wanted, known, told, self.categories, (GENERALIZED, BATCHES),
+            exact=self.exact,
+        )  # fmt: skip
+        batches = leaves[BATCHES].count_classes()
+        boxes, exact = None, [facts.domains[name].series().alias(name) for name in known]
+        recodings = {name: Recoding(Transformation.EXACT, missing=facts.domains[name].missing)
+                     for name in known}  # fmt: skip
+        sample = pl.DataFrame([series[:0] for series in exact])
+        if not self.exact:
+            boxes, sample, recodings = label_in_parts(
+                backend, leaves[GENERALIZED], known, [], self.categories, BATCH
+            )
+            sample = sample.drop(BATCH)
+        values = facts.domains[told].series().alias(told)
+        number, whole = pl.Series(BATCH, [], pl.Int32), pl.Series(COUNT, [], pl.Int64)
+        tables = {BATCHES: pl.DataFrame([number, values[:0], whole]),
+                  GENERALIZED: sample.with_columns(number)}  # fmt: skip
+        shows: dict[str, ShowClasses] = {
+            BATCHES: BatchLabels(values, BATCH, COUNT),
+            GENERALIZED: ReferringLabels(boxes, exact, np.cumsum(batches) - batches, BATCH),
+        }
+        release = self._describe(facts, tables, {GENERALIZED: known}, [[told]], recodings)
+        return PartedRelease(release, {t: (leaves[t], shows[t]) for t in tables})
 
     def angelize(
         self,
@@ -184,14 +242,25 @@ class Angelization(Method):
             title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
             tables[title] = _refer(kinds[place], ranks[place], number)
             shown[title] = names
-        for name in data.sensitive:
-            recodings[name] = Recoding("batched", missing=data.domains[name].missing)
+        return self._describe(data, tables, shown, told, recodings)
+
+    def _describe(
+        self,
+        data: CodedTable,
+        tables: dict[str, pl.DataFrame],
+        shown: dict[str, list[str]],
+        told: list[list[str]],
+        recodings: dict[str, Recoding],
+    ) -> Release:
+        """Say of tables, which have all their columns if not their rows, what they promise."""
+        batched = {name: Recoding("batched", missing=data.domains[name].missing)
+                   for name in data.sensitive}  # fmt: skip
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
         presence = open_presence(data, self.ends)
         promise, about = word_batched(promised, shown, told, presence, exact=self.exact)
-        return self.release(data, tables, recodings, about, promise)
+        return self.release(data, tables, recodings | batched, about, promise)
 
-    def _read_marginals(self, data: Microdata) -> list[list[str]]:
+    def _read_marginals(self, data: CodedTable) -> list[list[str]]:
         """Give the quasi-identifiers of each table, in the schema's order."""
         known = data.quasi_identifiers
         require_names(known)
@@ -253,8 +322,18 @@ class Anatomy(Method):
         release = self._angelization().publish(data, draws)
         return replace(release, method=self.title, parameters=self.parameters())
 
+    def require_parts(self) -> None:
+        """As for any angelization."""
+        self._angelization().require_parts()
 
-def _refuse_roles(data: Microdata) -> None:
+    def publish_in_parts(self, backend: Backend) -> PartedRelease:
+        """Angelize rows that are elsewhere with k = 1."""
+        made = self._angelization().publish_in_parts(backend)
+        release = replace(made.release, method=self.title, parameters=self.parameters())
+        return replace(made, release=release)
+
+
+def _refuse_roles(data: CodedTable) -> None:
     others = [a.name for a in data.schema.having(Role.OTHER) if a.keep]
     if not data.sensitive:
         raise SchemaError(

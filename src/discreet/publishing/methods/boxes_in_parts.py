@@ -128,20 +128,23 @@ class BoxLabels:
     exact: dict[str, pl.Series]
     class_name: str
 
-    def __call__(self, classes: pl.DataFrame, first: int) -> pl.DataFrame:
-        """Show the records of some classes."""
-        frame = classes.with_columns(
-            pl.int_range(first, first + classes.height, dtype=pl.Int32).alias(self.class_name)
-        )
-        columns = [frame[self.class_name]]
+    def show(self, classes: pl.DataFrame) -> pl.DataFrame:
+        """Show some classes by their extents."""
+        columns = []
         for extents, shown in zip(self.extents, self.shown, strict=True):
             keys = [name for name in extents.columns if name not in shown]
-            found = frame.select(keys).join(
+            found = classes.select(keys).join(
                 extents, on=keys, how="left", maintain_order="left", nulls_equal=True
             )
             columns += [found[name] for name in shown]
+        return pl.DataFrame(columns)
+
+    def __call__(self, classes: pl.DataFrame, first: int) -> pl.DataFrame:
+        """Show the records of some classes."""
+        own = pl.int_range(first, first + classes.height, dtype=pl.Int32, eager=True)
+        shown = pl.DataFrame([own.alias(self.class_name), *self.show(classes)])
         number = np.repeat(np.arange(classes.height), classes[SIZE].to_numpy())
-        records = pl.DataFrame(columns).select(pl.all().gather(number))
+        records = shown.select(pl.all().gather(number))
         values = [
             series.alias(name).gather(classes[name_codes(i)].explode())
             for i, (name, series) in enumerate(self.exact.items())

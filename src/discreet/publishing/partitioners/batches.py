@@ -27,6 +27,7 @@ from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.table.arrays import Ints
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 
 MOST_TRIED = 1000
@@ -34,7 +35,7 @@ MOST_TRIED = 1000
 Batching = Literal["direct", "mondrian", "anatomize"]
 
 
-def choose_batching(principle: Principle, data: Microdata) -> Batching:
+def choose_batching(principle: Principle, data: CodedTable) -> Batching:
     """Give the way that answers best under a principle: ``direct`` wherever it applies."""
     q = principle.distinct_enough
     if q is None or len(data.sensitive) > 1:
@@ -68,6 +69,17 @@ def make_batches(
         )
     (name,) = names
     whole = histogram(data, name)
+    size = require_room(principle, whole, how)
+    order = draws.permutation(data.n) if how == "anatomize" else _walk(buckets, draws)
+    codes = data.codes[name]
+    if principle.spaced:
+        cover = int(principle.max_conflict(whole)[0])
+        return Partition.from_labels(_deal_lanes(order, codes, size, cover))
+    return Partition.from_labels(_fill(order, codes, whole.whole, size))
+
+
+def require_room(principle: Principle, whole: Groups, how: Batching) -> int:
+    """Give the size of batches in which all people of a table have room, or say what could be."""
     q = principle.distinct_enough
     if q is None:
         raise PromiseError(
@@ -75,16 +87,13 @@ def make_batches(
             hint='Leave batches out, or set batches = "mondrian".',
             subject=principle,
         )
-    cover = int(principle.max_conflict(whole)[0])
-    if principle.spaced:
-        size = q if q * cover <= data.n else None
-    else:
-        size = _find_size(principle, whole, q)
+    size = find_batch_size(principle, whole)
     if size is None:
+        n, cover = int(whole.sizes[0]), int(principle.max_conflict(whole)[0])
         raise PromiseError(
             f"{principle} cannot be kept by batches of {q} different values: {cover} of "
-            f"{data.n} people have the same or too near a value.",
-            hint=f"Ask for at most {data.n // cover} different values"
+            f"{n} people have the same or too near a value.",
+            hint=f"Ask for at most {n // cover} different values"
             + (
                 ', or set batches = "mondrian".'
                 if principle.monotone and principle.admits(whole)[0]
@@ -92,11 +101,18 @@ def make_batches(
             ),
             subject=principle,
         )
-    order = draws.permutation(data.n) if how == "anatomize" else _walk(buckets, draws)
-    codes = data.codes[name]
+    return size
+
+
+def find_batch_size(principle: Principle, whole: Groups) -> int | None:
+    """Give the least size of batches of different values in which all people have room, if any."""
+    q = principle.distinct_enough
+    if q is None:
+        return None
     if principle.spaced:
-        return Partition.from_labels(_deal_lanes(order, codes, size, cover))
-    return Partition.from_labels(_fill(order, codes, whole.whole, size))
+        n, cover = int(whole.sizes[0]), int(principle.max_conflict(whole)[0])
+        return q if q * cover <= n else None
+    return _find_size(principle, whole, q)
 
 
 def _find_size(principle: Principle, whole: Groups, q: int) -> int | None:
