@@ -240,13 +240,15 @@ def _trace(starts, losts, behinds, parents, state, size):
 
 @compiled
 def share_out(counts, chain):
-    """Give each row of a sorted column, with ``counts`` rows per value, the number of its group.
+    """Cut the rows of a sorted column, ``counts`` per value, into runs of the same group.
 
-    Where two groups overlap, the later single values stay with the earlier group, as many as the
-    chain says it keeps, and of a value of several people both groups get half.
+    Gives the row at which each begins, and its group. Where two groups overlap, the later single
+    values stay with the earlier group, as many as the chain says it keeps, and of a value of
+    several people both groups get half.
     """
-    labels = np.empty(counts.sum(), np.int64)
-    kept = np.zeros(counts.shape[0], np.bool_)  # single values that stay with the earlier group
+    m = counts.shape[0]
+    starts, groups = np.empty(2 * m, np.int64), np.empty(2 * m, np.int64)
+    kept = np.zeros(m, np.bool_)  # single values that stay with the earlier group
     for j in range(1, chain.shape[0]):
         left, at = chain[j, 1], chain[j - 1, 2]
         while left > 0:
@@ -254,15 +256,19 @@ def share_out(counts, chain):
                 kept[at] = True
                 left -= 1
             at -= 1
-    group, row = 0, 0
-    for value in range(counts.shape[0]):
+    group, row, found = 0, np.int64(0), 0
+    for value in range(m):
         while chain[group, 2] < value:
             group += 1
         both = group + 1 < chain.shape[0] and chain[group + 1, 0] <= value
         first = counts[value]  # how many rows stay with the earlier group
         if both:
             first = (1 if kept[value] else 0) if first == 1 else (first + 1) // 2
-        for i in range(counts[value]):
-            labels[row] = group if i < first else group + 1
-            row += 1
-    return labels
+        if first > 0:
+            starts[found], groups[found] = row, group
+            found += 1
+        if first < counts[value]:
+            starts[found], groups[found] = row + first, group + 1
+            found += 1
+        row += counts[value]
+    return starts[:found], groups[:found]

@@ -1,8 +1,12 @@
 """Runs of a sorted column: where to cut it so that every run is wide and varied enough.
 
-``xs`` ascends. A run from d to i (both included) is valid if it has at least ``k`` distinct values
-over a range of at least ``e``. For each i the valid left ends are a prefix 0..latest, and latest
-never moves back, so one pointer serves all of them; ``distinct`` counts the values from it to i.
+A column is given by its different ``values``, ascending, and how many rows have each. A run of rows
+is valid if it has at least ``k`` distinct values over a range of at least ``e``, one of which asks
+for more than one value. Whether it is depends on its first and its last value alone, so all rows of
+a value have the same valid left ends: all rows up to a latest value, which never moves back. What
+the rows up to some row cost is then the same for all rows of a value, and of the rows at which a
+run may begin only a value's first and its last need be looked at: before the first comes another
+value, before all others the same.
 """
 
 from __future__ import annotations
@@ -15,80 +19,92 @@ INFINITE = np.int64(2**62)
 
 
 @compiled
-def cut_for_sum(xs, k, e):
+def cut_for_sum(values, counts, k, e):
     """Least sum of ranges: f(i) = x_i + min over valid d of (f(d - 1) - x_d), a running minimum.
 
-    Gives the left end of the last run for each prefix; -1 where no partition of it is valid.
+    Gives, per value, the row at which the last run begins of all rows up to one that has it; -1
+    where no partition of these is valid. Of equal costs the latest row is taken.
     """
-    n = xs.shape[0]
-    f = np.full(n + 1, INFINITE, np.int64)  # f[i + 1] is the cost of the first i + 1 values
+    m = values.shape[0]
+    f = np.full(m + 1, INFINITE, np.int64)  # f[b + 1] is the cost of the rows up to value b
     f[0] = 0
-    left = np.full(n, -1, np.int32)
-    best, at, latest, distinct = INFINITE, -1, 0, 0
-    for i in range(n):
-        distinct += 1 if i == 0 or xs[i] != xs[i - 1] else 0
-        while latest <= i and distinct >= k and xs[i] - xs[latest] >= e:
-            if f[latest] < INFINITE and f[latest] - xs[latest] <= best:
-                best, at = f[latest] - xs[latest], latest
+    left = np.full(m, -1, np.int64)
+    best, at, latest, row = INFINITE, np.int64(-1), 0, np.int64(0)
+    for b in range(m):
+        while b - latest + 1 >= k and values[b] - values[latest] >= e:
+            if f[latest] < INFINITE and f[latest] - values[latest] <= best:
+                best, at = f[latest] - values[latest], row
+            row += counts[latest]
+            again = f[latest + 1]  # what rows cost of which the last have the value, too
+            if counts[latest] > 1 and again < INFINITE and again - values[latest] <= best:
+                best, at = again - values[latest], row - 1
             latest += 1
-            distinct -= 1 if latest <= i and xs[latest] != xs[latest - 1] else 0
         if at >= 0:
-            f[i + 1] = xs[i] + best
-            left[i] = at
+            f[b + 1] = values[b] + best
+            left[b] = at
     return left
 
 
 @compiled
-def cut_for_max(xs, k, e):
+def cut_for_max(values, counts, k, e):
     """Least largest range: g(i) = min over valid d of max(g(d - 1), x_i - x_d).
 
     A left end is dominated by a later one whose g is no larger, so the candidates kept have
     growing g and shrinking ranges; the best of them only moves to the right.
     """
-    n = xs.shape[0]
-    g = np.full(n + 1, INFINITE, np.int64)
+    m = values.shape[0]
+    g = np.full(m + 1, INFINITE, np.int64)
     g[0] = 0
-    left = np.full(n, -1, np.int32)
-    queue = np.empty(n, np.int64)
-    front, back, latest, distinct = 0, 0, 0, 0
-    for i in range(n):
-        distinct += 1 if i == 0 or xs[i] != xs[i - 1] else 0
-        while latest <= i and distinct >= k and xs[i] - xs[latest] >= e:
-            if g[latest] < INFINITE:
-                while back > front and g[queue[back - 1]] >= g[latest]:
-                    back -= 1
-                queue[back] = latest
-                back += 1
+    left = np.full(m, -1, np.int64)
+    queue, costs, rows = (
+        np.empty(2 * m, np.int64),
+        np.empty(2 * m, np.int64),
+        np.empty(2 * m, np.int64),
+    )
+    front, back, latest, row = 0, 0, 0, np.int64(0)
+    for b in range(m):
+        while b - latest + 1 >= k and values[b] - values[latest] >= e:
+            for last in range(2 if counts[latest] > 1 else 1):
+                cost = g[latest + last]
+                if cost < INFINITE:
+                    while back > front and costs[back - 1] >= cost:
+                        back -= 1
+                    queue[back], costs[back] = values[latest], cost
+                    rows[back] = row + counts[latest] - 1 if last else row
+                    back += 1
+            row += counts[latest]
             latest += 1
-            distinct -= 1 if latest <= i and xs[latest] != xs[latest - 1] else 0
         while back - front > 1:
-            here, there = queue[front], queue[front + 1]
-            if max(g[there], xs[i] - xs[there]) > max(g[here], xs[i] - xs[here]):
+            here, there = front, front + 1
+            if max(costs[there], values[b] - queue[there]) > max(
+                costs[here], values[b] - queue[here]
+            ):
                 break
             front += 1
         if back > front:
-            left[i] = queue[front]
-            g[i + 1] = max(g[queue[front]], xs[i] - xs[queue[front]])
+            left[b] = rows[front]
+            g[b + 1] = max(costs[front], values[b] - queue[front])
     return left
 
 
 @compiled
-def cut_for_count(xs, k, e):
+def cut_for_count(values, counts, k, e):
     """Most runs: close each as soon as it is valid; what remains joins the last.
 
-    Gives the left end of the last run for each prefix that ends a run, else -1.
+    Gives the row at which every run begins.
     """
-    n = xs.shape[0]
-    left = np.full(n, -1, np.int32)
-    start, last, distinct = 0, -1, 0
-    for i in range(n):
-        distinct += 1 if i == start or xs[i] != xs[i - 1] else 0
-        if distinct >= k and xs[i] - xs[start] >= e:
-            left[i] = start
-            last, start, distinct = start, i + 1, 0
-    if start < n and last >= 0:
-        left[n - 1] = last
-    return left
+    m = values.shape[0]
+    starts = np.empty(m + 1, np.int64)
+    found, row, first = 0, np.int64(0), 0  # the run that is open begins at a row of value `first`
+    start = np.int64(0)
+    for b in range(m):
+        if b - first + 1 >= k and values[b] - values[first] >= e:
+            starts[found] = start
+            found += 1
+            start = row + 1
+            first = b if counts[b] > 1 else b + 1
+        row += counts[b]
+    return starts[:found]
 
 
 @compiled
