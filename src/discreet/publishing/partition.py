@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.publishing.draws import Draws
 from discreet.table.arrays import Ints
 
 
@@ -100,6 +101,17 @@ def _sort_within(partition: Partition, ranks: NDArray[np.integer]) -> Ints:
     keys = partition.sorted_labels.astype(np.int64) << 32 | ranks[partition.order]
     keys.sort()
     return keys & 0xFFFFFFFF
+
+
+def shuffle_within_groups(
+    partition: Partition, codes: NDArray[np.int32], draws: Draws
+) -> NDArray[np.int32]:
+    """Give each row the code of somebody of the same group, all assignments equally likely."""
+    drawn = draws.permutation(len(codes))
+    mixed = partition.order[drawn[np.argsort(partition.sorted_labels[drawn], kind="stable")]]
+    shuffled = np.empty_like(codes)
+    shuffled[partition.order] = codes[mixed]
+    return shuffled
 
 
 def sort_within_groups(

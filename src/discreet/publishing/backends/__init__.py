@@ -29,6 +29,8 @@ Find = Callable[[Ints], NDArray[np.int32]]
 Finish = Callable[[int, Ints], Mapping[str, pl.DataFrame]]
 """Makes of a leaf, by its number and its rows' words, lines for every table: one per class, with
 the number of its records as ``size``."""
+Reword = Callable[[int, Ints], Ints]
+"""Gives the rows of a leaf, by its number and their words, other words."""
 ShowClasses = Callable[[pl.DataFrame, int], pl.DataFrame]
 """Gives the records of some classes, the first of which has this number."""
 
@@ -53,6 +55,13 @@ class PackedRows(ABC):
     @abstractmethod
     def tally(self, count: Count) -> KeyCounts:
         """Add up what is counted of all rows."""
+
+    @abstractmethod
+    def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> PackedRows:
+        """Bring the rows of each leaf together, and give them other words, of so many planes.
+
+        That is done once: whatever is drawn for it stays as it is. These words are gone then.
+        """
 
     @abstractmethod
     def map_leaves(

@@ -19,6 +19,7 @@ from discreet.publishing.backends import (
     KeyCounts,
     PackedRows,
     Progress,
+    Reword,
     ShowClasses,
     add_counts,
     say_nothing,
@@ -87,10 +88,8 @@ class DiskRows(PackedRows):
                 parts = [add_counts(parts)]
         return add_counts(parts)
 
-    def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
-    ) -> dict[str, DiskLeaves]:
-        """Bring rows together leaf by leaf, in a file each, and finish one after the other."""
+    def _bring_together(self, find: Find, leaves: int) -> Iterator[tuple[int, Ints]]:
+        """Give leaf by leaf the words of its rows, which are brought together in files."""
         folder = self.backend.folder
         for words in self._read("Sorting"):
             leaf = find(words)
@@ -102,15 +101,31 @@ class DiskRows(PackedRows):
                     words[:, rows].T.tofile(file)
         for path in self.batches:
             path.unlink()
-        paths: dict[str, list[Path]] = {title: [] for title in samples}
         for number in range(leaves):
             spilled = folder / f"leaf-{number}"
             words = np.fromfile(spilled, dtype=np.int64).reshape(-1, self.planes).T.copy()
             spilled.unlink()
+            yield number, words
+
+    def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> DiskRows:
+        """Bring rows together leaf by leaf, and write other words of each to a file of its own."""
+        batches = []
+        for number, words in self._bring_together(find, leaves):
+            batches.append(self.backend.folder / f"again-{number}.npy")
+            np.save(batches[-1], reword(number, words))
+            self.backend.progress("Grouping", number + 1, leaves)
+        return DiskRows(self.backend, planes, batches)
+
+    def map_leaves(
+        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+    ) -> dict[str, DiskLeaves]:
+        """Bring rows together leaf by leaf, in a file each, and finish one after the other."""
+        paths: dict[str, list[Path]] = {title: [] for title in samples}
+        for number, words in self._bring_together(find, leaves):
             made = finish(number, words)
             del words
             for place, (title, sample) in enumerate(samples.items()):
-                paths[title].append(folder / f"leaf-{number}-{place}.arrow")
+                paths[title].append(self.backend.folder / f"leaf-{number}-{place}.arrow")
                 made[title].match_to_schema(sample.schema).write_ipc(paths[title][-1])
             del made
             self.backend.progress("Splitting", number + 1, leaves)

@@ -27,6 +27,7 @@ from discreet.publishing.backends import (
     KeyCounts,
     PackedRows,
     Progress,
+    Reword,
     ShowClasses,
     add_counts,
     say_nothing,
@@ -144,6 +145,19 @@ def _finish_leaf(finish: Finish, planes: int) -> Callable[[pa.Table], pa.Table]:
     return run
 
 
+def _reword_leaf(reword: Reword, planes: int) -> Callable[[pa.Table], pa.Table]:
+    """Make a function of one argument, as above."""
+
+    def run(table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
+        made = reword(table.column(LEAF)[0].as_py(), words)
+        return pa.Table.from_arrays([pa.array(plane) for plane in made], names=_number(made))
+
+    return run
+
+
 def _put_together(made: Mapping[str, pl.DataFrame], leaf: int) -> pl.DataFrame:
     """Put the lines for all tables into one, as a stage makes one: each has columns of its own."""
     numbered = []
@@ -195,6 +209,25 @@ class SparkRows(PackedRows):
         found = collect(counted.groupBy("key").agg(f.sum("rows").alias("rows"))).sort("key")
         return found["key"].to_numpy(), found["rows"].to_numpy()
 
+    def _work_on_leaves(
+        self, find: Find, work: Callable[[pa.Table], pa.Table], schema: Any, name: str
+    ) -> DataFrame:
+        """Bring rows together by leaf, work on each where it is, and keep what was made on disk."""
+        backend = self.backend
+        found = self.words.mapInArrow(_FindLeaf(find), f"{_words_schema(self.planes)}, leaf int")
+        place = (backend.folder / name).as_uri()
+        found.groupBy(LEAF).applyInArrow(work, schema).write.mode("overwrite").parquet(place)
+        self.words.unpersist()
+        return backend.session.read.parquet(place)
+
+    def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> SparkRows:
+        """Bring rows together by leaf, and keep other words of them on disk."""
+        self.backend.progress("Grouping", 0, leaves)
+        work = _reword_leaf(reword, self.planes)
+        staged = self._work_on_leaves(find, work, _words_schema(planes), "grouped")
+        _require_all(staged.count(), self.backend.facts.n, "grouping")
+        return SparkRows(self.backend, planes, staged)
+
     def map_leaves(
         self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
     ) -> dict[str, SparkLeaves]:
@@ -205,14 +238,8 @@ class SparkRows(PackedRows):
         backend = self.backend
         backend.progress("Splitting", 0, leaves)
         made = _to_arrow(_put_together(samples, 0))
-        found = self.words.mapInArrow(_FindLeaf(find), f"{_words_schema(self.planes)}, leaf int")
-        finished = found.groupBy(LEAF).applyInArrow(
-            _finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
-        )
-        place = backend.folder / "leaves"
-        finished.write.mode("overwrite").parquet(place.as_uri())
-        self.words.unpersist()
-        staged = backend.session.read.parquet(place.as_uri())
+        work, schema = _finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
+        staged = self._work_on_leaves(find, work, schema, "leaves")
         tables = {}
         for number, (title, sample) in enumerate(samples.items()):
             own = [f.col(quote(_name_own(number, c))).alias(c) for c in sample.columns]

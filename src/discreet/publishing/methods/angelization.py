@@ -24,13 +24,13 @@ from discreet.publishing.methods.batches_in_parts import (
 )
 from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.boxes_in_parts import label_in_parts
-from discreet.publishing.methods.exact import refuse_names, take_exactly
+from discreet.publishing.methods.exact import recode_exactly, refuse_names, take_exactly
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
-from discreet.release import Recoding, Release, Transformation
+from discreet.release import Recoding, Release
 from discreet.release.labels import rank_cells
 from discreet.table.arrays import Ints
 from discreet.table.coded_table import CodedTable
@@ -184,8 +184,7 @@ class Angelization(Method):
         )  # fmt: skip
         batches = leaves[BATCHES].count_classes()
         boxes, exact = None, [facts.domains[name].series().alias(name) for name in known]
-        recodings = {name: Recoding(Transformation.EXACT, missing=facts.domains[name].missing)
-                     for name in known}  # fmt: skip
+        recodings = recode_exactly(facts, known)
         sample = pl.DataFrame([series[:0] for series in exact])
         if not self.exact:
             boxes, sample, recodings = label_in_parts(

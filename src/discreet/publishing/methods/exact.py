@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
@@ -13,6 +13,7 @@ from discreet.principles.base import Principle, demands
 from discreet.principles.spread import KE
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.release import Recoding, Transformation
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
 
@@ -26,7 +27,7 @@ def require_ke(method: str, principle: Principle) -> None:
         )
 
 
-def find_numbers(data: Microdata, method: str, principle: Principle) -> dict[str, Principle]:
+def find_numbers(data: CodedTable, method: str, principle: Principle) -> dict[str, Principle]:
     """Give the sensitive numbers of a table with what is promised of each, or refuse the table."""
     names = data.sensitive
     for name in names:
@@ -54,15 +55,18 @@ def find_numbers(data: Microdata, method: str, principle: Principle) -> dict[str
 
 
 def take_exactly(
-    data: Microdata, names: Iterable[str]
+    data: Microdata, names: Sequence[str]
 ) -> tuple[dict[str, pl.Series], dict[str, Recoding]]:
     """Give some columns as they are, and how to read them."""
-    columns, recodings = {}, {}
-    for name in names:
-        domain = data.domains[name]
-        columns[name] = domain.series().gather(data.codes[name])
-        recodings[name] = Recoding(Transformation.EXACT, missing=domain.missing)
-    return columns, recodings
+    columns = {name: data.domains[name].series().gather(data.codes[name]) for name in names}
+    return columns, recode_exactly(data, names)
+
+
+def recode_exactly(data: CodedTable, names: Iterable[str]) -> dict[str, Recoding]:
+    """Say of some columns that they are shown as they are."""
+    return {
+        name: Recoding(Transformation.EXACT, missing=data.domains[name].missing) for name in names
+    }
 
 
 def refuse_names(columns: Iterable[str], *ours: str) -> None:

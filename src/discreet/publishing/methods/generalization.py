@@ -15,7 +15,7 @@ from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
 from discreet.publishing.methods.boxes import Ends, ShownBoxes, blur, open_presence
 from discreet.publishing.methods.boxes_in_parts import label_in_parts, split_in_parts
-from discreet.publishing.methods.exact import refuse_names
+from discreet.publishing.methods.exact import recode_exactly, refuse_names
 from discreet.publishing.partition import Partition, sort_within_groups
 from discreet.publishing.partitioners.guards import bind_guards
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
@@ -23,7 +23,7 @@ from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
 from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress, trim
 from discreet.publishing.partitioners.units import count_units
-from discreet.release import Recoding, Release, Transformation
+from discreet.release import Recoding, Release
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 from discreet.table.public_domain import widen
@@ -217,7 +217,7 @@ def describe_boxes(
 ) -> Release:
     """Say of a table, which has all its columns if not its rows, what it is and promises."""
     exact = [a.name for a in data.schema.published if a.name not in data.quasi_identifiers]
-    kept = {n: Recoding(Transformation.EXACT, missing=data.domains[n].missing) for n in exact}
+    kept = recode_exactly(data, exact)
     presence = open_presence(data, ends)
     parameters = method.parameters()
     if "suppress" in parameters:

@@ -5,19 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.forms.permuted.help_table import build_help
 from discreet.forms.permuted.wording import word_permuted
 from discreet.principles.base import require_choice
 from discreet.principles.spread import KE
+from discreet.publishing.backends import Backend, ShowClasses
 from discreet.publishing.draws import Draws
-from discreet.publishing.method import Method
-from discreet.publishing.methods.exact import find_numbers, lay_out, require_ke
-from discreet.publishing.partition import Partition, number_groups
-from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs
-from discreet.release import Release, number_title
+from discreet.publishing.method import Method, PartedRelease, refuse_scale
+from discreet.publishing.methods.exact import (
+    find_numbers,
+    lay_out,
+    recode_exactly,
+    refuse_names,
+    require_ke,
+)
+from discreet.publishing.methods.runs_in_parts import (
+    PermutedBounds,
+    PermutedRecords,
+    one_line,
+    permute_in_parts,
+)
+from discreet.publishing.partition import number_groups, shuffle_within_groups
+from discreet.publishing.partitioners.histograms import histogram
+from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs, plan_runs
+from discreet.release import Recoding, Release, number_title
 from discreet.table.microdata import Microdata, row_ids
 
 PERMUTED, HELP, GROUP = "permuted", "help", "group"
@@ -65,7 +76,7 @@ class Permutation(Method):
         for name, principle in wanted.items():
             assert isinstance(principle, KE)
             parted[name] = partition_runs(data, name, principle, self.objective, draws)
-            shuffled[name] = _shuffle(data.codes[name], parted[name], draws)
+            shuffled[name] = shuffle_within_groups(parted[name], data.codes[name], draws)
         others = [data.codes[a.name] for a in data.schema.published if a.name not in wanted]
         rank = row_ids([*others, *shuffled.values()], data.n)
         groups = {
@@ -80,11 +91,30 @@ class Permutation(Method):
         promise, about = word_permuted(self.principle, list(wanted))
         return self.release(data, tables, recodings, about, promise)
 
+    def require_parts(self) -> None:
+        """Whoever is grouped at random may be anywhere."""
+        if self.objective == "random":
+            raise refuse_scale("Permutation with objective = 'random'")
 
-def _shuffle(codes: NDArray[np.int32], partition: Partition, draws: Draws) -> NDArray[np.int32]:
-    """Give each person the value of somebody of the same group, all assignments equally likely."""
-    drawn = draws.permutation(len(codes))
-    mixed = partition.order[drawn[np.argsort(partition.sorted_labels[drawn], kind="stable")]]
-    shuffled = np.empty_like(codes)
-    shuffled[partition.order] = codes[mixed]
-    return shuffled
+    def publish_in_parts(self, backend: Backend) -> PartedRelease:
+        """Find the same groups of rows that are elsewhere, and shuffle these where they are."""
+        facts = backend.facts
+        wanted = find_numbers(facts, "Permutation", self.principle)
+        if len(wanted) > 1:
+            raise refuse_scale("Permutation of several sensitive numbers")
+        ((name, principle),) = wanted.items()
+        assert isinstance(principle, KE)
+        others = [a.name for a in facts.schema.published if a.name != name]
+        refuse_names([*others, name], GROUP)
+        runs = plan_runs(histogram(facts, name), principle, self.objective)
+        leaves = permute_in_parts(backend, others, name, runs, (PERMUTED, HELP))
+        values = [facts.domains[n].series().alias(n) for n in (*others, name)]
+        shows: dict[str, ShowClasses] = {
+            PERMUTED: PermutedRecords(values, GROUP),
+            HELP: PermutedBounds(values[-1], facts.schema[name], len(others)),
+        }
+        tables = {title: show(one_line(len(values)), 0)[:0] for title, show in shows.items()}
+        recodings = recode_exactly(facts, others) | {name: Recoding("permuted")}
+        promise, about = word_permuted(self.principle, [name])
+        release = self.release(facts, tables, recodings, about, promise)
+        return PartedRelease(release, {title: (leaves[title], shows[title]) for title in tables})

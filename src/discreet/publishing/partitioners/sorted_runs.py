@@ -3,8 +3,8 @@
 Zhang, Koudas, Srivastava, Yu, ICDE 2007, section 6. Quasi-identifiers play no part: groups are
 runs of people in the order of their sensitive values. Algorithm 1 as printed solves nothing
 (``f[0]`` must be 0 and ``max`` must be ``+``); written with the left ends that are valid as a
-prefix, it is one running minimum, linear in the different values. The exact minimum of the largest range,
-whose groups may overlap, is not by the printed Algorithm 2 (below the optimum on every third
+prefix, it is one running minimum, linear in the different values. The exact minimum of the largest
+range, whose groups may overlap, is not by the printed Algorithm 2 (below the optimum on every third
 small table, and O(n⁶)): an error is tried by chaining groups from left to right, and narrowed.
 """
 
