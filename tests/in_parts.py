@@ -17,9 +17,17 @@ from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.method import Method
 from discreet.release.seals import Seal
-from discreet.table.facts import survey
+from discreet.table.facts import Facts, survey
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Missing
+
+AT_ONCE = 250
+"""So many records are audited at once, where they can be parted."""
+
+
+def audit_parts(release: Path, files: ParquetFiles, facts: Facts, folder: Path) -> AuditReport:
+    """Audit a release in small parts."""
+    return audit_files(release, files, facts, folder, at_once=AT_ONCE, progress=lambda *told: None)
 
 
 def spread(frame: pl.DataFrame, folder: Path, files: int = 3) -> Path:
@@ -44,7 +52,7 @@ def publish_from_disk(
     found: list[AuditReport] = []
 
     def approve(draft: Path) -> None:
-        found.append(audit_files(draft, files, facts, work, progress=lambda *told: None))
+        found.append(audit_parts(draft, files, facts, work))
 
     backend = DiskBackend(files, facts, work, capacity, capacity)
     publish_in_parts(backend, method, target, format="parquet", overwrite=False, approve=approve)
@@ -56,7 +64,7 @@ def examine(release: Path, source: Path, schema: dc.Schema, folder: Path) -> Aud
     """Audit a release against a table in files, with a folder that is not there yet."""
     files = ParquetFiles(source)
     folder.mkdir()
-    return audit_files(release, files, survey(files, schema), folder, progress=lambda *told: None)
+    return audit_parts(release, files, survey(files, schema), folder)
 
 
 def reseal(folder: Path) -> None:
@@ -87,6 +95,22 @@ def require_same_batches(made: dc.Release, wanted: dc.Release) -> None:
 def _show_buckets(release: dc.Release) -> pl.DataFrame:
     texts = release.tables["generalized"].drop("batch").with_columns(pl.all().cast(pl.String))
     return texts.sort(pl.all())
+
+
+def require_same_runs(made: dc.Release, wanted: dc.Release) -> None:
+    """Hold groups, people and words against those of another release, whatever was drawn."""
+    (name,) = made.schema.sensitive
+
+    def list_groups(release: dc.Release) -> list[list[float]]:
+        groups = release.tables["permuted"].group_by("group").agg(pl.col(name).sort())
+        return sorted(groups[name].to_list())
+
+    assert list_groups(made) == list_groups(wanted)
+    people = [r.tables["permuted"].drop("group", name).sort(pl.all()) for r in (made, wanted)]
+    assert people[0].equals(people[1])
+    assert made.tables["help"].schema == wanted.tables["help"].schema
+    assert (made.promise, made.about) == (wanted.promise, wanted.about)
+    assert (made.recodings, made.parameters) == (wanted.recodings, wanted.parameters)
 
 
 def require_same_audit(found: AuditReport, whole: AuditReport) -> None:

@@ -56,9 +56,8 @@ def require_batches(data: dc.Microdata, method: Method, folder: Path, capacity: 
 
 @pytest.fixture
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of 700 records, and parts of 250 where there are such."""
+    """Files of 700 records."""
     monkeypatch.setattr(table_files, "PART", 700)
-    monkeypatch.setattr(parts.StoredParts.read, "__defaults__", (250,))
 
 
 @pytest.mark.usefixtures("small_files")

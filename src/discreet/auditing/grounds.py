@@ -38,7 +38,7 @@ class PossibleGroup:
     """A published group that may be a person's."""
 
     shows: dict[str, str]
-    """What its records show of the quasi-identifiers."""
+    """What its records show of the quasi-identifiers; nothing where not all are at hand."""
     records: int
     weight: Fraction
     """How likely it is the person's, beside the others."""
@@ -54,8 +54,10 @@ class PossibleGroup:
         shown = ", ".join(f"{name} {label}" for name, label in self.shows.items())
         held = "; ".join(f"{name}: {_say(shares)}" for name, shares in self.holds.items())
         likely = "" if self.weight == 1 else f", theirs with {float(self.weight):.1%}"
-        many = "1 record that shows" if self.records == 1 else f"{self.records:,} records that show"
-        return f"{many} {shown}{likely}. {held}".rstrip()
+        many = "1 record" if self.records == 1 else f"{self.records:,} records"
+        if shown:
+            many += f" that {'shows' if self.records == 1 else 'show'} {shown}"
+        return f"{many}{likely}. {held}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -243,9 +245,11 @@ class _GroupReader:
 
     def _read(self, group: int, weight: Fraction) -> PossibleGroup:
         records = self.view.table[np.flatnonzero(self.view.labels == group)]
-        shows = {name: self._read_label(name, records) for name in self.known}
+        whole = int(self.view.sizes[group])
+        names = self.known if records.height == whole else []
+        shows = {name: self._read_label(name, records) for name in names}
         holds = {name: self._hold(group, name) for name in self.names}
-        return PossibleGroup(shows, records.height, weight, holds)
+        return PossibleGroup(shows, whole, weight, holds)
 
     def _read_label(self, name: str, records: pl.DataFrame) -> str:
         """Give what the records of a group show of an attribute, if all show the same."""

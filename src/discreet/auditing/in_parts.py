@@ -8,7 +8,7 @@ everybody is in one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -34,6 +34,8 @@ from discreet.table.schema import Schema
 
 BLOCKS = 8
 """A part is looked at in so many blocks of boxes, so that fewer people are held against it."""
+FindParts = Callable[[Mapping[str, NDArray[np.int32]]], Iterator[tuple[int, Ints]]]
+"""Gives, part by part, the people, by their codes, who have to be held against it."""
 MOST_HELD = 1 << 26
 """So many pairs of people and parts are looked at together."""
 
@@ -146,6 +148,44 @@ def audit_part(
     )
 
 
+class PeopleFiles:
+    """People who were sent to parts, in a file each, until these are audited."""
+
+    def __init__(self, folder: Path, facts: Facts) -> None:
+        self._folder, self._facts = folder, facts
+        self._names = list(facts.domains)
+
+    def send(self, files: ParquetFiles, find: FindParts, progress: Progress) -> None:
+        """Send everybody of a table to the parts that might cover them."""
+        done = 0
+        for frame in files.batches(list(self._facts.cells)):
+            codes = self._facts.encode(frame)
+            rows = np.arange(done, done + len(codes[self._names[0]]), dtype=np.int64)
+            for part, some in find(codes):
+                self._add(part, rows[some], {name: codes[name][some] for name in self._names})
+            done += len(rows)
+            progress("Matching", done, self._facts.n)
+
+    def _add(self, part: int, rows: Ints, codes: Mapping[str, NDArray[np.int32]]) -> None:
+        line = np.empty((len(rows), len(self._names) + 2), dtype=np.int32)
+        line[:, :2] = rows[:, None].view(np.int32).reshape(-1, 2)
+        for i, name in enumerate(self._names):
+            line[:, i + 2] = codes[name]
+        with (self._folder / f"people-{part}").open("ab") as file:
+            line.tofile(file)
+
+    def take(self, part: int) -> Microdata:
+        """Give those who were sent to a part, once."""
+        spilled = self._folder / f"people-{part}"
+        lines = np.zeros((0, len(self._names) + 2), dtype=np.int32)
+        if spilled.exists():
+            lines = np.fromfile(spilled, dtype=np.int32).reshape(-1, len(self._names) + 2)
+            spilled.unlink()
+        codes = {name: lines[:, i + 2].copy() for i, name in enumerate(self._names)}
+        rows = lines[:, :2].copy().view(np.int64).ravel()
+        return replace(self._facts.hold(codes), rows=rows)
+
+
 def audit_files(
     release: Path,
     files: ParquetFiles,
@@ -157,42 +197,41 @@ def audit_files(
     progress: Progress,
 ) -> AuditReport:
     """Audit a release in its folder against a table in files, with a folder for what is between."""
+    from discreet.auditing.in_windows import audit_windows
+
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
-    looked = put_side_by_side([glance(part, facts) for part in stored.read(at_once)])
-    names, done = list(facts.domains), 0
-    for frame in files.batches(list(facts.cells)):
-        codes = facts.encode(frame)
-        rows = np.arange(done, done + len(codes[names[0]]), dtype=np.int64)
-        for part, some in looked.find(codes):
-            line = np.empty((len(some), len(names) + 2), dtype=np.int32)
-            line[:, :2] = rows[some, None].view(np.int32).reshape(-1, 2)
-            for i, name in enumerate(names):
-                line[:, i + 2] = codes[name][some]
-            with (folder / f"people-{part}").open("ab") as file:
-                line.tofile(file)
-        done += len(rows)
-        progress("Matching", done, facts.n)
+    people = PeopleFiles(folder, facts)
+    if stored.scattered:
+        report = audit_windows(
+            stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
+        )
+    else:
+        looked = put_side_by_side([glance(part, facts) for part in stored.read(at_once)])
+        people.send(files, looked.find, progress)
+        report = audit_each(enumerate(stored.read(at_once)), people, facts, asked, progress)
+    return replace(report, findings=[*find_odd_words(stored), *report.findings])
+
+
+def audit_each(
+    parts: Iterable[tuple[int, Release]],
+    people: PeopleFiles,
+    facts: Facts,
+    asked: AskedOfParts | None,
+    progress: Progress,
+) -> AuditReport:
+    """Audit parts, one after the other, with the people who were sent to each by its number."""
     explained: list[Grounds] = []
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
-    for number, piece in enumerate(stored.read(at_once)):
-        spilled = folder / f"people-{number}"
-        lines = np.zeros((0, len(names) + 2), dtype=np.int32)
-        if spilled.exists():
-            lines = np.fromfile(spilled, dtype=np.int32).reshape(-1, len(names) + 2)
-            spilled.unlink()
-        codes = {name: lines[:, i + 2].copy() for i, name in enumerate(names)}
-        rows = lines[:, :2].copy().view(np.int64).ravel()
-        people = replace(facts.hold(codes), rows=rows)
-        found.append(audit_part(piece, people, asked or AskedOfParts(), explained))
+    for number, part in parts:
+        found.append(audit_part(part, people.take(number), asked or AskedOfParts(), explained))
         if found[-1].report is not None:
             explained = rank_explained([*explained, *(found[-1].report.explained or [])])
         covered[found[-1].rows] = np.minimum(covered[found[-1].rows] + 1, 2)
         records += found[-1].records
         progress("Auditing", records, facts.n)
-    report = merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
-    return replace(report, findings=[*find_odd_words(stored), *report.findings])
+    return merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
 
 
 def find_odd_words(stored: StoredParts) -> list[str]:

@@ -162,7 +162,7 @@ def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.Dat
     """Count, on the cluster, what the release holds of each sensitive attribute."""
     from pyspark.sql import functions as f
 
-    parted = stored.parted[-1]
+    parted = stored.counting
     paths = [(stored.folder / path).as_uri() for path in stored.find(parted).paths]
     table = session.read.parquet(*paths)
     people = f.count("*") if parted.counts is None else f.sum(quote(parted.counts))

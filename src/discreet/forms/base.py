@@ -78,7 +78,9 @@ class View(ABC):
 
     @cached_property
     def sizes(self) -> Ints:
-        """Records per group."""
+        """Records per group, those included that are elsewhere."""
+        for bags in self.release.bags.values():
+            return bags.sizes
         return np.bincount(self.labels, minlength=self.count)
 
     def bags(self, name: str | None) -> Groups:
@@ -93,6 +95,8 @@ class View(ABC):
         return {}
 
     def _read_bags(self, name: str) -> Groups:
+        if name in self.release.bags:
+            return self.release.bags[name]
         codes, domain, whole = read_values(self.release, self.table, name)
         return Groups.from_labels(self.labels, codes, domain, count=self.count, whole=whole)
 
@@ -212,8 +216,11 @@ class Form(ABC):
     optional: ClassVar[frozenset[str]] = frozenset()
     """Parameters that may be anything, or left out."""
     parted: ClassVar[tuple[PartedTable, ...]] = ()
-    """The tables of a release that can be examined in parts: that of records first, and last the
-    one that shows sensitive values. None where it has to be seen whole."""
+    """The tables of a release that can be examined in parts, that of records first. None where it
+    has to be seen whole."""
+    scattered: ClassVar[bool] = False
+    """Whether records that show the same may be in different parts: then they are sorted by it
+    first, and what groups hold is told apart from them."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""

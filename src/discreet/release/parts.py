@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,6 +27,9 @@ from discreet.release.seals import Seal
 from discreet.release.store import read_manifest
 from discreet.release.table_files import join_rows, read_file, read_table, refuse_columns
 from discreet.table.arrays import Ints
+
+if TYPE_CHECKING:
+    from discreet.principles.groups import Groups
 
 MORE = "Examine it on a machine whose memory holds it, or allow for more (--memory)."
 AT_ONCE = 1 << 20
@@ -82,6 +85,14 @@ class StoredParts:
                 hint=MORE,
             )
         return parted
+
+    @property
+    def scattered(self) -> bool:
+        """Whether records that show the same may be in different parts."""
+        from discreet.forms import find_form
+
+        assert self.parted
+        return find_form(self.release.form).scattered
 
     @property
     def records(self) -> Stored:
@@ -265,6 +276,16 @@ class StoredParts:
         refuse_finer_cells(part)
         return part
 
+    def take_records(self, records: pl.DataFrame, bags: dict[str, Groups]) -> Release:
+        """Give some records as a part, of whose groups it is told what they hold."""
+        tables = {self.parted[0].title: records}
+        return replace(self.release, tables=tables, whole=self.whole, bags=bags)
+
+    @property
+    def counting(self) -> PartedTable:
+        """The table that says how many people have each sensitive value."""
+        return next((table for table in self.parted if table.counts), self.parted[0])
+
     @cached_property
     def whole(self) -> dict[str, pl.DataFrame]:
         """Per sensitive attribute all values that the whole holds, and how often."""
@@ -272,7 +293,7 @@ class StoredParts:
             return self.counted
         names = self.release.schema.sensitive
         counts: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
-        table = self.parted[-1]
+        table = self.counting
         for frame in self._read_rows(table, AT_ONCE) if names else ():
             for name in names:
                 counts[name].append(table.count_values(frame, name))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.forms import View
     from discreet.forms.asking import Answer
     from discreet.forms.prepared import Prepared
+    from discreet.principles.groups import Groups
 
 Format = Literal["parquet", "csv"]
 
@@ -142,6 +143,9 @@ class Release:
     """What one row of each table is, in a sentence."""
     whole: dict[str, pl.DataFrame] = field(default_factory=dict)
     """Of a part of a release: per sensitive attribute all values of the whole, and how often."""
+    bags: dict[str, Groups] = field(default_factory=dict)
+    """Of some records of a release: per sensitive attribute what the groups hold that these are of,
+    in the order of their numbers, with all that records elsewhere have of it."""
     insecure: bool = False
     """Whether a seed decided what protects. It is not written down, nor is such a release."""
 

@@ -14,6 +14,7 @@ from discreet.forms.permuted.view import COLUMNS, TITLES, read_permuted
 from discreet.forms.permuted.wording import word_permuted
 from discreet.forms.several import project
 from discreet.release import Promise, Release, number_title
+from discreet.release.release import PartedTable
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ class Permuted(GroupedForm):
 
     name: ClassVar[str] = "permuted"
     owner: ClassVar[str] = "group"
+    parted: ClassVar[tuple[PartedTable, ...]] = (
+        PartedTable(TITLES[0], COLUMNS[0]),
+        PartedTable(TITLES[1], COLUMNS[0]),
+    )
+    scattered: ClassVar[bool] = True
     transformations: ClassVar[dict[str, str]] = {
         "permuted": "exactly, but shuffled among the people of each group"
     }

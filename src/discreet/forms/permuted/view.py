@@ -20,14 +20,15 @@ def read_permuted(release: Release) -> list[View]:
     if len(release.schema.sensitive) > 1:
         return read_several(release, TITLES, COLUMNS, read_permuted)
     columns = {"group", *release.columns}
-    names = {"permuted", "help"}
+    names = {"permuted"} if release.bags else {"permuted", "help"}
     table = take_table(release, names, "permuted", columns)
     whole = table["group"].dtype.is_integer() and not table["group"].null_count()
     if len(release.schema.sensitive) != 1 or not whole:
         raise StoreError("A permuted release has one sensitive attribute and a group for everyone.")
     sensitive = release.schema.sensitive[0]
-    helped = release.tables["help"]
-    if not helped.equals(build_help(table["group"], table[sensitive], release.schema[sensitive])):
-        raise StoreError("The help table is not the one that follows from the permuted table.")
+    if not release.bags:  # else groups are not seen as a whole
+        made = build_help(table["group"], table[sensitive], release.schema[sensitive])
+        if not release.tables["help"].equals(made):
+            raise StoreError("The help table is not the one that follows from the permuted table.")
     labels = table["group"].rank("dense").to_numpy().astype(np.int64) - 1
     return [RecordView(release, table, labels)]
