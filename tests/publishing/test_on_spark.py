@@ -12,14 +12,21 @@ import pytest
 import discreet as dc
 from cluster import QUICK, Cluster
 from commands import discreet
-from discreet.auditing import AuditReport
+from discreet.auditing import AuditReport, windows_on_cluster
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.cluster import open_session
 from discreet.publishing.backends import spark as backend
 from discreet.release.store import fingerprint
 from discreet.steward import on_cluster
 from discreet.steward.plan import Plan
-from in_parts import odd_table, require_same_audit, require_same_batches, spread, write_plan
+from in_parts import (
+    odd_table,
+    require_same_audit,
+    require_same_batches,
+    require_same_runs,
+    spread,
+    write_plan,
+)
 
 pytestmark = pytest.mark.spark
 CENSUS = dc.datasets.census(6000, sensitive="income")
@@ -122,6 +129,26 @@ def test_batches_are_filled_on_a_cluster_although_workers_are_lost(
     data = dc.read(tmp_path / "source", Plan.read(plan).schema)
     assert len(list((tmp_path / "release").glob("generalized-*.parquet"))) > 1
     require_same_batches(dc.load(tmp_path / "release"), dc.publish(data, Plan.read(plan).method))
+    require_same_audit(report, dc.audit(tmp_path / "release", data))
+
+
+def test_numbers_are_shuffled_on_a_cluster_although_a_worker_is_lost(
+    tmp_path: Path, cluster: Cluster, held: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows_on_cluster, "AT_ONCE", 2000)
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path, method='name = "permutation"')
+    plan.write_text(plan.read_text().replace(
+        'name = "k-anonymity"\nk = 4', 'name = "k-e"\nk = 4\ne = 2000'))  # fmt: skip
+
+    def lose() -> None:
+        cluster.workers[-1].kill()
+        cluster.add_workers(1)
+
+    report = publish(plan, held, [], {"Grouping": lose})
+    data = dc.read(tmp_path / "source", Plan.read(plan).schema)
+    assert len(list((tmp_path / "release").glob("permuted-*.parquet"))) > 1
+    require_same_runs(dc.load(tmp_path / "release"), dc.publish(data, Plan.read(plan).method))
     require_same_audit(report, dc.audit(tmp_path / "release", data))
 
 

@@ -18,7 +18,7 @@ import polars as pl
 from discreet.auditing import AuditReport, refuse_other_table
 from discreet.auditing.in_parts import (
     AskedOfParts,
-    Glance,
+    FindParts,
     Seen,
     audit_part,
     find_odd_words,
@@ -26,6 +26,7 @@ from discreet.auditing.in_parts import (
     put_side_by_side,
 )
 from discreet.auditing.merging import PartFindings, merge
+from discreet.release import Release
 from discreet.release.parts import StoredParts
 from discreet.table.facts import Facts, Progress
 from discreet.table.spark_frames import ArrowBatches, SparkFrame, collect, quote
@@ -45,7 +46,7 @@ class _Look:
     facts: Facts
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        for number in _list_numbers(batches):
+        for number in list_sent(batches):
             part = self.stored.take_file(number)
             (view,) = part.views
             records, *others = self.stored.parted
@@ -53,15 +54,17 @@ class _Look:
             beside = sum(part.tables[other.title].height for other in others)
             seen = Seen(glance(part, self.facts), view.table.height, view.count,
                         (int(numbers.min()), int(numbers.max())), beside)  # fmt: skip
-            yield _say(number, seen, NOBODY)
+            yield say(number, seen, NOBODY)
 
 
-def _list_numbers(batches: ArrowBatches) -> Iterator[int]:
+def list_sent(batches: ArrowBatches) -> Iterator[int]:
+    """List the numbers of what a worker is to look at."""
     for batch in batches:
         yield from batch.column(0).to_pylist()
 
 
-def _say(number: int, said: object, rows: Any) -> pa.RecordBatch:
+def say(number: int, said: object, rows: Any) -> pa.RecordBatch:
+    """Say something of a part, and which rows it is about."""
     import pyarrow as pa
 
     columns = [pa.array([number], pa.int64()), pa.array([pickle.dumps(said)], pa.binary()),
@@ -74,14 +77,15 @@ SAYING = f"{PART} long, {SAID} binary, {ROWS} array<long>"
 
 
 @dataclass(frozen=True, eq=False)
-class _Send:
-    """Sends people to the files that might cover them."""
+class SendPeople:
+    """Sends people to the parts that might cover them."""
 
     facts: Facts
     names: list[str]
-    looked: Glance
+    find: FindParts
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        """Send some of them."""
         import pyarrow as pa
 
         for batch in batches:
@@ -89,17 +93,17 @@ class _Send:
             frame = frame.rename({f"c{i}": name for i, name in enumerate(self.names)})
             rows = frame.filter(self.facts.keeps(frame))[ROW].to_numpy()
             codes = self.facts.encode(frame)
-            for part, people in self.looked.find(codes):
+            for part, people in self.find(codes):
                 columns = [pa.array(np.full(len(people), part)), pa.array(rows[people]),
                            *(pa.array(codes[name][people]) for name in self.names)]  # fmt: skip
                 titles = [PART, ROW, *(f"c{i}" for i in range(len(self.names)))]
                 yield pa.RecordBatch.from_arrays(columns, names=titles)
 
 
-def _examine(
-    stored: StoredParts, facts: Facts, names: list[str], asked: AskedOfParts
+def examine_sent(
+    take: Callable[[int], Release | None], facts: Facts, names: list[str], asked: AskedOfParts
 ) -> Callable[[pa.Table], pa.Table]:
-    """Make a function, of one argument, that audits a file with the people who were sent to it."""
+    """Make a function, of one argument, that audits a part with the people who were sent to it."""
 
     def run(table: pa.Table) -> pa.Table:
         import pyarrow as pa
@@ -108,8 +112,11 @@ def _examine(
         codes = {name: table.column(f"c{i}").to_numpy().astype(np.int32)
                  for i, name in enumerate(names)}  # fmt: skip
         people = replace(facts.hold(codes), rows=table.column(ROW).to_numpy())
-        found = audit_part(stored.take_file(number), people, asked)
-        return pa.Table.from_batches([_say(number, replace(found, rows=NOBODY), found.rows)])
+        part = take(number)
+        found = PartFindings(None, 0, 0, NOBODY)
+        if part is not None:
+            found = audit_part(part, people, asked)
+        return pa.Table.from_batches([say(number, replace(found, rows=NOBODY), found.rows)])
 
     return run
 
@@ -125,37 +132,66 @@ def audit_on_cluster(
     progress: Progress,
 ) -> AuditReport:
     """Audit a release in its folder against a table that a cluster has."""
-    from pyspark.sql import functions as f
 
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
     stored = replace(stored, counted=_count_whole(session, stored))
     progress("Matching", 0, facts.n)
+    asked = asked or AskedOfParts()
+    if stored.scattered:
+        from discreet.auditing.windows_on_cluster import audit_windows_on_cluster
+
+        report = audit_windows_on_cluster(
+            stored, session, source, facts, folder, asked=asked, progress=progress
+        )
+        return replace(report, findings=[*find_odd_words(stored), *report.findings])
+    seen: list[Seen] = look_at_files(session, stored, _Look(stored, facts))
+    looked = put_side_by_side([one.looked for one in seen])
+    send = SendPeople(facts, list(facts.cells), looked.find)
+    examine = examine_sent(stored.take_file, facts, send.names, asked)
+    progress("Auditing", 0, facts.n)
+    findings, some, twice = examine_parts(session, source, send, examine, folder)
+    found = [findings.get(number) or PartFindings(None, one.records, one.groups, NOBODY)
+             for number, one in enumerate(seen)]  # fmt: skip
+    report = merge(found, facts.n, facts.n - some, twice)
+    return replace(report, findings=[*find_odd_words(stored), *report.findings])
+
+
+def look_at_files(session: SparkSession, stored: StoredParts, look: Any) -> list[Any]:
+    """Have workers look at all files of records, and refuse these unless they are in order."""
     files = len(stored.records.paths)
     numbers = session.range(files).repartition(files)
-    said = _collect_said(numbers.mapInArrow(_Look(stored, facts), SAYING))
-    seen: list[Seen] = [said[number] for number in range(files)]
+    said = _collect_said(numbers.mapInArrow(look, SAYING))
+    seen = [said[number] for number in range(files)]
     stored.require_order([one.ends for one in seen], [one.beside for one in seen])
-    looked = put_side_by_side([one.looked for one in seen])
-    names = list(facts.cells)
-    frame = source.frame
+    return seen
+
+
+def examine_parts(
+    session: SparkSession,
+    source: SparkFrame,
+    send: SendPeople,
+    examine: Callable[[pa.Table], pa.Table],
+    folder: Path,
+) -> tuple[dict[int, PartFindings], int, int]:
+    """Send people to parts, and have these examined where they arrive.
+
+    Also says how many people are covered, and how many twice.
+    """
+    from pyspark.sql import functions as f
+
+    names, frame = send.names, source.frame
     cells = frame.select(*(frame[quote(name)].alias(f"c{i}") for i, name in enumerate(names)))
     numbered = cells.withColumn(ROW, f.monotonically_increasing_id())
     kept = f"{PART} long, {ROW} long, " + ", ".join(f"c{i} int" for i in range(len(names)))
-    sent = numbered.mapInArrow(_Send(facts, names, looked), kept)
-    examine = _examine(stored, facts, names, asked or AskedOfParts())
     place = (folder / "findings").as_uri()
-    progress("Auditing", 0, facts.n)
-    sent.groupBy(PART).applyInArrow(examine, SAYING).write.mode("overwrite").parquet(place)
+    sent = numbered.mapInArrow(send, kept).groupBy(PART).applyInArrow(examine, SAYING)
+    sent.write.mode("overwrite").parquet(place)
     written = session.read.parquet(place)
-    findings: dict[int, PartFindings] = _collect_said(written)
-    found = [findings.get(number) or PartFindings(None, one.records, one.groups, NOBODY)
-             for number, one in enumerate(seen)]  # fmt: skip
     covered = written.select(f.explode(ROWS).alias(ROW)).groupBy(ROW).count()
     ((some, twice),) = covered.agg(f.count("*"), f.count_if(f.col("count") > 1)).collect()
-    report = merge(found, facts.n, facts.n - int(some), int(twice))
-    return replace(report, findings=[*find_odd_words(stored), *report.findings])
+    return _collect_said(written), int(some), int(twice)
 
 
 def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.DataFrame]:

@@ -1,0 +1,180 @@
+"""Windows on a cluster: the audit by what records show, where a cluster has the table.
+
+Records are sorted into windows, and what the groups of each window's records hold is put beside
+them, in a folder that all workers see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from discreet.auditing import AuditReport
+from discreet.auditing.in_parts import AskedOfParts
+from discreet.auditing.in_windows import GroupTotals, WindowFinder, conclude
+from discreet.auditing.merging import merge
+from discreet.auditing.on_cluster import (
+    NOBODY,
+    SendPeople,
+    examine_parts,
+    examine_sent,
+    list_sent,
+    look_at_files,
+    say,
+)
+from discreet.forms.base import read_values
+from discreet.forms.verify import verify
+from discreet.principles.groups import Groups
+from discreet.release import Release
+from discreet.release.labels import read_codes
+from discreet.release.parts import StoredParts
+from discreet.table.arrays import Ints
+from discreet.table.facts import Facts, Progress
+from discreet.table.spark_frames import ArrowBatches, SparkFrame, quote
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WINDOW, GROUP, VALUE, COUNT = "window", "group", "value", "rows"
+AT_ONCE = 1 << 19
+"""So many records are in a window, about."""
+
+
+@dataclass(frozen=True, eq=False)
+class VerifiedFile:
+    """What a worker saw of a file of records."""
+
+    sizes: Ints
+    ends: tuple[int, int]
+    beside: int
+
+
+@dataclass(frozen=True, eq=False)
+class _VerifyFile:
+    """Verifies the groups of files."""
+
+    stored: StoredParts
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        for number in list_sent(batches):
+            part = self.stored.take_file(number)
+            verify(part)
+            records, *others = self.stored.parted
+            groups = part.tables[records.title][records.column].to_numpy()
+            beside = sum(part.tables[other.title].height for other in others)
+            ends = int(groups.min()), int(groups.max())
+            yield say(number, VerifiedFile(part.views[0].sizes, ends, beside), NOBODY)
+
+
+@dataclass(frozen=True, eq=False)
+class _FindWindows:
+    """Says into which window each record goes."""
+
+    release: Release
+    facts: Facts
+    finder: WindowFinder
+    columns: list[str]
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        import pyarrow as pa
+
+        for batch in batches:
+            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
+            table = frame.rename({f"c{i}": name for i, name in enumerate(self.columns)})
+            codes = {name: read_codes(self.release, table, name, self.facts.domains[name])
+                     for name in self.finder.names}  # fmt: skip
+            window = pa.array(self.finder.find(codes).astype(np.int32))
+            names = [*(f"c{i}" for i in range(len(self.columns))), WINDOW]
+            yield pa.RecordBatch.from_arrays([*batch.columns, window], names=names)
+
+
+@dataclass(frozen=True, eq=False)
+class _TakeWindow:
+    """Reads a window, with what the groups of its records hold."""
+
+    stored: StoredParts
+    folder: Path
+    columns: list[str]
+
+    def __call__(self, window: int) -> Release | None:
+        """Give its records as a part; nothing where it has none."""
+        if not (self.folder / "windows" / f"{WINDOW}={window}").exists():
+            return None
+        (name,) = self.stored.release.schema.sensitive
+        group = self.stored.parted[0].column
+        table = _read(self.folder / "windows", window)
+        table = table.rename({f"c{i}": column for i, column in enumerate(self.columns)})
+        held = _read(self.folder / "bags", window).rename({GROUP: group, VALUE: name})
+        part = self.stored.take_records(table.select(self.columns), {})
+        codes, domain, whole = read_values(part, held, name)
+        frame = pl.DataFrame({GROUP: held[group], "code": codes, COUNT: held[COUNT]})
+        frame = frame.sort(GROUP, "code")
+        owners = frame[GROUP].rank("dense").to_numpy().astype(np.int64) - 1
+        bags = Groups.from_entries(
+            owners, frame["code"].to_numpy(), frame[COUNT].to_numpy().astype(np.int64), domain
+        )
+        assert whole is not None  # it was counted before
+        bags = Groups(bags.offsets, bags.codes, bags.weights, domain, whole)
+        return self.stored.take_records(table.select(self.columns), {name: bags})
+
+
+def _read(folder: Path, window: int) -> pl.DataFrame:
+    files = sorted((folder / f"{WINDOW}={window}").glob("*.parquet"))
+    return pl.concat([pl.read_parquet(file, hive_partitioning=False) for file in files])
+
+
+def audit_windows_on_cluster(
+    stored: StoredParts,
+    session: SparkSession,
+    source: SparkFrame,
+    facts: Facts,
+    folder: Path,
+    *,
+    asked: AskedOfParts,
+    progress: Progress,
+) -> AuditReport:
+    """Verify all groups, then audit window by window."""
+    totals = GroupTotals()
+    for seen in look_at_files(session, stored, _VerifyFile(stored)):
+        totals.add(seen.sizes)
+    finder = WindowFinder(
+        tuple(stored.release.schema.quasi_identifiers), max(1, facts.n // AT_ONCE)
+    )
+    columns = _sort_records(stored, session, facts, finder, folder)
+    progress("Auditing", 0, facts.n)
+    send = SendPeople(facts, list(facts.cells), finder.send)
+    examine = examine_sent(_TakeWindow(stored, folder, columns), facts, send.names, asked)
+    findings, some, twice = examine_parts(session, source, send, examine, folder)
+    report = merge(list(findings.values()), facts.n, facts.n - some, twice)
+    return conclude(report, stored, facts, totals)
+
+
+def _sort_records(
+    stored: StoredParts, session: SparkSession, facts: Facts, finder: WindowFinder, folder: Path
+) -> list[str]:
+    """Sort all records by window, and put what their groups hold beside them."""
+    from pyspark.sql import functions as f
+
+    (name,) = stored.release.schema.sensitive
+    paths = [(stored.folder / path).as_uri() for path in stored.records.paths]
+    table = session.read.parquet(*paths)
+    columns = list(table.columns)
+    cells = table.select(*(table[quote(column)].alias(f"c{i}") for i, column in enumerate(columns)))
+    kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in cells.schema)
+    found: DataFrame = cells.mapInArrow(
+        _FindWindows(stored.release, facts, finder, columns), f"{kinds}, {WINDOW} int"
+    )
+    place = (folder / "windows").as_uri()
+    found.write.mode("overwrite").partitionBy(WINDOW).parquet(place)
+    sorted_records = session.read.parquet(place)
+    group = sorted_records[f"c{columns.index(stored.parted[0].column)}"].alias(GROUP)
+    value = sorted_records[f"c{columns.index(name)}"].alias(VALUE)
+    pairs = sorted_records.select(WINDOW, group).distinct()
+    held = sorted_records.select(group, value).groupBy(GROUP, VALUE).agg(f.count("*").alias(COUNT))
+    beside = pairs.join(held, GROUP)
+    beside.write.mode("overwrite").partitionBy(WINDOW).parquet((folder / "bags").as_uri())
+    return columns
