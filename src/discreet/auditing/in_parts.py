@@ -31,11 +31,14 @@ from discreet.table.facts import Facts, Progress
 from discreet.table.microdata import Microdata
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Schema
+from discreet.table.spare_memory import give_back
 
 BLOCKS = 8
 """A part is looked at in so many blocks of boxes, so that fewer people are held against it."""
-MOST_HELD = 1 << 26
+MOST_HELD = 1 << 24
 """So many pairs of people and parts are looked at together."""
+SENT = 2
+"""So many times the records of a part may be sent to it before only those are kept it covers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +156,12 @@ def audit_files(
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
-    looked = put_side_by_side([glance(part, facts) for part in stored.read(at_once)])
+    seen = []
+    for part_read in stored.read(at_once):
+        seen.append(glance(part_read, facts))
+        del part_read
+        give_back()
+    looked = put_side_by_side(seen)
     names, done = list(facts.domains), 0
     for frame in files.batches(list(facts.cells)):
         codes = facts.encode(frame)
@@ -170,22 +178,48 @@ def audit_files(
     explained: list[Grounds] = []
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
     for number, piece in enumerate(stored.read(at_once)):
-        spilled = folder / f"people-{number}"
-        lines = np.zeros((0, len(names) + 2), dtype=np.int32)
-        if spilled.exists():
-            lines = np.fromfile(spilled, dtype=np.int32).reshape(-1, len(names) + 2)
-            spilled.unlink()
-        codes = {name: lines[:, i + 2].copy() for i, name in enumerate(names)}
-        rows = lines[:, :2].copy().view(np.int64).ravel()
-        people = replace(facts.hold(codes), rows=rows)
+        people = _read_people(folder / f"people-{number}", piece, facts, at_once)
         found.append(audit_part(piece, people, asked or AskedOfParts(), explained))
         if found[-1].report is not None:
             explained = rank_explained([*explained, *(found[-1].report.explained or [])])
         covered[found[-1].rows] = np.minimum(covered[found[-1].rows] + 1, 2)
+        found[-1] = replace(found[-1], rows=np.zeros(0, dtype=np.int64))  # nobody asks again
         records += found[-1].records
+        del piece, people
+        give_back()
         progress("Auditing", records, facts.n)
     report = merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
+
+
+def _read_people(path: Path, part: Release, facts: Facts, at_once: int) -> Microdata:
+    """Give those who were sent to a part; of very many only those whom it covers.
+
+    A box that is wide in every attribute has half of a table sent to its part.
+    """
+    (view,) = part.views
+    held: list[Microdata] = []
+    size = path.stat().st_size if path.exists() else 0
+    width = len(facts.domains) + 2
+    most = SENT * at_once
+    for start in range(0, max(1, size), 4 * width * most):
+        lines = np.zeros((0, width), dtype=np.int32)
+        if size:
+            read = np.fromfile(path, dtype=np.int32, count=width * most, offset=start)
+            lines = read.reshape(-1, width)
+            del read
+        codes = {name: lines[:, i + 2].copy() for i, name in enumerate(facts.domains)}
+        people = replace(facts.hold(codes), rows=lines[:, :2].copy().view(np.int64).ravel())
+        del lines
+        if size > 4 * width * most:
+            people = people.taken(np.flatnonzero(view.match(people).set_of >= 0))
+        held.append(people)
+    path.unlink(missing_ok=True)
+    if len(held) == 1:
+        return held[0]
+    codes = {name: np.concatenate([some.codes[name] for some in held]) for name in facts.domains}
+    rows = [some.rows for some in held if some.rows is not None]
+    return replace(facts.hold(codes), rows=np.concatenate(rows))
 
 
 def find_odd_words(stored: StoredParts) -> list[str]:

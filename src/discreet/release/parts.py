@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from discreet.errors import DAMAGED, SchemaError, StoreError
@@ -104,7 +105,9 @@ class StoredParts:
                 if whole:
                     yield self.take(table[:whole], last)
                     last = runs[whole - 1]
-                held = [table[whole:]]
+                # a slice would keep all of it
+                held = [table.select(pl.all().gather(np.arange(whole, table.height)))]
+                del table, runs
         table = join_rows(held, self.stored.paths[0]) if held else pl.DataFrame()
         if table.height:
             yield self.take(table, last)
@@ -169,13 +172,15 @@ class StoredParts:
         names = self.release.schema.sensitive
         counts: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
         for number in range(len(self.stored.paths)):
-            for frame in self._read_file(number, AT_ONCE) if names else ():
+            for frame in self._read_file(number, AT_ONCE, names) if names else ():
                 for name in names:
                     counts[name].append(frame.group_by(name).len("rows"))
         return {name: pl.concat(found).group_by(name).agg(pl.col("rows").sum())
                 for name, found in counts.items()}  # fmt: skip
 
-    def _read_file(self, number: int, at_once: int) -> Iterator[pl.DataFrame]:
+    def _read_file(
+        self, number: int, at_once: int, columns: Sequence[str] = ()
+    ) -> Iterator[pl.DataFrame]:
         path = self.folder / self.stored.paths[number]
         if path.suffix != ".parquet":
             yield from read_file(self.folder, self.stored, number).iter_slices(at_once)
@@ -183,6 +188,7 @@ class StoredParts:
         try:
             rows = pl.scan_parquet(path, glob=False)
             height = rows.select(pl.len()).collect().item()
+            rows = rows.select(columns) if columns else rows
             for start in range(0, height, at_once):
                 frame = rows.slice(start, at_once).collect()
                 refuse_columns(frame, self.stored, path.name)
