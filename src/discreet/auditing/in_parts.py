@@ -13,13 +13,16 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing import AuditReport, audit, refuse_other_table
 from discreet.auditing.grounds import Grounds
 from discreet.auditing.merging import PartFindings, merge, put_together, rank_explained
+from discreet.forms import find_form
 from discreet.forms.verify import verify
 from discreet.principles.base import Principle
 from discreet.release import Release
@@ -31,13 +34,17 @@ from discreet.table.facts import Facts, Progress
 from discreet.table.microdata import Microdata
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Schema
+from discreet.table.spare_memory import give_back
 
+Some = TypeVar("Some")
 BLOCKS = 8
 """A part is looked at in so many blocks of boxes, so that fewer people are held against it."""
 FindParts = Callable[[Mapping[str, NDArray[np.int32]]], Iterator[tuple[int, Ints]]]
 """Gives, part by part, the people, by their codes, who have to be held against it."""
-MOST_HELD = 1 << 26
+MOST_HELD = 1 << 24
 """So many pairs of people and parts are looked at together."""
+SENT = 2
+"""So many times the records of a part may be sent to it before only those are kept it covers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +74,7 @@ def glance(part: Release, facts: Facts) -> dict[str, NDArray[np.uint8]]:
     (view,) = part.views
     boxes, _ = view.list_shown()
     none = facts.hold({name: np.zeros(0, dtype=np.int32) for name in facts.domains})
-    ends = [boxes.height * i // BLOCKS for i in range(BLOCKS + 1)]
+    ends = _cut_blocks(boxes, find_form(part.form).parted[0].column)
     seen = {}
     for name in part.schema.quasi_identifiers:
         domain = facts.domains[name]
@@ -83,6 +90,16 @@ def glance(part: Release, facts: Facts) -> dict[str, NDArray[np.uint8]]:
                 own = np.unique(codes[start:stop])
                 seen[name][own[own >= 0]] |= np.uint8(1 << block)
     return seen
+
+
+def _cut_blocks(boxes: pl.DataFrame, column: str) -> list[int]:
+    """Cut what is shown into blocks; rows of one number may only show a person together."""
+    ends = [boxes.height * i // BLOCKS for i in range(BLOCKS + 1)]
+    if column not in boxes.columns:
+        return ends
+    starts = np.flatnonzero(np.append(True, np.diff(boxes[column].to_numpy()) != 0))
+    starts = np.append(starts, boxes.height)
+    return [int(starts[np.searchsorted(starts, end)]) for end in ends]
 
 
 def put_side_by_side(seen: Sequence[dict[str, NDArray[np.uint8]]]) -> Glance:
@@ -151,8 +168,8 @@ def audit_part(
 class PeopleFiles:
     """People who were sent to parts, in a file each, until these are audited."""
 
-    def __init__(self, folder: Path, facts: Facts) -> None:
-        self._folder, self._facts = folder, facts
+    def __init__(self, folder: Path, facts: Facts, at_once: int) -> None:
+        self._folder, self._facts, self._at_once = folder, facts, at_once
         self._names = list(facts.domains)
 
     def send(self, files: ParquetFiles, find: FindParts, progress: Progress) -> None:
@@ -174,16 +191,45 @@ class PeopleFiles:
         with (self._folder / f"people-{part}").open("ab") as file:
             line.tofile(file)
 
-    def take(self, part: int) -> Microdata:
-        """Give those who were sent to a part, once."""
-        spilled = self._folder / f"people-{part}"
-        lines = np.zeros((0, len(self._names) + 2), dtype=np.int32)
-        if spilled.exists():
-            lines = np.fromfile(spilled, dtype=np.int32).reshape(-1, len(self._names) + 2)
-            spilled.unlink()
+    def take(self, number: int, part: Release) -> Microdata:
+        """Give those who were sent to a part, once; of very many only those whom it covers.
+
+        A box that is wide in every attribute has half of a table sent to its part.
+        """
+        path = self._folder / f"people-{number}"
+        size = path.stat().st_size if path.exists() else 0
+        step = 4 * (len(self._names) + 2) * SENT * self._at_once
+        held = []
+        for start in range(0, max(1, size), step):
+            people = self._read(path, start, step // 4) if size else self._hold([])
+            if size > step:
+                (view,) = part.views
+                people = people.taken(np.flatnonzero(view.match(people).set_of >= 0))
+            held.append(people)
+        path.unlink(missing_ok=True)
+        return held[0] if len(held) == 1 else self._hold(held)
+
+    def _read(self, path: Path, start: int, count: int) -> Microdata:
+        lines = np.fromfile(path, dtype=np.int32, count=count, offset=start)
+        lines = lines.reshape(-1, len(self._names) + 2)
         codes = {name: lines[:, i + 2].copy() for i, name in enumerate(self._names)}
-        rows = lines[:, :2].copy().view(np.int64).ravel()
-        return replace(self._facts.hold(codes), rows=rows)
+        return replace(self._facts.hold(codes), rows=lines[:, :2].copy().view(np.int64).ravel())
+
+    def _hold(self, some: Sequence[Microdata]) -> Microdata:
+        """Put people together."""
+        nobody, nowhere = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
+        codes = {name: np.concatenate([nobody, *(one.codes[name] for one in some)])
+                 for name in self._names}  # fmt: skip
+        rows = [one.rows for one in some if one.rows is not None]
+        return replace(self._facts.hold(codes), rows=np.concatenate([nowhere, *rows]))
+
+
+def freeing(parts: Iterable[Some]) -> Iterator[Some]:
+    """Give one part after the other, and give back what each took before the next is read."""
+    for part in parts:
+        yield part
+        del part
+        give_back()
 
 
 def audit_files(
@@ -202,13 +248,13 @@ def audit_files(
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
-    people = PeopleFiles(folder, facts)
+    people = PeopleFiles(folder, facts, at_once)
     if stored.scattered:
         report = audit_windows(
             stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
         )
     else:
-        looked = put_side_by_side([glance(part, facts) for part in stored.read(at_once)])
+        looked = put_side_by_side([glance(part, facts) for part in freeing(stored.read(at_once))])
         people.send(files, looked.find, progress)
         report = audit_each(enumerate(stored.read(at_once)), people, facts, asked, progress)
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
@@ -224,12 +270,15 @@ def audit_each(
     """Audit parts, one after the other, with the people who were sent to each by its number."""
     explained: list[Grounds] = []
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
-    for number, part in parts:
-        found.append(audit_part(part, people.take(number), asked or AskedOfParts(), explained))
+    for number, part in freeing(parts):
+        sent = people.take(number, part)
+        found.append(audit_part(part, sent, asked or AskedOfParts(), explained))
         if found[-1].report is not None:
             explained = rank_explained([*explained, *(found[-1].report.explained or [])])
         covered[found[-1].rows] = np.minimum(covered[found[-1].rows] + 1, 2)
+        found[-1] = replace(found[-1], rows=np.zeros(0, dtype=np.int64))  # nobody asks again
         records += found[-1].records
+        del part, sent
         progress("Auditing", records, facts.n)
     return merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
 

@@ -142,6 +142,7 @@ class StoredParts:
                 held = rows[other.title]
                 tables[other.title] = held.take_rest() if last else held.take_to(other, cut.last)
             yield self.take(tables)
+            tables.clear()  # before more is read
 
     def _find_cuts(self, at_once: int) -> Iterator[Cut]:
         """Find where records can be parted: where all numbers before are below all behind.
@@ -294,14 +295,17 @@ class StoredParts:
         names = self.release.schema.sensitive
         counts: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
         table = self.counting
-        for frame in self._read_rows(table, AT_ONCE) if names else ():
+        columns = [*names, *([table.counts] if table.counts else [])]
+        for frame in self._read_rows(table, AT_ONCE, columns) if names else ():
             for name in names:
                 counts[name].append(table.count_values(frame, name))
         return {name: pl.concat(found).group_by(name).agg(pl.col("rows").sum())
                 for name, found in counts.items()}  # fmt: skip
 
-    def _read_rows(self, table: PartedTable, at_once: int) -> Iterator[pl.DataFrame]:
-        """Read a table from its files, so many rows at a time."""
+    def _read_rows(
+        self, table: PartedTable, at_once: int, columns: Sequence[str] = ()
+    ) -> Iterator[pl.DataFrame]:
+        """Read a table, or some columns of it, from its files, so many rows at a time."""
         stored = self.find(table)
         for number, path in enumerate(self.folder / path for path in stored.paths):
             if path.suffix != ".parquet":
@@ -310,6 +314,7 @@ class StoredParts:
             try:
                 rows = pl.scan_parquet(path, glob=False)
                 height = rows.select(pl.len()).collect().item()
+                rows = rows.select(columns) if columns else rows
                 for start in range(0, height, at_once):
                     frame = rows.slice(start, at_once).collect()
                     refuse_columns(frame, stored, path.name)
@@ -342,7 +347,8 @@ class _Rows:
         if not self._held:
             raise StoreError(f"{self._name}: the table has no rows.")
         table = join_rows(self._held, self._name)
-        self._held = [table[rows:]]
+        # a slice would keep all of it
+        self._held = [table.select(pl.all().gather(np.arange(rows, table.height)))]
         return table[:rows]
 
     def take(self, rows: int) -> pl.DataFrame:

@@ -57,11 +57,32 @@ class TableWriter:
             self._flush(PART)
 
     def _flush(self, rows: int) -> None:
-        table = pl.concat(self._held, rechunk=True)  # bytes depend on chunks
-        self._held, self._rows = [table[rows:]], self._rows - rows
+        taken, self._held = _split(self._held, rows)
+        self._rows -= rows
         path = self.paths[len(self.seals)]
-        write_frame(table[:rows], path, self.format)
+        write_frame(_join_columns(taken), path, self.format)
         self.seals.append(Seal.of(path))
+
+
+def _split(tables: list[pl.DataFrame], rows: int) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
+    """Part tables into the first rows of all and the rest."""
+    first, rest = [], []
+    for table in tables:
+        first.append(table[:rows])
+        rest.append(table[rows:])
+        rows -= first[-1].height
+    return first, [table for table in rest if table.height] or rest[-1:]
+
+
+def _join_columns(tables: list[pl.DataFrame]) -> pl.DataFrame:
+    """Put tables together, which are spent, so that no more than a column is there twice.
+
+    Every column is one piece: the bytes of a file depend on pieces.
+    """
+    names = tables[0].columns
+    columns = [table.get_columns()[::-1] for table in tables]
+    tables.clear()
+    return pl.DataFrame([pl.concat([held.pop() for held in columns], rechunk=True) for _ in names])
 
 
 def write_frame(table: pl.DataFrame, path: Path, format: Format) -> None:

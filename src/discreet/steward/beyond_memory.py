@@ -16,22 +16,29 @@ from discreet.publishing.backends import Progress
 from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.partitioners.packing import lay_out
-from discreet.release.parts import AT_ONCE
+from discreet.release.table_files import PART
 from discreet.steward.plan import Plan
 from discreet.table.coded_table import Intake
 from discreet.table.facts import Facts, survey
 from discreet.table.isolation import measure_free
-from discreet.table.parquet_files import ParquetFiles
+from discreet.table.parquet_files import BATCH, ParquetFiles
 from discreet.table.readers import is_parquet
-from discreet.table.schema import Schema
+from discreet.table.schema import Role, Schema
+from discreet.table.spare_memory import spare
 
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 IN_MEMORY = 9
 """So many times the codes of a table are needed to publish it in memory."""
+LIBRARIES = 550 * 2**20
+"""What libraries and compiled code take, whatever the table."""
 GROUND = 900 * 2**20
-"""What work in parts needs whatever the table: the libraries, and a batch or a part of it."""
+"""What any work in parts may take: a smaller limit is taken for this one."""
 LEAST = 100_000
-"""Rows of a leaf that are worth the trouble."""
+"""Rows that are worth the trouble of holding them at once."""
+MOST_RECORDS = 1 << 22
+"""So many records are audited at once at most: more would take longer, each of them."""
+CELL, AUDITED = 64, 80
+"""Bytes that a cell takes while it is read and coded, and while its record is audited."""
 
 
 def read_memory(text: str | None) -> int:
@@ -56,12 +63,38 @@ def is_beyond(source: Path, schema: Schema, memory: int) -> bool:
     return IN_MEMORY * codes > memory
 
 
+def require_enough(schema: Schema, n: int, memory: int) -> None:
+    """Refuse, before any work, a limit that cannot be kept for a table of so many rows."""
+    shown = [20 if a.role is Role.QUASI_IDENTIFIER and a.type.ordered else 8
+             for a in schema.published]  # fmt: skip
+    # a file is written as a whole, with what is shown besides until it is full
+    written = min(n, PART) * (4 + sum(shown)) * 5 // 4
+    need = LIBRARIES + n + max(written, LEAST * len(shown) * AUDITED)
+    if need > max(memory, GROUND):
+        raise SchemaError(
+            f"{memory >> 20:,} MB of memory are not enough for {n:,} rows with {len(shown)} "
+            f"published columns: {-(-need >> 20):,} MB are.",
+            hint=f"Allow for that (--memory {-(-need >> 20)}MB), or publish fewer columns.",
+        )
+
+
+def _leave_room(n: int, memory: int) -> int:
+    """Give what is left for rows, beside libraries and a byte for everybody."""
+    return max(memory, GROUND) - LIBRARIES - n
+
+
+def choose_batch(schema: Schema, n: int, memory: int) -> int:
+    """Say how many rows can be read at once."""
+    fit = _leave_room(n, memory) // (CELL * len(list(schema.published)))
+    return min(BATCH, max(LEAST, fit))
+
+
 def choose_capacity(facts: Facts, memory: int) -> int:
     """Say how many rows of a table can be held at once."""
     exact = len(facts.domains) - len(facts.quasi_identifiers)
     planes = lay_out([domain.size for domain in facts.domains.values()])[1]
     each = 40 * planes + 24 * exact + 48  # words three times, codes and keys to sort by
-    return max(LEAST, (memory - GROUND) // each)
+    return max(LEAST, _leave_room(facts.n, memory) // each)
 
 
 def refuse_drawing(plan: Plan) -> None:
@@ -72,9 +105,10 @@ def refuse_drawing(plan: Plan) -> None:
         )
 
 
-def choose_records(memory: int) -> int:
+def choose_records(facts: Facts, memory: int) -> int:
     """Say how many records of a release can be audited at once."""
-    return min(AT_ONCE, max(LEAST // 2, (memory - GROUND) // 2048))
+    fit = _leave_room(facts.n, memory) // (AUDITED * len(facts.domains))
+    return min(MOST_RECORDS, max(LEAST, fit))
 
 
 @contextmanager
@@ -99,10 +133,10 @@ def publish_on_disk(
     """
     refuse_drawing(plan)
     plan.method.require_parts()
-    files = ParquetFiles(plan.source)
+    files = _open(plan.source, plan.schema, memory)
     facts = _survey(files, plan.schema, progress)
     with working_folder(plan.folder) as work:
-        capacity, at_once = choose_capacity(facts, memory), choose_records(memory)
+        capacity, at_once = choose_capacity(facts, memory), choose_records(facts, memory)
         backend = DiskBackend(files, facts, work, capacity, at_once, plan.format, progress)
 
         def approve(draft: Path) -> None:
@@ -129,13 +163,21 @@ def audit_on_disk(
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against files, part by part."""
-    files = ParquetFiles(source)
+    files = _open(source, schema, memory)
     facts = _survey(files, schema, progress)
     with tempfile.TemporaryDirectory() as work:
         return audit_files(
-            release, files, facts, Path(work), asked=asked, at_once=choose_records(memory),
+            release, files, facts, Path(work), asked=asked, at_once=choose_records(facts, memory),
             progress=progress,
         )  # fmt: skip
+
+
+def _open(source: Path, schema: Schema, memory: int) -> ParquetFiles:
+    """Open a table that is read by as many rows at once as memory allows for."""
+    n = ParquetFiles(source).height
+    require_enough(schema, n, memory)
+    spare()
+    return ParquetFiles(source, choose_batch(schema, n, memory))
 
 
 def _survey(files: ParquetFiles, schema: Schema, progress: Progress) -> Facts:

@@ -24,7 +24,9 @@ from discreet.table.readers import PARQUET, refuse_empty, refuse_header
 
 ROW = "#row"  # no column is called so
 BATCH = 1 << 20
-"""Rows that are read at once."""
+"""Rows that are read at once, unless fewer are asked for."""
+BUFFER = 1 << 20
+"""Bytes that are read at once of a column."""
 SHARE = 1 << 22
 """So many hashes are looked through at once for repeated ones."""
 
@@ -54,6 +56,8 @@ class ParquetFiles:
     """A table in Parquet files that all have the same columns."""
 
     path: Path
+    at_once: int = BATCH
+    """Rows that are read at once."""
 
     @property
     def where(self) -> str:
@@ -155,15 +159,16 @@ class ParquetFiles:
         except pl.exceptions.PolarsError as error:
             raise unreadable(self.path, error) from error
 
-    def batches(self, names: list[str], size: int = BATCH) -> Iterator[pl.DataFrame]:
+    def batches(self, names: list[str]) -> Iterator[pl.DataFrame]:
         """Read some columns, so many rows at a time."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         for file in self.files:
             try:
-                with pq.ParquetFile(file) as opened:
-                    for batch in opened.iter_batches(size, columns=names, use_threads=True):
+                # without a buffer all that a row group has of a column would be read together
+                with pq.ParquetFile(file, buffer_size=BUFFER) as opened:
+                    for batch in opened.iter_batches(self.at_once, columns=names):
                         frame = pl.from_arrow(pa.Table.from_batches([batch]))
                         assert isinstance(frame, pl.DataFrame)
                         yield frame

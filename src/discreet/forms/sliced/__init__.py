@@ -14,6 +14,7 @@ from discreet.forms.sliced.sample import rebuild, relink
 from discreet.forms.sliced.view import read_columns, read_sliced
 from discreet.forms.sliced.wording import word_sliced
 from discreet.release import Promise, Release
+from discreet.release.release import PartedTable
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Sliced(Form):
     """Buckets in which every column of attributes was sorted by itself."""
 
     name: ClassVar[str] = "sliced"
+    parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("sliced", "bucket"),)
     transformations: ClassVar[dict[str, str]] = {
         "sliced": "exactly, but sorted with its column within each bucket"
     }
@@ -33,6 +35,11 @@ class Sliced(Form):
             "buckets": None, "check": ("safe", "paper"), "frequency": None, "columns": None,
         },
     }  # fmt: skip
+
+    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
+        """Whoever matches in random buckets may do so in several, and has to see all of them."""
+        split = release.parameters.get("buckets") == "mondrian"
+        return self.parted if split and release.parameters.get("check") == "safe" else ()
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import StoreError
-from discreet.forms.base import View, take_table
+from discreet.forms.base import View, read_values, take_table
 from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
 from discreet.forms.crowds import Crowds
@@ -36,7 +36,6 @@ from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.release.labels import read_codes
 from discreet.table.arrays import Bools, Floats, Ints
-from discreet.table.domain import reduce_column
 from discreet.table.microdata import Microdata
 
 
@@ -79,9 +78,9 @@ class SlicedView(View):
     def _read_bags(self, name: str) -> Groups:
         """Give the values beside the rest of their column, which all groups of a part share."""
         place = self.parts.find(self.columns, name)
-        codes, domain = reduce_column(self.table[name], self.release.schema[name]).encode(None)
+        codes, domain, whole = read_values(self.release, self.table, name)
         part, of_group = self.parts.of_row[:, place], self.parts.of_group[:, place]
-        bags = Groups.from_labels(part, codes, domain, count=int(part.max()) + 1)
+        bags = Groups.from_labels(part, codes, domain, count=int(part.max()) + 1, whole=whole)
         if self.parts.are_groups:
             return bags
         every = np.arange(self.count)

@@ -57,6 +57,10 @@ class PackedRows(ABC):
         """Add up what is counted of all rows."""
 
     @abstractmethod
+    def reword(self, reword: Callable[[Ints], Ints], planes: int) -> PackedRows:
+        """Give all rows other words, of so many planes. These words are gone then."""
+
+    @abstractmethod
     def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> PackedRows:
         """Bring the rows of each leaf together, and give them other words, of so many planes.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -87,6 +87,12 @@ class DiskRows(PackedRows):
             if len(parts) == MOST_PARTS:
                 parts = [add_counts(parts)]
         return add_counts(parts)
+
+    def reword(self, reword: Callable[[Ints], Ints], planes: int) -> DiskRows:
+        """Write other words over those of every batch."""
+        for path, words in zip(self.batches, self._read("Coding"), strict=True):
+            np.save(path, reword(words))
+        return DiskRows(self.backend, planes, self.batches)
 
     def _bring_together(self, find: Find, leaves: int) -> Iterator[tuple[int, Ints]]:
         """Give leaf by leaf the words of its rows, which are brought together in files."""

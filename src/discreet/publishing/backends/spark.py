@@ -121,6 +121,19 @@ class _Count:
 
 
 @dataclass(frozen=True, eq=False)
+class _RewordRows:
+    reword: Callable[[Ints], Ints]
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        import pyarrow as pa
+
+        for words in _gather_words(batches):
+            made = self.reword(words)
+            planes = [pa.array(plane) for plane in made]
+            yield pa.RecordBatch.from_arrays(planes, names=_number(made))
+
+
+@dataclass(frozen=True, eq=False)
 class _FindLeaf:
     find: Find
 
@@ -208,6 +221,13 @@ class SparkRows(PackedRows):
         counted = self.words.mapInArrow(_Count(count), "key long, rows long")
         found = collect(counted.groupBy("key").agg(f.sum("rows").alias("rows"))).sort("key")
         return found["key"].to_numpy(), found["rows"].to_numpy()
+
+    def reword(self, reword: Callable[[Ints], Ints], planes: int) -> SparkRows:
+        """Give rows other words where they are, which are kept there instead."""
+        again = self.words.mapInArrow(_RewordRows(reword), _words_schema(planes)).persist()
+        again.count()  # while these words are kept still
+        self.words.unpersist()
+        return SparkRows(self.backend, planes, again)
 
     def _work_on_leaves(
         self, find: Find, work: Callable[[pa.Table], pa.Table], schema: Any, name: str

@@ -39,6 +39,7 @@ from discreet.publishing.partitioners.batches import (
 from discreet.publishing.partitioners.descent import KeyCounts, Routes
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.mondrian import Categories
+from discreet.publishing.partitioners.packing import Field, read_field
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
@@ -149,7 +150,7 @@ def angelize_in_parts(
     # some leaves may have to be put together, and shall be held at once all the same
     capacity = max(1, min(backend.capacity, backend.examined) // 4)
     rows, routes, split = descend(backend, alike, known, [told], categories, capacity)
-    counts = _count_leaves(rows.tally(LeafCounter(routes, *split.layout.table([told])[0])),
+    counts = _count_leaves(rows.tally(LeafCounter(routes, split.layout.find(told))),
                            routes.leaves, backend.facts.domains[told].size)  # fmt: skip
     region_of = join_leaves(counts, principle, whole)
     _refuse_large(np.bincount(region_of, weights=[own.sum() for own in counts]),
@@ -179,15 +180,13 @@ class LeafCounter:
     """Counts the codes of a field in every leaf."""
 
     routes: Routes
-    plane: int
-    shift: int
-    mask: int
+    field: Field
 
     def __call__(self, words: Ints) -> KeyCounts:
         """Count some rows."""
-        codes = (words[self.plane] >> self.shift) & self.mask
         leaf = self.routes.find_leaves(words).astype(np.int64)
-        return np.unique(leaf * (self.mask + 1) + codes, return_counts=True)
+        keys = leaf * (self.field.mask + 1) + read_field(words, self.field)
+        return np.unique(keys, return_counts=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,6 +101,11 @@ def name_codes(attribute: int) -> str:
     return f"#{attribute} codes"
 
 
+def one_line(attributes: int) -> pl.DataFrame:
+    """Give a line of a group of one, by which it is told what is shown of others."""
+    return pl.DataFrame({SIZE: [1], **{name_codes(i): [[0]] for i in range(attributes)}})
+
+
 def split_in_parts(
     backend: Backend,
     principle: Principle,

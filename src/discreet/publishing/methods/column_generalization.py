@@ -19,6 +19,7 @@ from discreet.publishing.methods.boxes import blur
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.release import Recoding
 from discreet.release.labels import rank_cells
+from discreet.table.coded_table import CodedTable
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute, Role, Type
@@ -35,13 +36,18 @@ class ShownColumns:
     """The same people, with the labels of regions for values."""
 
 
-def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: int) -> ShownColumns:
-    """Show the values of every column, or regions of them that are frequent enough."""
-    recodings = {
+def recode_columns(data: CodedTable, columns: Sequence[Sequence[str]]) -> dict[str, Recoding]:
+    """Say how columns are read that show values as they are."""
+    return {
         name: Recoding("sliced", missing=data.domains[name].missing)
         for column in columns
         for name in column
     }
+
+
+def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: int) -> ShownColumns:
+    """Show the values of every column, or regions of them that are frequent enough."""
+    recodings = recode_columns(data, columns)
     domains, codes, cells = dict(data.domains), dict(data.codes), []
     for column in columns:
         frame = pl.DataFrame({n: data.domains[n].series().gather(data.codes[n]) for n in column})

@@ -21,6 +21,7 @@ from discreet.publishing.partitioners.mondrian import (
 )
 from discreet.publishing.partitioners.packing import Layout
 from discreet.table.arrays import Ints
+from discreet.table.facts import Facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,8 @@ class LeafSplitter:
     demand: Demand
     nodes: list[Ints]
     """What is known of the rows of each leaf."""
+    shown: Layout
+    """Where what is shown of rows is in their words."""
 
     def __call__(self, leaf: int, words: Ints) -> GroupedRows:
         """Split rows, given by their words."""
@@ -69,7 +72,7 @@ class LeafSplitter:
         cells = SplitCells(buffers, self.attrs, self.trees, self.layout.fields[0], reads)
         root = self.nodes[leaf].copy()
         root[:3] = 0, words.shape[1], 0
-        return GroupedRows(self.layout, buffers, split_rows(cells, self.demand, root).leaves)
+        return GroupedRows(self.shown, buffers, split_rows(cells, self.demand, root).leaves)
 
 
 def descend(
@@ -82,14 +85,28 @@ def descend(
 ) -> tuple[PackedRows, Routes, LeafSplitter]:
     """Pack all rows, and find the top of the tree that ``mondrian`` would grow of them."""
     facts = backend.facts
+    ranks = plan_splitting(facts, known, categories).ranks
+    layout = Layout.of([*known, *exact], facts.domains, ranks)
+    rows = backend.pack(layout)
+    return rows, *find_top(facts, rows, layout, principle, known, categories, capacity)
+
+
+def find_top(
+    facts: Facts,
+    rows: PackedRows,
+    layout: Layout,
+    principle: Principle,
+    known: list[str],
+    categories: Categories,
+    capacity: int,
+) -> tuple[Routes, LeafSplitter]:
+    """Find the top of the tree that ``mondrian`` would grow of packed rows."""
     demand = Demand.of(facts, principle, known)
     splitting = plan_splitting(facts, known, categories)
-    layout = Layout.of([*known, *exact], facts.domains, splitting.ranks)
-    attrs = splitting.place(layout.fields[: len(known)])
-    rows = backend.pack(layout)
+    attrs = splitting.place([layout.find(name) for name in known])
     descent = Descent(layout, attrs, splitting.trees, demand, facts.n, rows.tally)
     routes, nodes = descent.descend(capacity)
-    return rows, routes, LeafSplitter(layout, attrs, splitting.trees, demand, nodes)
+    return routes, LeafSplitter(layout, attrs, splitting.trees, demand, nodes, layout)
 
 
 def list_within(partition: Partition, codes: NDArray[np.integer]) -> pl.Series:

@@ -12,6 +12,7 @@ from discreet.principles.spread import KE
 from discreet.publishing.backends import Backend, ShowClasses
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
+from discreet.publishing.methods.boxes_in_parts import one_line
 from discreet.publishing.methods.exact import (
     find_numbers,
     lay_out,
@@ -22,7 +23,6 @@ from discreet.publishing.methods.exact import (
 from discreet.publishing.methods.runs_in_parts import (
     PermutedBounds,
     PermutedRecords,
-    one_line,
     permute_in_parts,
 )
 from discreet.publishing.partition import number_groups, shuffle_within_groups

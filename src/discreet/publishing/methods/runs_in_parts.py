@@ -27,7 +27,7 @@ from discreet.publishing.partition import (
     shuffle_within_groups,
     sort_within_groups,
 )
-from discreet.publishing.partitioners.packing import Field, Layout
+from discreet.publishing.partitioners.packing import Field, Layout, read_field
 from discreet.publishing.partitioners.sorted_runs import Runs
 from discreet.table.arrays import Ints
 from discreet.table.microdata import row_ids
@@ -43,12 +43,8 @@ class RunFinder:
 
     def __call__(self, words: Ints) -> NDArray[np.int32]:
         """Give the leaf of every row."""
-        found = np.searchsorted(self.starts, _read(words, self.field), side="right") - 1
+        found = np.searchsorted(self.starts, read_field(words, self.field), side="right") - 1
         return found.astype(np.int32)
-
-
-def _read(words: Ints, field: Field) -> Ints:
-    return np.asarray((words[field.plane] >> field.shift) & field.mask)
 
 
 def part_evenly(rows: Ints, most: int) -> Ints:
@@ -83,7 +79,7 @@ class RunDealer:
         """Draw who of those that have the same number goes where."""
         words = words[:, np.lexsort(words)]  # what is drawn does not depend on how rows came
         shuffled = KeyedDraws(self.key, leaf).permutation(words.shape[1])
-        codes = _read(words, self.field)[shuffled]
+        codes = read_field(words, self.field)[shuffled]
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
         within = np.arange(len(codes)) - np.searchsorted(codes, codes)
@@ -106,7 +102,9 @@ class GroupShuffler:
         """Give a line per group: its people's codes and its numbers, in the order of these."""
         words = words[:, np.lexsort(words)]
         partition = Partition.from_labels(words[-1] - words[-1].min())
-        *others, number = (_read(words, field).astype(np.int32) for field in self.layout.fields)
+        *others, number = (
+            read_field(words, field).astype(np.int32) for field in self.layout.fields
+        )
         shuffled = shuffle_within_groups(partition, number, KeyedDraws(self.key, leaf))
         rank = row_ids([*others, shuffled], len(shuffled))
         groups = Partition.from_labels(number_groups(partition, [rank]))
@@ -148,11 +146,6 @@ def permute_in_parts(
     work = GroupShuffler(layout, of, KeyedDraws.draw_key(), titles)
     group = RunFinder(Field(layout.planes, 0, -1), leaves)
     return dict(dealt.map_leaves(group, len(leaves), work, work.samples))
-
-
-def one_line(attributes: int) -> pl.DataFrame:
-    """Give a line of a group of one, by which it is told what is shown of others."""
-    return pl.DataFrame({SIZE: [1], **{name_codes(i): [[0]] for i in range(attributes)}})
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,12 +14,22 @@ from numpy.typing import NDArray
 from discreet.errors import SchemaError, name_closest
 from discreet.forms.sliced.wording import word_sliced
 from discreet.principles.base import require_choice, require_whole
+from discreet.publishing.backends import Backend
 from discreet.publishing.draws import Draws
-from discreet.publishing.method import Method, Strictness
-from discreet.publishing.methods.column_generalization import show_columns
+from discreet.publishing.method import Method, PartedRelease, Strictness, refuse_scale
+from discreet.publishing.methods.boxes_in_parts import one_line
+from discreet.publishing.methods.column_generalization import recode_columns, show_columns
 from discreet.publishing.methods.exact import refuse_names
+from discreet.publishing.methods.slices_in_parts import (
+    SlicedRecords,
+    correlate_in_parts,
+    is_possible_in_parts,
+    pack_slices,
+    slice_in_parts,
+)
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.columns import (
+    Correlations,
     Similarity,
     choose_apart,
     choose_columns,
@@ -32,8 +43,9 @@ from discreet.publishing.partitioners.slices import (
     scatter_people,
     slice_people,
 )
-from discreet.release import Release
+from discreet.release import Recoding, Release
 from discreet.table.arrays import Ints
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 
 TABLE, BUCKET = "sliced", "bucket"
@@ -139,17 +151,57 @@ class Slicing(Method):
         )
         ranks = [shown.people.number(column) for column in columns]
         table = _sort(shown.cells, ranks, number_groups(partition, ranks))
+        return self._describe(data, columns, table, shown.recodings)
+
+    def require_parts(self) -> None:
+        """Only buckets that are split are found in parts, and columns that show what people are."""
+        what = None
+        if self.check == "paper" or self.buckets != "mondrian":
+            what = f"check = {self.check!r} and buckets = {self.buckets!r}"
+        elif self.frequency > 1:
+            what = f"frequency = {self.frequency}"
+        elif self.similarity != "contingency":
+            what = f"similarity = {self.similarity!r}"
+        if what is not None:
+            raise refuse_scale(f"Slicing with {what}")
+
+    def publish_in_parts(self, backend: Backend) -> PartedRelease:
+        """Find the same columns and buckets of rows that are elsewhere."""
+        facts = backend.facts
+        names = [a.name for a in facts.schema.published]
+        rows, layout = pack_slices(backend, names)
+        if isinstance(self.columns, int):
+            columns = self._choose_columns(
+                facts.sensitive,
+                correlate_in_parts(facts, rows, layout),
+                self.columns,
+                lambda column: is_possible_in_parts(facts, rows, layout, self.principle, column),
+            )
+        else:
+            columns, shared = self._read_columns(self.columns, names, facts.sensitive)
+            if shared:
+                raise refuse_scale(f"Slicing with {shared[0]!r} in several columns")
+        refuse_names(names, BUCKET)
+        leaves = slice_in_parts(backend, rows, layout, self.principle, columns, TABLE)
+        shown = [name for column in columns for name in column]
+        records = SlicedRecords([facts.domains[n].series().alias(n) for n in shown], BUCKET)
+        sample = records(one_line(len(shown)), 0)[:0]
+        release = self._describe(facts, columns, sample, recode_columns(facts, columns))
+        return PartedRelease(release, {TABLE: (leaves, records)})
+
+    def _describe(
+        self,
+        data: CodedTable,
+        columns: list[list[str]],
+        table: pl.DataFrame,
+        recodings: dict[str, Recoding],
+    ) -> Release:
+        """Say of a table, which has all its columns if not its rows, what it is and promises."""
         promise, about = word_sliced(
             self.principle, columns, data.sensitive, self.frequency, self.check
         )
-        return self.release(
-            data,
-            {TABLE: table},
-            shown.recodings,
-            about,
-            promise,
-            parameters={**self.parameters(), "columns": [list(column) for column in columns]},
-        )
+        parameters = {**self.parameters(), "columns": [list(column) for column in columns]}
+        return self.release(data, {TABLE: table}, recodings, about, promise, parameters=parameters)
 
     def _part_people(
         self,
@@ -168,38 +220,51 @@ class Slicing(Method):
         return scatter_people(shown, self.principle, columns, self.buckets, draws)
 
     def _find_columns(self, data: Microdata) -> tuple[list[list[str]], list[str]]:
-        """Give the columns, sensitive ones last, and the attributes all of them share.
+        """Give the columns, sensitive ones last, and the attributes all of them share."""
+        names = [a.name for a in data.schema.published]
+        if not isinstance(self.columns, int):
+            return self._read_columns(self.columns, names, data.sensitive)
+        found = correlate(data, names, self.similarity)
+        possible = partial(self._is_possible, data)
+        return self._choose_columns(data.sensitive, found, self.columns, possible), []
+
+    def _read_columns(
+        self, asked: Sequence[Sequence[str]], names: list[str], sensitive: list[str]
+    ) -> tuple[list[list[str]], list[str]]:
+        """Give the columns that are asked for.
 
         A shared attribute is listed in the first column only: it is the same all over a bucket.
         """
-        names = [a.name for a in data.schema.published]
-        if isinstance(self.columns, int):
-            return self._choose_columns(data, names, self.columns), []
-        given = [name for column in self.columns for name in column]
+        given = [name for column in asked for name in column]
         for name in given:
             if name not in names:
                 raise SchemaError(
                     f"columns: there is no attribute {name!r}.", hint=name_closest(name, names)
                 )
         missing = [name for name in names if name not in given]
-        if missing or not all(self.columns):
+        if missing or not all(asked):
             raise SchemaError(
                 "columns: every attribute belongs to a column"
                 + (f"; {missing[0]!r} to none." if missing else "."),
                 hint="List each attribute.",
             )
         shared = [name for name in names if given.count(name) > 1]
-        self._refuse_shared(shared, data.sensitive)
-        columns = [list(column) for column in self.columns]
+        self._refuse_shared(shared, sensitive)
+        columns = [list(column) for column in asked]
         for name in shared:
             for column in columns[1:]:
                 column.remove(name)
         columns = [column for column in columns if column]
-        return sorted(columns, key=lambda column: bool(set(column) & set(data.sensitive))), shared
+        return sorted(columns, key=lambda column: bool(set(column) & set(sensitive))), shared
 
-    def _choose_columns(self, data: Microdata, names: list[str], c: int) -> list[list[str]]:
+    def _choose_columns(
+        self,
+        sensitive: list[str],
+        found: Correlations,
+        c: int,
+        possible: Callable[[list[str]], bool],
+    ) -> list[list[str]]:
         """Find columns from correlations; each sensitive attribute's, or one of all of them."""
-        sensitive, found = data.sensitive, correlate(data, names, self.similarity)
         if len(sensitive) < 2:
             first = sensitive[0] if sensitive else None
             columns = choose_columns(found, c, sensitive=first, alpha=self.alpha)
@@ -217,7 +282,7 @@ class Slicing(Method):
             while told < len(columns):
                 here = set(columns[told])
                 beside = here & set(sensitive) and here - set(sensitive)
-                if beside and not self._is_possible(data, columns[told]):
+                if beside and not possible(columns[told]):
                     before = len(columns)
                     columns = move_out(found, columns, told, sensitive)
                     told += len(columns) - before

@@ -7,13 +7,12 @@ items are the nearer the more people gave both the same rating.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.publishing.partitioners.medoids import cluster
@@ -67,11 +66,25 @@ def correlate(
     chosen = list(names or [*data.quasi_identifiers, *data.sensitive])
     if similarity == "agreement":
         return Correlations(tuple(chosen), _agree(data, chosen))
-    coarse = [_coarsen(data.codes[name], data.domains[name]) for name in chosen]
-    phi = np.eye(len(chosen))
-    for i, j in combinations(range(len(chosen)), 2):
-        phi[i, j] = phi[j, i] = _contingency(*coarse[i], *coarse[j])
-    return Correlations(tuple(chosen), phi)
+    coarse = [coarsen_codes(data.domains[name]) for name in chosen]
+
+    def count(i: int, j: int) -> Ints:
+        one, other = (coarse[a].of[data.codes[chosen[a]]] for a in (i, j))
+        size = coarse[i].size * coarse[j].size
+        return np.bincount(one * coarse[j].size + other, minlength=size)
+
+    return correlate_counts(chosen, coarse, count)
+
+
+def correlate_counts(
+    names: Sequence[str], coarse: Sequence[CoarseCodes], count: Callable[[int, int], Ints]
+) -> Correlations:
+    """Measure φ² of every pair of attributes, by how often their coarse codes occur together."""
+    phi = np.eye(len(names))
+    for i, j in combinations(range(len(names)), 2):
+        counts = count(i, j).reshape(coarse[i].size, coarse[j].size)
+        phi[i, j] = phi[j, i] = _contingency(counts)
+    return Correlations(tuple(names), phi)
 
 
 def _agree(data: Microdata, names: list[str]) -> Floats:
@@ -95,20 +108,26 @@ def _agree(data: Microdata, names: list[str]) -> Floats:
     return shares
 
 
-def _coarsen(codes: NDArray[np.int32], domain: Domain) -> tuple[Ints, int]:
+class CoarseCodes(NamedTuple):
+    """Which of so many coarse codes each code of an attribute is."""
+
+    of: Ints
+    size: int
+
+
+def coarsen_codes(domain: Domain) -> CoarseCodes:
     """Cut the range of a number or date into intervals of equal width; missing stays apart."""
     known = len(domain.values)
     if not domain.attribute.type.numeric or known <= BINS:
-        return codes.astype(np.int64), domain.size
+        return CoarseCodes(np.arange(domain.size), domain.size)
     values = np.asarray(domain.values, dtype=np.float64)
     width = (values[-1] - values[0]) / BINS
     intervals = np.minimum((values - values[0]) // width, BINS - 1).astype(np.int64)
-    return np.append(intervals, BINS)[codes], BINS + domain.missing
+    return CoarseCodes(np.append(intervals, BINS), BINS + domain.missing)
 
 
-def _contingency(one: Ints, size: int, other: Ints, other_size: int) -> float:
-    counts = np.bincount(one * other_size + other, minlength=size * other_size)
-    shares = counts.reshape(size, other_size) / len(one)
+def _contingency(counts: Ints) -> float:
+    shares = counts / counts.sum()
     shares = shares[shares.sum(1) > 0][:, shares.sum(0) > 0]  # values nobody has
     degrees = min(shares.shape) - 1
     if degrees == 0:

@@ -36,7 +36,7 @@ def histogram(data: CodedTable, name: str | None) -> Groups:
     return Groups.from_counts(data.count(name), data.domains[name])
 
 
-def holds_whole(data: Microdata, principle: Principle) -> bool:
+def holds_whole(data: CodedTable, principle: Principle) -> bool:
     """Whether the undivided table satisfies a principle."""
     return all(
         bool(part.admits(histogram(data, name))[0])

@@ -28,6 +28,11 @@ class Field:
     mask: int
 
 
+def read_field(words: Ints, field: Field) -> Ints:
+    """Give what some rows have in a field of their words."""
+    return np.asarray((words[field.plane] >> field.shift) & field.mask)
+
+
 def lay_out(sizes: list[int]) -> tuple[list[Field], int]:
     """Give every domain of so many codes its bits; also the number of planes.
 
@@ -99,6 +104,12 @@ class Layout:
     def find(self, name: str) -> Field:
         """Give the place of an attribute."""
         return self.fields[self.names.index(name)]
+
+    def read(self, words: Ints, name: str) -> Ints:
+        """Give the codes of an attribute, as they were before they were renumbered."""
+        codes = read_field(words, self.find(name))
+        ranks = self.ranks.get(name)
+        return codes if ranks is None else np.argsort(ranks)[codes]
 
     def table(self, names: Iterable[str]) -> Ints:
         """Give plane, shift and mask of some attributes, a line each."""

@@ -7,7 +7,7 @@ quasi-identifiers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -23,6 +23,7 @@ from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import histogram, holds, holds_whole
 from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.table.arrays import Bools, Ints
+from discreet.table.coded_table import CodedTable
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, number_keys, representatives
 from discreet.table.schema import Attribute, Role, Schema, Type
@@ -71,7 +72,8 @@ class Within(Principle):
         if good.all():
             return Feasibility(True, "the whole table satisfies it")
         worst = int(np.flatnonzero(~good)[0])
-        rest, best = self.column.words[worst], self.inner.feasible(parts.take(worst)).best
+        rest = self.column.word(int(self.column.rest[whole.codes[parts.offsets[worst]]]))
+        best = self.inner.feasible(parts.take(worst)).best
         return Feasibility(False, f"of people with {rest}, {best}" if rest else best)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
@@ -114,8 +116,8 @@ class SliceColumn:
     code: NDArray[np.int32]
     """Per value its sensitive code."""
     whole: Groups
-    words: list[str]
-    """Each rest in words."""
+    word: Callable[[int], str]
+    """Puts a rest into words."""
 
     def part(self, groups: Groups) -> tuple[Ints, Groups]:
         """Part bags of values by rest: which bag each part comes from, and the parts."""
@@ -210,47 +212,68 @@ def _look_within(
 
     Each sensitive attribute is looked at by itself, beside what is not sensitive in its column.
     """
+    made = {name: _join(data, rests, name) for name, rests in list_rests(data, columns).items()}
+    wanted = ask_within(data, principle, {name: column for name, (_, column) in made.items()})
+    if not data.sensitive:
+        return data, wanted
+    schema, domains = show_joint(data, {name: column for name, (_, column) in made.items()})
+    codes = {name: data.codes[name] for name in data.quasi_identifiers}
+    codes |= {name: own for name, (own, _) in made.items()}
+    return replace(data, schema=schema, codes=codes, domains=domains), wanted
+
+
+def list_rests(data: CodedTable, columns: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    """Give, of each sensitive attribute of some columns, what is not sensitive in its column."""
+    return {
+        name: [other for other in column if other not in data.sensitive]
+        for column in columns
+        for name in data.sensitive
+        if name in column
+    }
+
+
+def ask_within(
+    data: CodedTable, principle: Principle, joint: Mapping[str, SliceColumn]
+) -> Principle:
+    """Say what is asked of the values of sensitive columns, which are there for their attribute."""
     wanted = principle.require_mixed()
     asked = list(demands(wanted, data.sensitive))  # refuses to be about other attributes
     if not data.sensitive:
-        return data, wanted
-    made = {}
-    for column in columns:
-        rests = [name for name in column if name not in data.sensitive]
-        for name in data.sensitive:
-            if name in column:
-                made[name] = _join(data, rests, name)
+        return wanted
+    return All(
+        tuple(
+            part if name is None else Within(part, joint[name], on=name)
+            for part, name in asked
+            if name is None or name in joint
+        )
+    )
+
+
+def show_joint(
+    data: CodedTable, joint: Mapping[str, SliceColumn]
+) -> tuple[Schema, dict[str, Domain]]:
+    """Give the schema and the domains of a table with values of columns for sensitive ones."""
     kept = [a for a in data.schema if a.role is Role.QUASI_IDENTIFIER]
-    joint = replace(
-        data,
-        schema=Schema((*kept, *(domain.attribute for _, domain, _ in made.values()))),
-        codes={a.name: data.codes[a.name] for a in kept} | {n: c for n, (c, _, _) in made.items()},
-        domains={a.name: data.domains[a.name] for a in kept}
-        | {name: domain for name, (_, domain, _) in made.items()},
-    )
-    parts = tuple(
-        part if name is None else Within(part, made[name][2], on=name)
-        for part, name in asked
-        if name is None or name in made
-    )
-    return joint, All(parts)
+    domains = {a.name: data.domains[a.name] for a in kept}
+    made = []
+    for name, column in joint.items():
+        made.append(Attribute(name, Role.SENSITIVE, Type.CATEGORY))
+        numbers = np.arange(len(column.rest)).astype(str).astype(object)
+        domains[name] = Domain(made[-1], numbers)
+    return Schema((*kept, *made)), domains
 
 
-def _join(
-    data: Microdata, rests: list[str], name: str
-) -> tuple[NDArray[np.int32], Domain, SliceColumn]:
+def _join(data: Microdata, rests: list[str], name: str) -> tuple[NDArray[np.int32], SliceColumn]:
     """Number the values of a sensitive attribute beside the rest of its column."""
     rest = data.number(rests)
     size = data.domains[name].size
     values, codes = number_keys(rest * size + data.codes[name])
     first = representatives(rest)
-    words = [_word(data, rests, row) for row in first.tolist()]
     made = SliceColumn(
-        values // size, (values % size).astype(np.int32), histogram(data, name), words
-    )
-    attribute = Attribute(name, Role.SENSITIVE, Type.CATEGORY)
-    domain = Domain(attribute, np.arange(len(values)).astype(str).astype(object))
-    return codes.astype(np.int32), domain, made
+        values // size, (values % size).astype(np.int32), histogram(data, name),
+        lambda number: _word(data, rests, int(first[number])),
+    )  # fmt: skip
+    return codes.astype(np.int32), made
 
 
 def partition_as_printed(
