@@ -113,6 +113,19 @@ def require_same_runs(made: dc.Release, wanted: dc.Release) -> None:
     assert (made.recodings, made.parameters) == (wanted.recodings, wanted.parameters)
 
 
+def require_same_slices(made: dc.Release, wanted: dc.Release) -> None:
+    """Hold buckets and words against those of another release, whatever their order."""
+
+    def list_buckets(release: dc.Release) -> list[str]:
+        buckets = release.tables["sliced"].group_by("bucket", maintain_order=True)
+        return sorted(str(bucket.drop("bucket").rows()) for _, bucket in buckets)
+
+    assert list_buckets(made) == list_buckets(wanted)
+    assert made.tables["sliced"].schema == wanted.tables["sliced"].schema
+    assert (made.promise, made.about) == (wanted.promise, wanted.about)
+    assert (made.recodings, made.parameters) == (wanted.recodings, wanted.parameters)
+
+
 def require_same_audit(found: AuditReport, whole: AuditReport) -> None:
     """Hold what is found in parts against what is found of the whole."""
     told, wanted = found.to_dict(), whole.to_dict()
