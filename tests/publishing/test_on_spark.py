@@ -24,6 +24,7 @@ from in_parts import (
     require_same_audit,
     require_same_batches,
     require_same_runs,
+    require_same_slices,
     spread,
     write_plan,
 )
@@ -149,6 +150,17 @@ def test_numbers_are_shuffled_on_a_cluster_although_a_worker_is_lost(
     data = dc.read(tmp_path / "source", Plan.read(plan).schema)
     assert len(list((tmp_path / "release").glob("permuted-*.parquet"))) > 1
     require_same_runs(dc.load(tmp_path / "release"), dc.publish(data, Plan.read(plan).method))
+    require_same_audit(report, dc.audit(tmp_path / "release", data))
+
+
+def test_columns_are_found_and_broken_up_on_a_cluster(tmp_path: Path, held: str) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path, method='name = "slicing"')
+    plan.write_text(plan.read_text().replace(
+        'name = "k-anonymity"\nk = 4', 'name = "frequency-diversity"\nl = 3'))  # fmt: skip
+    report = publish(plan, held, [], {})
+    data = dc.read(tmp_path / "source", Plan.read(plan).schema)
+    require_same_slices(dc.load(tmp_path / "release"), dc.publish(data, Plan.read(plan).method))
     require_same_audit(report, dc.audit(tmp_path / "release", data))
 
 

@@ -107,5 +107,5 @@ def refuse_scale(what: str) -> SchemaError:
     """Say that something is done only to tables that memory holds."""
     return SchemaError(
         f"{what} is not made of tables beyond memory yet.",
-        hint="Use generalization under a monotone principle, or give it more memory (--memory).",
+        hint="Leave that out, choose another method, or give it more memory (--memory).",
     )

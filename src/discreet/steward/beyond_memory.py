@@ -98,10 +98,10 @@ def choose_capacity(facts: Facts, memory: int) -> int:
 
 
 def refuse_drawing(plan: Plan) -> None:
-    """Refuse a seed where nothing is drawn."""
+    """Refuse a seed: what is drawn for parts of a table follows from no one order of its rows."""
     if plan.insecure_seed is not None:
         raise SchemaError(
-            "insecure_seed: nothing is drawn for tables beyond memory.", hint="Leave it out."
+            "insecure_seed: decides nothing for tables beyond memory.", hint="Leave it out."
         )
 
 
