@@ -160,7 +160,7 @@ def audit_files(
     for part_read in stored.read(at_once):
         seen.append(glance(part_read, facts))
         del part_read
-        give_back()
+        give_back(at_once)
     looked = put_side_by_side(seen)
     names, done = list(facts.domains), 0
     for frame in files.batches(list(facts.cells)):
@@ -186,7 +186,7 @@ def audit_files(
         found[-1] = replace(found[-1], rows=np.zeros(0, dtype=np.int64))  # nobody asks again
         records += found[-1].records
         del piece, people
-        give_back()
+        give_back(at_once)
         progress("Auditing", records, facts.n)
     report = merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
