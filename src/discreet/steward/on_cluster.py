@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from discreet.publishing.backends import Progress
 from discreet.publishing.backends.spark import SparkBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.steward.beyond_memory import refuse_drawing, working_folder
+from discreet.steward.inspection import Inspection
+from discreet.steward.inspection_in_parts import inspect_in_parts
 from discreet.steward.plan import Plan
 from discreet.table.coded_table import Intake
 from discreet.table.facts import survey
@@ -99,9 +102,18 @@ def _open_source(session: SparkSession, source: Path | str) -> SparkFrame:
     if isinstance(source, str):
         return SparkFrame(session.read.parquet(source), source)
     files = ParquetFiles(source)
-    assert files.types  # differences between files are refused first
+    types = files.types  # differences between files are refused first
     paths = [file.absolute().as_uri() for file in files.files]
-    return SparkFrame(session.read.parquet(*paths), files.where)
+    return SparkFrame(session.read.parquet(*paths), files.where, types)
+
+
+def inspect_on_cluster(
+    source: Path | str, plan_folder: Path, address: str, progress: Progress
+) -> Inspection:
+    """Look at a table where the rows are."""
+    file = source if isinstance(source, str) else os.path.relpath(source.absolute(), plan_folder)
+    with _working_on(address) as session:
+        return inspect_in_parts(_open_source(session, source), file, CAPACITY, progress)
 
 
 def publish_on_cluster(
