@@ -7,13 +7,9 @@ parts if there are too many of them, and rows are compared by keys, in shares th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import polars as pl
-
-from discreet.errors import MicrodataError
 from discreet.steward.beyond_memory import GROUND, LEAST, is_beyond
 from discreet.steward.inspection import (
     Inspection,
@@ -24,10 +20,8 @@ from discreet.steward.inspection import (
     list_frequent,
     readable,
 )
-from discreet.table.arrays import Ints
-from discreet.table.cell_summaries import CellSummary, merge_summaries, summarize
+from discreet.table.cell_summaries import CellSummary, check_cells, merge_summaries, summarize
 from discreet.table.coded_table import raise_all
-from discreet.table.domain import reduce_column
 from discreet.table.facts import PartedScan, Progress, survey
 from discreet.table.inference import propose
 from discreet.table.parquet_files import ParquetFiles
@@ -63,7 +57,7 @@ def inspect_in_parts(scan: PartedScan, source: str, at_once: int, progress: Prog
         look = partial(summarize, stored=scan.types.get(name))
         seen[name] = merge_summaries(list(scan.map_cells(name, look, at_once)))
     schema = Schema(tuple(propose(name, [summary]) for name, summary in seen.items()))
-    missing = _check_cells(scan, schema, at_once, progress)
+    missing = _count_missing(scan, schema, at_once, progress)
     repeats = {a.name: seen[a.name].distinct for a in schema.having(Role.IDENTIFIER)
                if seen[a.name].distinct < seen[a.name].named}  # fmt: skip
     person = None
@@ -81,7 +75,7 @@ def inspect_in_parts(scan: PartedScan, source: str, at_once: int, progress: Prog
     return draft(schema, Measured(rows, missing, repeats, unique, shares), source)
 
 
-def _check_cells(
+def _count_missing(
     scan: PartedScan, schema: Schema, at_once: int, progress: Progress
 ) -> dict[str, int]:
     """Count missing cells; refuse columns with cells that their type cannot be read from."""
@@ -89,7 +83,7 @@ def _check_cells(
     problems = []
     for number, attribute in enumerate(schema):
         progress("Checking", number, len(schema.names))
-        check = partial(_check, attribute=readable(attribute), find_row=scan.find_row)
+        check = partial(check_cells, attribute=readable(attribute), find_row=scan.find_row)
         told = list(scan.map_cells(attribute.name, check, at_once))
         problems += [what for what in told if isinstance(what, str)][:1]
         absent = sum(count for count in told if isinstance(count, int))
@@ -97,20 +91,3 @@ def _check_cells(
             missing[attribute.name] = absent
     raise_all(problems)
     return missing
-
-
-def _check(
-    cells: pl.Series,
-    counts: Ints,
-    *,
-    attribute: Attribute,
-    find_row: Callable[[str, object], int | None],
-) -> int | str:
-    """Count the missing of some cells, or say what is wrong with them."""
-    try:
-        found = reduce_column(
-            cells, attribute, find_row=lambda cell: find_row(attribute.name, cell)
-        )
-    except MicrodataError as error:
-        return error.message
-    return int(counts[found.absent].sum())

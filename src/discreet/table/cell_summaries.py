@@ -7,14 +7,16 @@ of the parts is put together, and is what would be said of the whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 import polars as pl
 
+from discreet.errors import MicrodataError
 from discreet.table.arrays import Ints
-from discreet.table.domain import ISO, MOST_DIGITS
+from discreet.table.domain import ISO, MOST_DIGITS, reduce_column
+from discreet.table.schema import Attribute
 
 NA_IN_NUMBERS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None", "NA", "na", "-",
                  "--", ".", "..", "x", ":")  # fmt: skip
@@ -145,6 +147,23 @@ def merge_summaries(parts: Sequence[CellSummary]) -> CellSummary:
         span=(min(low for low, _ in spans), max(high for _, high in spans)) if spans else None,
         counted=sum(part.counted for part in parts),
     )
+
+
+def check_cells(
+    cells: pl.Series,
+    counts: Ints,
+    *,
+    attribute: Attribute,
+    find_row: Callable[[str, object], int | None],
+) -> int | str:
+    """Count the missing of some cells, or say what is wrong with them."""
+    try:
+        found = reduce_column(
+            cells, attribute, find_row=lambda cell: find_row(attribute.name, cell)
+        )
+    except MicrodataError as error:
+        return error.message
+    return int(counts[found.absent].sum())
 
 
 def _list_few(texts: Iterable[str]) -> frozenset[str]:

@@ -129,6 +129,12 @@ class _KeyRows:
             yield pa.RecordBatch.from_arrays(arrays, names=["w0", "w1", "w2", "w3"])
 
 
+def is_spark_frame(source: object) -> bool:
+    """Whether something is a frame of Spark, in this process or of Spark Connect."""
+    kinds = ((kind.__module__, kind.__name__) for kind in type(source).__mro__)
+    return any(name == "DataFrame" and room.startswith("pyspark.sql.") for room, name in kinds)
+
+
 def quote(name: str) -> str:
     """Write the name of a column so that Spark takes it as it is.
 
