@@ -26,6 +26,8 @@ ROOMS = [
 FACE = {
     ("release", "forms"),  # release.write, release.query, release.reconstruct, release.sample
     ("table", "steward"),  # read(..., schema="plan.toml")
+    ("publishing", "steward"),  # publish(a DataFrame of Spark), which gives
+    ("publishing", "auditing"),  # what its audit found
 }
 """Conveniences on public objects that forward to the right, imported when called."""
 

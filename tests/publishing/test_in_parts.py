@@ -256,3 +256,12 @@ def test_nothing_is_left_of_a_publication_that_was_killed(tmp_path: Path) -> Non
     assert discreet("publish", plan, "--memory", "20KB", cwd=tmp_path).returncode == 0
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"source", "t.plan.toml", "release"}
+
+
+def test_what_is_no_table_to_publish_is_refused_with_what_to_do() -> None:
+    method = dc.Generalization(dc.KAnonymity(2))
+    with pytest.raises(dc.errors.SchemaError, match="neither microdata nor a DataFrame of Spark"):
+        dc.publish(pl.DataFrame({"age": [1, 2]}), method)  # type: ignore[call-overload]
+    data = dc.datasets.census(100, sensitive="income")
+    with pytest.raises(dc.errors.SchemaError, match="are for frames of Spark"):
+        dc.publish(data, method, schema=data.schema, folder="release")  # type: ignore[call-overload]

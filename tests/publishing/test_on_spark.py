@@ -18,6 +18,7 @@ from discreet.cluster import open_session
 from discreet.publishing.backends import spark as backend
 from discreet.release.store import fingerprint
 from discreet.steward import on_cluster
+from discreet.steward.inspection import inspect_table
 from discreet.steward.plan import Plan
 from in_parts import (
     odd_table,
@@ -182,6 +183,47 @@ def test_odd_tables_give_the_same_on_a_cluster(tmp_path: Path, held: str) -> Non
     assert discreet("publish", plan, "--out", "memory", cwd=tmp_path).returncode == 0
     publish(plan, held, [], {})
     require_same(tmp_path / "release", tmp_path / "memory")
+
+
+def test_a_frame_of_a_notebook_is_published_by_its_own_session(tmp_path: Path, held: str) -> None:
+    data = CENSUS.to_polars().select("age", "sex", "income")
+    spread(data, tmp_path / "source")
+    schema = dc.Schema.infer(data, quasi_identifiers=["age", "sex"], sensitive=["income"])
+    method = dc.Generalization(dc.KAnonymity(4))
+    with open_session(held) as session:
+        frame = session.read.parquet((tmp_path / "source").as_uri())
+        before = session.conf.get("spark.sql.caseSensitive")
+        found = dc.publish(frame, method, schema=schema, folder=tmp_path / "release")
+        assert session.conf.get("spark.sql.caseSensitive") == before
+        assert frame.count() == found.people == CENSUS.n  # it goes on
+        for wrong, given in (
+            (dc.Slicing(dc.DistinctDiversity(2)), "new"),
+            (method, "release"),
+        ):
+            with pytest.raises(dc.DiscreetError):
+                dc.publish(frame, wrong, schema=schema, folder=tmp_path / given)
+    assert {path.name for path in tmp_path.iterdir()} == {"source", "release"}
+    dc.publish(dc.read(data, schema), method).write(tmp_path / "memory")
+    require_same(tmp_path / "release", tmp_path / "memory")
+
+
+def test_a_table_looks_the_same_on_a_cluster(tmp_path: Path, held: str) -> None:
+    n = 600
+    height = [row if row >= 500 else row % 90 for row in range(n)]
+    odd = pl.DataFrame(
+        {
+            "patient": [f" p{row % 400}"[row % 2 :] for row in range(n)],
+            "height": (pl.Series(height) / 100).cast(pl.Decimal(9, 2)),
+            "city": pl.Series(["1", "1.0", "?", "a ", "a", None] * (n // 6)),
+            "sort": pl.Series(["a", "b", None] * (n // 3), dtype=pl.Categorical),
+            "diagnosis": [f"d{row % 7}" for row in range(n)],
+        }
+    )
+    spread(odd, tmp_path / "source")
+    seen = on_cluster.inspect_on_cluster(tmp_path / "source", tmp_path, held, lambda *told: None)
+    assert seen == inspect_table(tmp_path / "source", tmp_path)
+    assert seen.repeats == {"patient": 400}
+    assert seen.unique == 100
 
 
 def test_a_promise_that_is_not_kept_leaves_nothing(tmp_path: Path, held: str) -> None:

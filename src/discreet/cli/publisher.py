@@ -16,6 +16,7 @@ from discreet.cli.screen import (
     print_findings,
     print_json,
     refuse_outputs,
+    refuse_unreached,
     say_error,
     show,
     working,
@@ -108,10 +109,7 @@ def _refuse_plan(wanted: Plan, engine: str | None, *, insecure: bool) -> None:
     """Refuse a plan that cannot be followed as it is asked for."""
     if not insecure:
         wanted.refuse_seed()
-    if wanted.remote is not None and engine is None:
-        raise SchemaError(
-            f"{wanted.remote}: only a cluster reads that.", hint="Name one: --engine spark://…"
-        )
+    refuse_unreached(wanted.remote, engine)
 
 
 def _tell(wanted: Plan, found: AuditReport, taken: Intake, notes: list[str]) -> None:

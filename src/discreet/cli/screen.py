@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from discreet.errors import StoreError, visible
+from discreet.errors import SchemaError, StoreError, visible
 
 AMBER = "yellow"
 """Of what is no breach and must not be overlooked."""
@@ -177,6 +177,14 @@ def print_findings(found: Any) -> None:
     if found.problems:
         lines.append("BREACH: do not publish this release.")
     show("\n".join(lines))
+
+
+def refuse_unreached(remote: str | None, engine: str | None) -> None:
+    """Refuse a table at an address, if there is one, that nobody is asked to read."""
+    if remote is not None and engine is None:
+        raise SchemaError(
+            f"{remote}: only a cluster reads that.", hint="Name one: --engine spark://…"
+        )
 
 
 def refuse_outputs(

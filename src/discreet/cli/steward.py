@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from discreet.cli.app import Json, Overwrite, PlainTable, ReleaseFolder, app
+from discreet.cli.app import Engine, Json, Memory, Overwrite, PlainTable, ReleaseFolder, app
 from discreet.cli.screen import (
     make_table,
     print_json,
     refuse_outputs,
+    refuse_unreached,
     show,
     working,
+    working_in_stages,
 )
 from discreet.errors import SchemaError, name_closest
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from discreet.evaluate.correlations import Correlations
+    from discreet.steward.inspection import Inspection
     from discreet.table.schema import Schema
 
 WIDEST, MOST_SHOWN = 9, 20
@@ -32,23 +35,29 @@ WIDEST, MOST_SHOWN = 9, 20
 
 @app.command()
 def inspect(
-    file: Annotated[
-        Path, typer.Argument(help="A CSV, Parquet, Excel, SPSS or Stata file, or an ARX project.")
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A CSV, Parquet, Excel, SPSS or Stata file, a folder of Parquet files, an ARX "
+            "project; or what a cluster reads, such as s3a://….",
+        ),
     ],
     plan: Annotated[
         Path | None, typer.Option(help="Where to write the plan; default <name>.plan.toml here.")
     ] = None,
+    memory: Memory = None,
+    engine: Engine = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Propose a role and a type for every column, with reasons, and draft a plan to edit."""
     from discreet.files import write_text
-    from discreet.steward.inspection import inspect_table
 
+    file = Path(source)
     target = plan or Path(f"{file.stem}.plan.toml")
     refuse_outputs([target], inputs=[file], overwrite=overwrite)
-    with working(f"Reading {file.name}"):
-        found = inspect_table(file, target.absolute().parent)
+    found = _look_at(source, target.absolute().parent, memory, engine)
     texts = {target.parent / name: text for name, text in found.files.items()}
     refuse_outputs(list(texts), inputs=[file], overwrite=overwrite)
     for path, text in {**texts, target: found.plan}.items():
@@ -65,6 +74,27 @@ def inspect(
     if texts:
         show(f"From the project: {', '.join(map(str, texts))}.")
     show(f"Plan: {target}. Check the roles, then: discreet publish {quote(str(target))}")
+
+
+def _look_at(source: str, plan_folder: Path, memory: str | None, engine: str | None) -> Inspection:
+    """Look at a table in memory, or where it lies if that does not hold it."""
+    from discreet.steward.beyond_memory import read_memory
+    from discreet.steward.inspection import inspect_table
+    from discreet.steward.inspection_in_parts import inspect_on_disk, is_large
+
+    file, limit = Path(source), read_memory(memory)
+    remote = source if "://" in source else None
+    refuse_unreached(remote, engine)
+    if engine is not None:
+        from discreet.steward.on_cluster import inspect_on_cluster
+
+        with working_in_stages() as progress:
+            return inspect_on_cluster(remote or file, plan_folder, engine, progress)
+    if is_large(file, limit):
+        with working_in_stages() as progress:
+            return inspect_on_disk(file, plan_folder, limit, progress)
+    with working(f"Reading {file.name}"):
+        return inspect_table(file, plan_folder)
 
 
 def _read_columns(file: Path, names: list[str]) -> pl.DataFrame:

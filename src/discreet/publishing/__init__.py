@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
 
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.wording import word_people
@@ -12,9 +14,39 @@ from discreet.publishing.method import Method
 from discreet.release import OfPeople, Release
 from discreet.table.microdata import Microdata
 from discreet.table.people import refuse_repeats
+from discreet.table.schema import Schema
+from discreet.table.spark_frames import is_spark_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from discreet.auditing import AuditReport
 
 
-def publish(data: Microdata, method: Method, *, insecure_seed: int | None = None) -> Release:
+@overload
+def publish(data: Microdata, method: Method, *, insecure_seed: int | None = None) -> Release: ...
+
+
+@overload
+def publish(
+    data: DataFrame,
+    method: Method,
+    *,
+    schema: Schema,
+    folder: str | Path,
+    overwrite: bool = False,
+) -> AuditReport: ...
+
+
+def publish(
+    data: Microdata | DataFrame,
+    method: Method,
+    *,
+    insecure_seed: int | None = None,
+    schema: Schema | None = None,
+    folder: str | Path | None = None,
+    overwrite: bool = False,
+) -> Release | AuditReport:
     """Make a release from microdata.
 
     The promise is about people. Where some have several rows, of which a key says whose they are,
@@ -23,7 +55,19 @@ def publish(data: Microdata, method: Method, *, insecure_seed: int | None = None
     What a method draws protects people, and comes from the operating system. With an
     ``insecure_seed`` the same release is made again, by whoever guesses the seed too: that is for
     tests, and such a release is not written unless that is asked for (``insecure=True``).
+
+    ``data`` may also be a DataFrame of Spark, with a ``schema`` and the ``folder`` of the release,
+    which this process and all workers see under the same path. The cluster of its session makes
+    the release where the rows are, and it is put in place once it is audited; what the audit found
+    is given back. If that is a breach, it is raised and nothing is published.
     """
+    if not isinstance(data, Microdata):
+        return _publish_frame(data, method, insecure_seed, schema, folder, overwrite=overwrite)
+    if schema is not None or folder is not None or overwrite:
+        raise SchemaError(
+            "schema, folder and overwrite are for frames of Spark: microdata has a schema.",
+            hint="Leave them out, and write the release: release.write(folder).",
+        )
     refuse_repeats(data)
     _refuse_personal(method)
     require_named(method.principle, data.domains, data.sensitive)
@@ -32,6 +76,34 @@ def publish(data: Microdata, method: Method, *, insecure_seed: int | None = None
     if insecure_seed < 0:
         raise SchemaError(f"insecure_seed = {insecure_seed}: give a whole number of at least 0.")
     return replace(_publish(data, method, SeededDraws(insecure_seed)), insecure=True)
+
+
+def _publish_frame(
+    frame: DataFrame,
+    method: Method,
+    insecure_seed: int | None,
+    schema: Schema | None,
+    folder: str | Path | None,
+    *,
+    overwrite: bool,
+) -> AuditReport:
+    if not is_spark_frame(frame):
+        raise SchemaError(
+            f"A {type(frame).__name__} is neither microdata nor a DataFrame of Spark.",
+            hint="Read it first: dc.publish(dc.read(table, schema), method).",
+        )
+    if insecure_seed is not None:
+        raise SchemaError("insecure_seed: nothing is drawn on a cluster.", hint="Leave it out.")
+    if schema is None or folder is None:
+        lacking = "schema" if schema is None else "folder"
+        raise SchemaError(
+            f"To publish a DataFrame of Spark, give its {lacking}.",
+            hint="dc.publish(frame, method, schema=…, folder=…); dc.Schema.infer takes a sample: "
+            "frame.limit(10_000).toPandas().",
+        )
+    from discreet.steward.on_cluster import publish_frame
+
+    return publish_frame(frame, method, schema, Path(folder), overwrite=overwrite)
 
 
 def _refuse_personal(method: Method) -> None:

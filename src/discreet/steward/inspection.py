@@ -18,6 +18,7 @@ import polars as pl
 from discreet.errors import DiscreetError, visible
 from discreet.publishing.methods import REGISTRY as METHODS
 from discreet.table.arx_projects import PROJECT, read_project
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import read
 from discreet.table.people import count_repeats, read_persons
 from discreet.table.readers import read_described
@@ -81,13 +82,27 @@ class Inspection:
         }
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What was counted of a table, wherever its rows are."""
+
+    rows: int
+    missing: dict[str, int]
+    """Missing cells of columns that have any."""
+    repeats: dict[str, int]
+    unique: int
+    most_frequent: dict[str, list[tuple[str, float]]]
+    """The two most frequent values of sensitive categories with their shares."""
+
+
 def inspect_table(path: Path, plan_folder: Path) -> Inspection:
     """Propose roles and types, count who is unique, and draft a plan beside it."""
     if path.suffix.lower() == PROJECT:
         return _inspect_project(path)
     told = read_described(path)
     schema = Schema(tuple(_describe(a, told) for a in Schema.infer(told.frame)))
-    return _draft(told.frame, schema, os.path.relpath(path.absolute(), plan_folder), {}, {})
+    source = os.path.relpath(path.absolute(), plan_folder)
+    return draft(schema, _measure(told.frame, schema), source)
 
 
 def _inspect_project(path: Path) -> Inspection:
@@ -111,7 +126,8 @@ def _inspect_project(path: Path) -> Inspection:
             if fits:
                 taxonomies[attribute.name] = file
         attributes.append(adopted)
-    return _draft(project.frame, Schema(tuple(attributes)), table, taxonomies, files)
+    schema = Schema(tuple(attributes))
+    return draft(schema, _measure(project.frame, schema), table, taxonomies, files)
 
 
 def _fit_hierarchy(
@@ -123,7 +139,7 @@ def _fit_hierarchy(
     not grouped by their order are categories.
     """
     column = frame.select(attribute.name)
-    known = read(column, Schema((_readable(attribute),))).domains[attribute.name].texts
+    known = read(column, Schema((readable(attribute),))).domains[attribute.name].texts
     rank = {text: number for number, text in enumerate(known)}
     ordered = sorted(rows, key=lambda row: rank.get(canonical_text(row[0]), len(rank)))
     category = replace(
@@ -139,7 +155,7 @@ def _fit_hierarchy(
     ):
         try:
             taxonomy = Taxonomy.from_paths(paths, source="its hierarchy")
-            read(column, Schema((_readable(replace(tried, taxonomy=taxonomy)),)))
+            read(column, Schema((readable(replace(tried, taxonomy=taxonomy)),)))
         except DiscreetError as error:
             problem = error.message.split("\n  - ")[-1].split("\n")[0]
             continue
@@ -154,44 +170,65 @@ def _write_rows(rows: list[list[str]]) -> str:
     return text.getvalue()
 
 
-def _draft(
-    frame: pl.DataFrame,
-    schema: Schema,
-    source: str,
-    taxonomies: dict[str, str],
-    files: dict[str, str],
-) -> Inspection:
+def _measure(frame: pl.DataFrame, schema: Schema) -> Measured:
+    """Count who is unique, and what is missing, in a table that memory holds."""
     # count missing cells of every column, also of those that will not be published
-    readable = Schema(tuple(_readable(a) for a in schema)).of_rows
+    everything = Schema(tuple(readable(a) for a in schema)).of_rows
     repeats = count_repeats(frame, [a.name for a in schema.having(Role.IDENTIFIER)])
-    data = read(frame, readable)
+    data = read(frame, everything)
     if repeats and data.rows is None:
-        key = PeopleKey(min(repeats, key=repeats.__getitem__))
+        key = PeopleKey(choose_key(repeats))
         data = replace(data, persons=read_persons(frame, key))
-    shares = {}
-    for name in (n for n in schema.sensitive if schema[n].type is Type.CATEGORY):
-        counts = np.bincount(data.codes[name])
-        common = np.argsort(-counts, kind="stable")[:2]
-        shares[name] = [(data.domains[name].texts[c], float(counts[c] / data.n)) for c in common]
+    shares = {name: list_frequent(data, name) for name in list_categories(schema)}
+    unique = data.count_unique(schema.quasi_identifiers)
+    return Measured(frame.height, data.intake.missing, repeats, unique, shares)
+
+
+def choose_key(repeats: Mapping[str, int]) -> str:
+    """Of columns that name people and repeat, give the one that says most rows are of one."""
+    return min(repeats, key=repeats.__getitem__)
+
+
+def list_categories(schema: Schema) -> list[str]:
+    """Give the sensitive attributes of which the most frequent values matter."""
+    return [name for name in schema.sensitive if schema[name].type is Type.CATEGORY]
+
+
+def list_frequent(data: CodedTable, name: str) -> list[tuple[str, float]]:
+    """Give the two most frequent values of an attribute with their shares."""
+    counts = data.count(name)
+    common = np.argsort(-counts, kind="stable")[:2]
+    return [(data.domains[name].texts[c], float(counts[c] / data.n)) for c in common]
+
+
+def draft(
+    schema: Schema,
+    found: Measured,
+    source: str,
+    taxonomies: Mapping[str, str] | None = None,
+    files: Mapping[str, str] | None = None,
+) -> Inspection:
+    """Say what was found of a table, and draft a plan for it."""
     return Inspection(
-        rows=frame.height,
+        rows=found.rows,
         schema=schema,
-        missing=data.intake.missing,
-        unique=data.count_unique(schema.quasi_identifiers),
+        missing=found.missing,
+        unique=found.unique,
         plan=draft_plan(
             schema,
             source,
-            rows=frame.height,
-            most_frequent=shares,
-            taxonomies=taxonomies,
-            repeats=repeats,
+            rows=found.rows,
+            most_frequent=found.most_frequent,
+            taxonomies=taxonomies or {},
+            repeats=found.repeats,
         ),
-        repeats=repeats,
-        files=files,
+        repeats=found.repeats,
+        files=dict(files or {}),
     )
 
 
-def _readable(attribute: Attribute) -> Attribute:
+def readable(attribute: Attribute) -> Attribute:
+    """Give an attribute so that its column is read, whatever its role."""
     return replace(attribute, role=Role.QUASI_IDENTIFIER)
 
 

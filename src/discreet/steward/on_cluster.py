@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,12 +15,16 @@ from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.on_cluster import audit_on_cluster
 from discreet.cluster import open_session
-from discreet.cluster.reaching import say, spark_errors
+from discreet.cluster.reaching import adjust, say, spark_errors
 from discreet.errors import ClusterError, DiscreetError, SchemaError
-from discreet.publishing.backends import Progress
+from discreet.publishing.backends import Progress, say_nothing
 from discreet.publishing.backends.spark import SparkBackend
 from discreet.publishing.in_parts import publish_in_parts
+from discreet.publishing.method import Method
+from discreet.release.store import refuse_to_replace
 from discreet.steward.beyond_memory import refuse_drawing, working_folder
+from discreet.steward.inspection import Inspection
+from discreet.steward.inspection_in_parts import inspect_in_parts
 from discreet.steward.plan import Plan
 from discreet.table.coded_table import Intake
 from discreet.table.facts import survey
@@ -29,7 +34,7 @@ from discreet.table.spark_frames import SparkFrame, collect
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 CAPACITY = 1_000_000
 """Rows of a leaf, which a worker holds in memory: some 200 MB."""
@@ -51,12 +56,33 @@ def _tell_version(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 @contextmanager
 def _working_on(address: str) -> Iterator[SparkSession]:
     """Open a session whose workers have this very package; say in a line what goes wrong."""
-    with open_session(address, **SETTINGS) as session:
-        try:
-            _require_package(session)
-            yield session
-        except spark_errors() as error:
-            raise _read_error(error) from error
+    with open_session(address, **SETTINGS) as session, _explaining(session):
+        yield session
+
+
+@contextmanager
+def _explaining(session: SparkSession) -> Iterator[None]:
+    """Work with a session whose workers have this very package; say in a line what goes wrong."""
+    try:
+        _require_package(session)
+        yield
+    except spark_errors() as error:
+        raise _read_error(error) from error
+
+
+@contextmanager
+def _borrowing(session: SparkSession) -> Iterator[None]:
+    """Set what the work needs in somebody else's session, and set it back."""
+    before = {name: session.conf.get(name, None) for name in SETTINGS}
+    adjust(session, SETTINGS)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
 
 
 def _require_package(session: SparkSession) -> None:
@@ -101,9 +127,18 @@ def _open_source(session: SparkSession, source: Path | str) -> SparkFrame:
     if isinstance(source, str):
         return SparkFrame(session.read.parquet(source), source)
     files = ParquetFiles(source)
-    assert files.types  # differences between files are refused first
+    types = files.types  # differences between files are refused first
     paths = [file.absolute().as_uri() for file in files.files]
-    return SparkFrame(session.read.parquet(*paths), files.where)
+    return SparkFrame(session.read.parquet(*paths), files.where, types)
+
+
+def inspect_on_cluster(
+    source: Path | str, plan_folder: Path, address: str, progress: Progress
+) -> Inspection:
+    """Look at a table where the rows are."""
+    file = source if isinstance(source, str) else os.path.relpath(source.absolute(), plan_folder)
+    with _working_on(address) as session:
+        return inspect_in_parts(_open_source(session, source), file, CAPACITY, progress)
 
 
 def publish_on_cluster(
@@ -121,18 +156,52 @@ def publish_on_cluster(
         raise SchemaError(f"format = {plan.format!r}: a cluster writes Parquet.")
     with working_folder(plan.folder) as work, _working_on(address) as session:
         source = _open_source(session, plan.remote or plan.source)
-        progress("Reading", 0, 0)
-        facts = survey(source, plan.schema)
-        backend = SparkBackend(session, source, facts, work, CAPACITY, EXAMINED, progress)
+        _publish(session, source, plan.schema, plan.method, plan.folder, work,
+                 overwrite=overwrite, examine=examine, progress=progress)  # fmt: skip
 
-        def approve(draft: Path) -> None:
-            found = audit_on_cluster(draft, session, source, facts, work, progress=progress)
-            examine(found, facts.intake)
 
-        publish_in_parts(
-            backend, plan.method, plan.folder, format="parquet", overwrite=overwrite,
-            approve=approve,
-        )  # fmt: skip
+def publish_frame(
+    frame: DataFrame, method: Method, schema: Schema, folder: Path, *, overwrite: bool
+) -> AuditReport:
+    """Publish a frame of Spark by the cluster of its own session; give what the audit found."""
+    method.require_parts()
+    refuse_to_replace(folder, overwrite=overwrite)
+    audits: list[AuditReport] = []
+
+    def examine(found: AuditReport, intake: Intake) -> None:  # noqa: ARG001
+        audits.append(found)
+        found.require_kept()
+
+    session = frame.sparkSession
+    with working_folder(folder) as work, _borrowing(session), _explaining(session):
+        _publish(session, SparkFrame(frame), schema, method, folder, work,
+                 overwrite=overwrite, examine=examine, progress=say_nothing)  # fmt: skip
+    return audits[0]
+
+
+def _publish(
+    session: SparkSession,
+    source: SparkFrame,
+    schema: Schema,
+    method: Method,
+    folder: Path,
+    work: Path,
+    *,
+    overwrite: bool,
+    examine: Callable[[AuditReport, Intake], None],
+    progress: Progress,
+) -> None:
+    progress("Reading", 0, 0)
+    facts = survey(source, schema)
+    backend = SparkBackend(session, source, facts, work, CAPACITY, EXAMINED, progress)
+
+    def approve(draft: Path) -> None:
+        found = audit_on_cluster(draft, session, source, facts, work, progress=progress)
+        examine(found, facts.intake)
+
+    publish_in_parts(
+        backend, method, folder, format="parquet", overwrite=overwrite, approve=approve
+    )
 
 
 def audit_by_cluster(

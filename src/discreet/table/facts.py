@@ -7,9 +7,9 @@ batch by batch, wherever they lie, by what was found here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -37,6 +37,9 @@ DENSE = 1 << 22
 """Whole numbers that span no more than this are looked up by their place."""
 
 
+Made = TypeVar("Made")
+MakeOfCells = Callable[[pl.Series, Ints], Made]
+"""Makes something of different cells, settled, and of how often each occurs."""
 Progress = Callable[[str, int, int], None]
 """Told, while a stage of long work goes on, how much of how much is done."""
 
@@ -69,6 +72,26 @@ class Scan(Protocol):
         """Give the number of the first row that has a cell, where rows have numbers."""
 
 
+class PartedScan(Scan, Protocol):
+    """Rows that lie somewhere, of which some columns have more cells than memory holds."""
+
+    @property
+    def types(self) -> Mapping[str, pl.DataType]:
+        """The types of columns where they lie, if they say more than those of their cells."""
+
+    def map_cells(self, name: str, work: MakeOfCells[Made], at_once: int) -> Iterable[Made]:
+        """Have something made of the different cells of a column, about so many ``at_once``.
+
+        Cells that differ in blanks around them only are in the same part.
+        """
+
+    def count_lone(
+        self, attributes: Sequence[Attribute], person: Attribute | None, at_once: int,
+        progress: Progress,
+    ) -> int:  # fmt: skip
+        """Count the rows that no other equals on some attributes; the people, if one names them."""
+
+
 @dataclass(frozen=True, eq=False)
 class CodedCells:
     """The raw cells of a column, each with its code."""
@@ -92,12 +115,17 @@ class CodedCells:
         return series.replace_strict(raw, codes, default=-1, return_dtype=pl.Int32).to_numpy()
 
 
+def is_text(dtype: pl.DataType) -> bool:
+    """Whether cells of a type are texts once they are settled."""
+    return dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null)
+
+
 def settle_cells(name: str, dtype: pl.DataType) -> pl.Expr:
     """Take cells so that equal ones are the same: one zero, no number that is none."""
     column = pl.col(name)
     if dtype.is_float():
         return column.fill_nan(None) + 0.0
-    if dtype in (pl.Categorical, pl.Enum, pl.Null):
+    if is_text(dtype) and dtype != pl.String:
         return column.cast(pl.String)
     return column
 

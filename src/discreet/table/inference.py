@@ -5,26 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 
+import numpy as np
 import polars as pl
 
 from discreet.errors import SchemaError, name_closest
+from discreet.table.cell_summaries import CellSummary, NumbersSeen, merge_summaries, summarize
 from discreet.table.coded_table import NEARLY_UNIQUE, SMALLEST_JUDGED
-from discreet.table.domain import FALSE_TEXTS, ISO, MOST_DIGITS, TRUE_TEXTS
+from discreet.table.domain import FALSE_TEXTS, TRUE_TEXTS
+from discreet.table.facts import settle_cells
 from discreet.table.readers import TableLike, read_table
 from discreet.table.schema import Attribute, Missing, PeopleKey, Role, Schema, Type
 
 NA_TEXTS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None")
-NA_IN_NUMBERS = (*NA_TEXTS, "NA", "na", "-", "--", ".", "..", "x", ":")
-"""Texts that can only mean missing among numbers. In categories NA may be Namibia."""
+"""Texts that mean missing in categories, too, where NA may be Namibia."""
 
 BOOLEAN_PAIRS = [{yes, no} for yes, no in zip(TRUE_TEXTS, FALSE_TEXTS, strict=True)][:-1]
 """Both texts of a pair must occur: F alone may be female. 0 and 1 are rather numbers."""
 
-INTEGER = re.compile(r"^[+-]?\d+(\.0+)?$")
-LEADING_ZERO = re.compile(r"^0\d+$")
 EMAIL = re.compile(r"^[^@\s]+@[^@\s]+\.[^@\s]+$")
 PHONE = re.compile(r"^\+?[\d\s()/-]{8,}$")
 
@@ -119,20 +118,21 @@ def _with_role(attribute: Attribute, role: Role, reason: str) -> Attribute:
 
 
 def _propose(series: pl.Series, name: str) -> Attribute:
-    if series.dtype.is_float():
-        series = series.fill_nan(None)
     if series.dtype == pl.Object:
         series = pl.Series([None if c is None else str(c) for c in series], dtype=pl.String)
-    cells = series.drop_nulls().unique()
-    if cells.dtype == pl.Null:
-        cells = cells.cast(pl.String)
-    if cells.dtype == pl.String:
-        cells = cells.str.strip_chars()
-        cells = cells.filter(cells != "").unique()
-    kind, decimals, na, why_type = _infer_type(cells)
-    distinct = len(cells) - len(na)
-    role, why_role = _infer_role(series, name, kind, distinct, cells)
-    empty = bool(na) or series.null_count() > 0 or distinct == 0 or _has_blank(series)
+    settled = series.to_frame(name).select(settle_cells(name, series.dtype)).to_series()
+    counted = settled.alias("cell").value_counts(name="rows")
+    counts = counted["rows"].to_numpy().astype(np.int64)
+    return propose(name, [summarize(counted["cell"], counts, stored=series.dtype)])
+
+
+def propose(name: str, parts: Sequence[CellSummary]) -> Attribute:
+    """Propose a type and a role for a column by what was seen of its cells."""
+    seen = merge_summaries(parts)
+    kind, decimals, na, why_type = _infer_type(seen)
+    distinct = seen.distinct - len(na)
+    role, why_role = _infer_role(seen, name, kind, distinct)
+    empty = bool(na) or seen.named < seen.rows or distinct == 0
     return Attribute(
         name,
         role,
@@ -144,12 +144,8 @@ def _propose(series: pl.Series, name: str) -> Attribute:
     )
 
 
-def _has_blank(series: pl.Series) -> bool:
-    return series.dtype == pl.String and bool((series.str.strip_chars() == "").any())
-
-
-def _infer_type(cells: pl.Series) -> tuple[Type, int | None, tuple[str, ...], str]:
-    dtype = cells.dtype
+def _infer_type(seen: CellSummary) -> tuple[Type, int | None, tuple[str, ...], str]:
+    dtype = seen.stored
     if dtype == pl.Boolean:
         return Type.BOOLEAN, None, (), "true or false"
     if dtype.is_integer():
@@ -158,71 +154,52 @@ def _infer_type(cells: pl.Series) -> tuple[Type, int | None, tuple[str, ...], st
         note = "" if dtype == pl.Date else ", time of day is dropped"
         return Type.DATE, None, (), f"dates{note}"
     if dtype.is_float() or dtype.is_decimal():
-        finite = [text for text in map(str, cells) if _is_number(text)]
-        return _infer_number(finite or ["0"], (), "numbers")
-    if dtype != pl.String:
+        return _infer_number(seen.numbers, (), "numbers")
+    if dtype not in (pl.String, pl.Null):
         return Type.CATEGORY, None, (), f"stored as {dtype}"
-    return _infer_text(sorted(cells.to_list()))
+    return _infer_text(seen)
 
 
-def _infer_text(texts: list[str]) -> tuple[Type, int | None, tuple[str, ...], str]:
-    na = tuple(t for t in texts if t in NA_IN_NUMBERS)
-    rest = [t for t in texts if t not in NA_IN_NUMBERS]
-    if rest:
-        if {t.lower() for t in rest} in BOOLEAN_PAIRS:
+def _infer_text(seen: CellSummary) -> tuple[Type, int | None, tuple[str, ...], str]:
+    na = tuple(sorted(seen.na))
+    if seen.distinct > len(na):
+        if seen.lowered in BOOLEAN_PAIRS:
             return Type.BOOLEAN, None, na, "true or false"
-        if any(LEADING_ZERO.match(t) for t in rest) and all(t.isdigit() for t in rest):
+        if seen.leading_zero and seen.digits:
             return Type.CATEGORY, None, na, "digits with leading zeros: codes, not numbers"
-        if all(ISO.match(t) for t in rest):
+        if seen.dates:
             return Type.DATE, None, na, "dates"
-        if all(_is_number(t) for t in rest):
-            return _infer_number(rest, na, "numbers")
-    na = tuple(t for t in texts if t in NA_TEXTS)
-    return Type.CATEGORY, None, na, "text"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        number = Decimal(text)
-        return number.is_finite() and abs(number.adjusted()) <= MOST_DIGITS
-    except InvalidOperation:
-        return False
+        if seen.numeric:
+            return _infer_number(seen.numbers, na, "numbers")
+    return Type.CATEGORY, None, tuple(t for t in na if t in NA_TEXTS), "text"
 
 
 def _infer_number(
-    texts: list[str], na: tuple[str, ...], why: str
+    seen: NumbersSeen, na: tuple[str, ...], why: str
 ) -> tuple[Type, int | None, tuple[str, ...], str]:
-    if all(INTEGER.match(t) for t in texts):
-        return Type.INTEGER, None, na, why.replace("numbers", "whole numbers")
-    exponents = [Decimal(t).normalize() for t in texts]
-    decimals = max(-int(number.as_tuple().exponent) for number in exponents)
-    whole_digits = max(number.adjusted() + 1 for number in exponents)
-    fitting = max(0, 15 - max(whole_digits, 1))
-    if decimals > fitting:
+    fitting = max(0, 15 - max(seen.whole_digits, 1))
+    if not seen.whole and seen.decimals > fitting:
         return Type.DECIMAL, fitting, na, f"{why}, rounded to {fitting} decimals to stay exact"
-    if decimals <= 0:
+    if seen.whole or not seen.decimals:
         return Type.INTEGER, None, na, why.replace("numbers", "whole numbers")
-    return Type.DECIMAL, decimals, na, f"{why} with up to {decimals} decimals"
+    return Type.DECIMAL, seen.decimals, na, f"{why} with up to {seen.decimals} decimals"
 
 
-def _infer_role(
-    series: pl.Series, name: str, kind: Type, distinct: int, cells: pl.Series
-) -> tuple[Role, str]:
-    rows = series.len() - series.null_count()
+def _infer_role(seen: CellSummary, name: str, kind: Type, distinct: int) -> tuple[Role, str]:
+    rows = seen.rows - seen.nulls
     share = distinct / rows if rows else 0.0
     spread = f"{distinct} distinct ({share:.1%})"
     judged = rows >= SMALLEST_JUDGED
     spoken = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
-    if kind is Type.CATEGORY and cells.dtype == pl.String and distinct:
-        sample = cells.head(200).to_list()
+    if kind is Type.CATEGORY and seen.first and distinct:
         for pattern, what in ((EMAIL, "e-mail addresses"), (PHONE, "phone numbers")):
-            if all(pattern.match(cell) for cell in sample):
+            if all(pattern.match(cell) for cell in seen.first):
                 return Role.IDENTIFIER, f"cells look like {what}"
     if judged and share > NEARLY_UNIQUE and kind is Type.CATEGORY:
         return Role.IDENTIFIER, f"{share:.0%} of cells are distinct"
     if judged and kind is Type.INTEGER and distinct == rows and re.search(_Name.IDENTIFIER, spoken):
         return Role.IDENTIFIER, "name of an identifier, every value distinct"
-    if judged and kind is Type.INTEGER and distinct == rows and _counts_up(cells):
+    if judged and kind is Type.INTEGER and distinct == rows and seen.counts_up:
         return Role.IDENTIFIER, "counts the rows"
     for role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER):
         if found := re.search(_Name[role.name], spoken):
@@ -232,10 +209,3 @@ def _infer_role(
     if re.search(_Name.PERSON, spoken) and judged:
         return Role.IDENTIFIER, f"name of a key of people; {distinct:,} values in {rows:,} rows"
     return Role.OTHER, f"nothing tells its role: left out; {spread}"
-
-
-def _counts_up(cells: pl.Series) -> bool:
-    numbers = cells.cast(pl.Int64, strict=False).drop_nulls()
-    if not len(numbers):
-        return False
-    return int(numbers.max()) - int(numbers.min()) + 1 == len(numbers)  # type: ignore[arg-type]

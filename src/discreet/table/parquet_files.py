@@ -6,7 +6,7 @@ Nothing here takes more memory than a batch of rows, or than a column has differ
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,10 +17,12 @@ import polars as pl
 
 from discreet.errors import MicrodataError
 from discreet.table.arrays import Ints
-from discreet.table.facts import keep_rows, settle_cells
+from discreet.table.facts import Made, MakeOfCells, Progress, is_text, keep_rows, settle_cells
 from discreet.table.isolation import unreadable
 from discreet.table.people import take_names
 from discreet.table.readers import PARQUET, refuse_empty, refuse_header
+from discreet.table.row_keys import KeyWords, count_lone, key_rows
+from discreet.table.schema import Attribute
 
 ROW = "#row"  # no column is called so
 BATCH = 1 << 20
@@ -29,6 +31,8 @@ BUFFER = 1 << 20
 """Bytes that are read at once of a column."""
 SHARE = 1 << 22
 """So many hashes are looked through at once for repeated ones."""
+PIECES = 256
+"""What different cells, or keys of rows, that do not fit into memory are divided into."""
 
 
 def list_files(path: Path) -> list[Path]:
@@ -146,6 +150,45 @@ class ParquetFiles:
         ]
         same = pl.concat(cells)
         return total - len(same) + same.n_unique(), total
+
+    def map_cells(self, name: str, work: MakeOfCells[Made], at_once: int) -> Iterator[Made]:
+        """Have something made of the different cells of a column, about so many ``at_once``.
+
+        Cells that differ in blanks around them only are in the same part.
+        """
+        dtype = self.types[name]
+        cell = settle_cells(name, dtype).alias("cell")
+        stripped = pl.col("cell").str.strip_chars() if is_text(dtype) else pl.col("cell")
+        piece = stripped.hash(seed=0) % PIECES
+        begin, end = 0, PIECES if self.height <= at_once else 1
+        while begin < PIECES:
+            rows = self._lazy.select(cell)
+            if end - begin < PIECES:
+                rows = rows.filter(piece.is_between(begin, end, closed="left"))
+            found = self._collect(rows.group_by("cell").len("rows"))
+            yield work(found["cell"], found["rows"].to_numpy().astype(np.int64))
+            # as many more as may be held, if those to come are as many as those that were here
+            more = at_once * (end - begin) // max(1, found.height)
+            begin, end = end, min(PIECES, end + max(1, more))
+
+    def count_lone(
+        self, attributes: Sequence[Attribute], person: Attribute | None, at_once: int,
+        progress: Progress,
+    ) -> int:  # fmt: skip
+        """Count the rows that no other equals on some attributes; the people, if one names them."""
+        names = [attribute.name for attribute in attributes]
+        owner = [] if person is None else [person]
+
+        def key_all() -> Iterator[KeyWords]:
+            done = 0
+            for frame in self.batches([*names, *(one.name for one in owner)]):
+                keys = [key_rows(frame, attributes), *(key_rows(frame, [one]) for one in owner)]
+                yield np.concatenate(keys)
+                done += frame.height
+                progress("Comparing", done, self.height)
+
+        shares = min(PIECES, -(-self.height // at_once))
+        return count_lone(key_all(), shares, owned=person is not None)
 
     def find_row(self, name: str, cell: object) -> int:
         """Give the number of the first row that has a cell."""

@@ -140,13 +140,22 @@ def _number_key(frame: pl.DataFrame, name: str, what: str) -> Ints:
             f"{what} = {name!r}: there is no such column.", hint=name_closest(name, frame.columns)
         )
     column = reduce_column(frame[name], KEY)
-    absent = int(column.absent.sum())
+    refuse_nameless(f"{what} = {name!r}", int(column.absent.sum()), frame.height)
+    return column.encode(None)[0].astype(np.int64)
+
+
+def name_key(name: str) -> Attribute:
+    """Say how the column that names people is read."""
+    return replace(KEY, name=name)
+
+
+def refuse_nameless(key: str, absent: int, height: int) -> None:
+    """Refuse a table in which so many rows have no key."""
     if absent:
         raise MicrodataError(
-            f"{what} = {name!r}: {absent:,} of {frame.height:,} rows have none.",
+            f"{key}: {absent:,} of {height:,} rows have none.",
             hint="Fill the cells, or leave these rows out: nobody can say whose they are.",
         )
-    return column.encode(None)[0].astype(np.int64)
 
 
 def _refuse_large(persons: Persons, name: str) -> None:
@@ -172,6 +181,8 @@ def count_repeats(frame: pl.DataFrame, identifiers: list[str]) -> dict[str, int]
 
 def take_names(cells: pl.Series) -> pl.Series:
     """Take cells that name people as they are compared: without empty ones."""
+    if cells.dtype.is_float():
+        cells = cells.fill_nan(None)
     cells = cells.drop_nulls()
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from discreet.table.arrays import Ints
-from discreet.table.facts import settle_cells
+from discreet.table.facts import Made, MakeOfCells, Progress, settle_cells
+from discreet.table.row_keys import key_rows
+from discreet.table.schema import Attribute
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +29,8 @@ class SparkFrame:
 
     frame: DataFrame
     where: str = "the table"
+    types: Mapping[str, pl.DataType] = field(default_factory=dict)
+    """What files say of their columns that Spark does not know."""
 
     @property
     def columns(self) -> list[str]:
@@ -53,9 +58,81 @@ class SparkFrame:
         (found,) = cells.agg(f.count_distinct("cell"), f.count("cell")).collect()
         return int(found[0]), int(found[1])
 
-    def find_row(self, name: str, cell: object) -> int | None:  # noqa: ARG002
+    def map_cells(self, name: str, work: MakeOfCells[Made], at_once: int) -> list[Made]:  # noqa: ARG002
+        """Have workers make something of the different cells of a column, each of its part."""
+        from pyspark.sql import functions as f
+
+        counted = self.frame.groupBy(self.frame[quote(name)].alias("cell")).count()
+        together = counted["cell"]
+        if dict(counted.dtypes)["cell"] == "string":
+            together = f.regexp_replace(together, r"(?U)^\s+|\s+\z", "")
+        found = counted.repartition(together).mapInArrow(_MakeOfCells(work), "made binary")
+        return [pickle.loads(made) for made in collect(found)["made"]]  # its own workers wrote it
+
+    def count_lone(
+        self, attributes: Sequence[Attribute], person: Attribute | None, at_once: int,  # noqa: ARG002
+        progress: Progress,
+    ) -> int:  # fmt: skip
+        """Count the rows that no other equals on some attributes; the people, if one names them."""
+        from pyspark.sql import functions as f
+
+        progress("Comparing", 0, 0)
+        asked = [*attributes, *([] if person is None else [person])]
+        cells = self.frame.select(
+            *(self.frame[quote(a.name)].alias(f"c{i}") for i, a in enumerate(asked))
+        )
+        keys = cells.mapInArrow(_KeyRows(attributes, person), "w0 long, w1 long, w2 long, w3 long")
+        alike = keys.groupBy("w0", "w1")
+        if person is None:
+            return int(alike.count().filter("count = 1").count())
+        owner = f.struct("w2", "w3")
+        lone = alike.agg(f.min(owner).alias("one"), f.max(owner).alias("other"))
+        return int(lone.filter("one = other").select("one").distinct().count())
+
+    @staticmethod  # workers are given it, and cannot be given frames
+    def find_row(name: str, cell: object) -> int | None:  # noqa: ARG004
         """Rows of a cluster have no numbers."""
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class _MakeOfCells:
+    work: MakeOfCells[Any]
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        import pyarrow as pa
+
+        held = list(batches)
+        if held:
+            counted: Any = pl.from_arrow(pa.Table.from_batches(held))
+            counts = counted["count"].to_numpy().astype(np.int64)
+            cells = counted.select(settle_cells("cell", counted.schema["cell"])).to_series()
+            made = pickle.dumps(self.work(cells, counts))
+            yield pa.RecordBatch.from_arrays([pa.array([made], pa.binary())], names=["made"])
+
+
+@dataclass(frozen=True, eq=False)
+class _KeyRows:
+    attributes: Sequence[Attribute]
+    person: Attribute | None
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        import pyarrow as pa
+
+        asked = [*self.attributes, *([] if self.person is None else [self.person])]
+        for batch in batches:
+            table = pa.Table.from_batches([batch]).rename_columns([a.name for a in asked])
+            frame: Any = pl.from_arrow(table)
+            words = key_rows(frame, self.attributes)
+            owners = words if self.person is None else key_rows(frame, [self.person])
+            arrays = [pa.array(half.view(np.int64)) for half in (*words, *owners)]
+            yield pa.RecordBatch.from_arrays(arrays, names=["w0", "w1", "w2", "w3"])
+
+
+def is_spark_frame(source: object) -> bool:
+    """Whether something is a frame of Spark, in this process or of Spark Connect."""
+    kinds = ((kind.__module__, kind.__name__) for kind in type(source).__mro__)
+    return any(name == "DataFrame" and room.startswith("pyspark.sql.") for room, name in kinds)
 
 
 def quote(name: str) -> str:

@@ -1,0 +1,201 @@
+"""Cell summaries: all that a proposal needs to know of a column, from its different cells.
+
+The cells may be looked at in parts, wherever they are, if no cell is in two of them: what is said
+of the parts is put together, and is what would be said of the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+import polars as pl
+
+from discreet.errors import MicrodataError
+from discreet.table.arrays import Ints
+from discreet.table.domain import ISO, MOST_DIGITS, reduce_column
+from discreet.table.schema import Attribute
+
+NA_IN_NUMBERS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None", "NA", "na", "-",
+                 "--", ".", "..", "x", ":")  # fmt: skip
+"""Texts that can only mean missing among numbers."""
+FEW = 3
+"""More different texts than true and false."""
+FIRST = 200
+"""So many texts, the first by their order, show what a column's texts look like."""
+INTEGER = re.compile(r"^[+-]?\d+(\.0+)?$")
+PLAIN = r"^[+-]?([0-9]{1,16}(\.[0-9]{1,12})?|[0-9]{17,28})$"
+"""Texts of numbers that can be looked at without reading them."""
+LEADING_ZERO = re.compile(r"^0\d+$")
+
+
+@dataclass(frozen=True)
+class NumbersSeen:
+    """How numbers are written."""
+
+    whole: bool
+    decimals: int
+    whole_digits: int
+
+
+@dataclass(frozen=True)
+class CellSummary:
+    """What was seen of the cells of a column, or of a part of them."""
+
+    stored: pl.DataType
+    rows: int
+    nulls: int
+    named: int
+    """Rows whose cell is neither null nor blank."""
+    distinct: int
+    """Different cells that are neither."""
+    na: frozenset[str]
+    """Those of them that may mean missing."""
+    lowered: frozenset[str]
+    """The others in small letters, or a few if there are many."""
+    digits: bool
+    """Whether the others are all digits, then dates, then numbers."""
+    dates: bool
+    numeric: bool
+    leading_zero: bool
+    numbers: NumbersSeen
+    first: tuple[str, ...]
+    span: tuple[int, int] | None
+    """The least and the largest of the cells that are whole numbers."""
+    counted: int
+    """How many are whole numbers."""
+
+    @property
+    def counts_up(self) -> bool:
+        """Whether the whole numbers have no gap."""
+        return self.span is not None and self.span[1] - self.span[0] + 1 == self.counted
+
+
+def summarize(cells: pl.Series, counts: Ints, *, stored: pl.DataType | None) -> CellSummary:
+    """Look at different cells, settled, of which each occurs so often.
+
+    ``stored`` is their type where they lie, which says more than theirs of categories.
+    """
+    kept = stored if stored is not None and stored in (pl.Categorical, pl.Enum) else cells.dtype
+    rows, nulls = int(counts.sum()), int(counts[cells.is_null().to_numpy()].sum())
+    named, texts = rows - nulls, pl.Series([], dtype=pl.String)
+    if kept == pl.String:
+        stripped = cells.str.strip_chars()
+        named -= int(counts[(stripped == "").fill_null(False).to_numpy()].sum())
+        cells = texts = stripped.filter(stripped != "").unique()
+    else:
+        cells = cells.drop_nulls()
+    is_na = texts.is_in(NA_IN_NUMBERS)
+    others = texts.filter(~is_na)
+    digits = all(text.isdigit() for text in others)
+    numbers, plain = others, others
+    if kept.is_float() or kept.is_decimal():
+        numbers = cells
+        plain = (cells.cast(pl.Float64) if kept.is_float() else cells).cast(pl.String)
+    is_plain = plain.str.contains(PLAIN)
+    odd = [str(number) for number in numbers.filter(~is_plain)]
+    numeric = all(map(_is_number, odd))
+    if not numeric:
+        odd = [] if numbers is others else list(filter(_is_number, odd))
+    whole = cells.head(0)
+    if kept == pl.String or kept.is_numeric():
+        whole = cells.cast(pl.Int64, strict=False).drop_nulls()
+    return CellSummary(
+        stored=kept,
+        rows=rows,
+        nulls=nulls,
+        named=named,
+        distinct=len(cells),
+        na=frozenset(texts.filter(is_na)),
+        lowered=_list_few(text.lower() for text in others),
+        digits=digits,
+        dates=all(map(ISO.match, others)),
+        numeric=numeric,
+        leading_zero=digits and any(map(LEADING_ZERO.match, others)),
+        numbers=_look_at_numbers(plain.filter(is_plain), odd),
+        first=tuple(texts.sort().head(FIRST)),
+        span=(int(whole.min()), int(whole.max())) if len(whole) else None,  # type: ignore[arg-type]
+        counted=len(whole),
+    )
+
+
+def merge_summaries(parts: Sequence[CellSummary]) -> CellSummary:
+    """Say of all cells of a column what was said of its parts."""
+    if len(parts) == 1:
+        return parts[0]
+    spans = [part.span for part in parts if part.span is not None]
+    return CellSummary(
+        stored=parts[0].stored,
+        rows=sum(part.rows for part in parts),
+        nulls=sum(part.nulls for part in parts),
+        named=sum(part.named for part in parts),
+        distinct=sum(part.distinct for part in parts),
+        na=frozenset().union(*(part.na for part in parts)),
+        lowered=_list_few(text for part in parts for text in part.lowered),
+        digits=all(part.digits for part in parts),
+        dates=all(part.dates for part in parts),
+        numeric=all(part.numeric for part in parts),
+        leading_zero=any(part.leading_zero for part in parts),
+        numbers=NumbersSeen(
+            all(part.numbers.whole for part in parts),
+            max(part.numbers.decimals for part in parts),
+            max(part.numbers.whole_digits for part in parts),
+        ),
+        first=tuple(sorted(text for part in parts for text in part.first)[:FIRST]),
+        span=(min(low for low, _ in spans), max(high for _, high in spans)) if spans else None,
+        counted=sum(part.counted for part in parts),
+    )
+
+
+def check_cells(
+    cells: pl.Series,
+    counts: Ints,
+    *,
+    attribute: Attribute,
+    find_row: Callable[[str, object], int | None],
+) -> int | str:
+    """Count the missing of some cells, or say what is wrong with them."""
+    try:
+        found = reduce_column(
+            cells, attribute, find_row=lambda cell: find_row(attribute.name, cell)
+        )
+    except MicrodataError as error:
+        return error.message
+    return int(counts[found.absent].sum())
+
+
+def _list_few(texts: Iterable[str]) -> frozenset[str]:
+    """Give the different texts, or a few of them if there are many."""
+    found: set[str] = set()
+    for text in texts:
+        found.add(text)
+        if len(found) == FEW:
+            break
+    return frozenset(found)
+
+
+def _look_at_numbers(plain: pl.Series, odd: Iterable[str]) -> NumbersSeen:
+    """Look at texts of numbers: those that are plain all at once, the others one by one."""
+    parts = plain.str.strip_chars("+-").str.split_exact(".", 1).struct.unnest()
+    fractions = parts["field_1"].str.strip_chars_end("0").str.len_bytes()
+    integers = parts["field_0"].str.strip_chars_start("0").str.len_bytes()
+    decimals, digits = fractions.max() or 0, integers.max() or 0
+    assert isinstance(decimals, int) and isinstance(digits, int)
+    whole = not decimals
+    for text in odd:
+        number = Decimal(text)
+        if not INTEGER.match(text):
+            whole, number = False, number.normalize()
+            decimals = max(decimals, -int(number.as_tuple().exponent))
+        digits = max(digits, number.adjusted() + 1)
+    return NumbersSeen(whole, decimals, digits)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        number = Decimal(text)
+        return number.is_finite() and abs(number.adjusted()) <= MOST_DIGITS
+    except InvalidOperation:
+        return False
