@@ -8,7 +8,7 @@ every stage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,24 +29,37 @@ from discreet.publishing.backends import (
     Progress,
     Reword,
     ShowClasses,
-    add_counts,
     say_nothing,
+)
+from discreet.publishing.backends.spark_tasks import (
+    LEAF,
+    PLACE,
+    TABLE,
+    CountRows,
+    FindLeaf,
+    PackRows,
+    RewordRows,
+    ShowLines,
+    finish_leaf,
+    name_own,
+    number_columns,
+    put_together,
+    reword_leaf,
+    spell_words,
+    to_arrow,
 )
 from discreet.publishing.partitioners.packing import Layout
 from discreet.release.seals import Seal, name_files
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts
-from discreet.table.spark_frames import ArrowBatches, SparkFrame, collect, quote
+from discreet.table.spark_frames import SparkFrame, collect, quote
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-AT_ONCE = 1 << 19
-"""So many rows are counted at once by a worker."""
 PART = 1 << 19
 """So many records go into a file, about."""
-LEAF, PLACE, TABLE = "leaf", "place", "table"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,144 +78,9 @@ class SparkBackend(Backend):
         """Code and pack rows where they are; the words are kept there."""
         self.progress("Coding", 0, self.facts.n)
         names = list(self.facts.cells)
-        cells = self.source.frame.select(*map(quote, names)).toDF(*_number(names))
-        words = cells.mapInArrow(_Pack(self.facts, layout, names), _words_schema(layout.planes))
+        cells = self.source.frame.select(*map(quote, names)).toDF(*number_columns(names))
+        words = cells.mapInArrow(PackRows(self.facts, layout, names), spell_words(layout.planes))
         return SparkRows(self, layout.planes, words.persist())
-
-
-@dataclass(frozen=True, eq=False)
-class _Pack:
-    facts: Facts
-    layout: Layout
-    names: list[str]
-
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        import pyarrow as pa
-
-        for batch in batches:
-            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
-            codes = self.facts.encode(frame.rename(dict(zip(_number(self.names), self.names,
-                                                            strict=True))))  # fmt: skip
-            words = self.layout.pack(codes)
-            yield pa.RecordBatch.from_arrays([pa.array(plane) for plane in words],
-                                             names=_number(range(len(words))))  # fmt: skip
-
-
-def _number(things: Any) -> list[str]:
-    """Name columns by their numbers: attributes may be called anything."""
-    return [f"c{number}" for number in range(len(things))]
-
-
-def _words_schema(planes: int) -> str:
-    return ", ".join(f"c{plane} long" for plane in range(planes))
-
-
-def _gather_words(batches: ArrowBatches) -> Iterator[Ints]:
-    """Put batches of words together, so that fewer are worked on."""
-    held: list[Ints] = []
-    for batch in batches:
-        held.append(np.stack([column.to_numpy() for column in batch.columns]))
-        if sum(words.shape[1] for words in held) >= AT_ONCE:
-            yield np.concatenate(held, axis=1)
-            held = []
-    if held:
-        yield np.concatenate(held, axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Count:
-    count: Count
-
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        import pyarrow as pa
-
-        keys, rows = add_counts([self.count(words) for words in _gather_words(batches)])
-        yield pa.RecordBatch.from_arrays([pa.array(keys), pa.array(rows)], names=["key", "rows"])
-
-
-@dataclass(frozen=True, eq=False)
-class _RewordRows:
-    reword: Callable[[Ints], Ints]
-
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        import pyarrow as pa
-
-        for words in _gather_words(batches):
-            made = self.reword(words)
-            planes = [pa.array(plane) for plane in made]
-            yield pa.RecordBatch.from_arrays(planes, names=_number(made))
-
-
-@dataclass(frozen=True, eq=False)
-class _FindLeaf:
-    find: Find
-
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        import pyarrow as pa
-
-        for batch in batches:
-            words = np.stack([column.to_numpy() for column in batch.columns])
-            leaf = pa.array(self.find(words).astype(np.int32))
-            yield pa.RecordBatch.from_arrays([*batch.columns, leaf],
-                                             names=[*_number(words), LEAF])  # fmt: skip
-
-
-def _finish_leaf(finish: Finish, planes: int) -> Callable[[pa.Table], pa.Table]:
-    """Make a function of one argument, by the number of which Spark tells what to call it with."""
-
-    def run(table: pa.Table) -> pa.Table:
-        words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
-        leaf = table.column(LEAF)[0].as_py()
-        return _to_arrow(_put_together(finish(leaf, words), leaf))
-
-    return run
-
-
-def _reword_leaf(reword: Reword, planes: int) -> Callable[[pa.Table], pa.Table]:
-    """Make a function of one argument, as above."""
-
-    def run(table: pa.Table) -> pa.Table:
-        import pyarrow as pa
-
-        words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
-        made = reword(table.column(LEAF)[0].as_py(), words)
-        return pa.Table.from_arrays([pa.array(plane) for plane in made], names=_number(made))
-
-    return run
-
-
-def _put_together(made: Mapping[str, pl.DataFrame], leaf: int) -> pl.DataFrame:
-    """Put the lines for all tables into one, as a stage makes one: each has columns of its own."""
-    numbered = []
-    for number, frame in enumerate(made.values()):
-        place = pl.int_range(frame.height, dtype=pl.Int64, eager=True)
-        lead = [pl.Series(LEAF, [leaf], pl.Int32).new_from_index(0, frame.height),
-                pl.Series(TABLE, [number], pl.Int32).new_from_index(0, frame.height),
-                place.alias(PLACE)]  # fmt: skip
-        own = [column.alias(_name_own(number, column.name)) for column in frame]
-        numbered.append(pl.DataFrame([*lead, *own]))
-    return pl.concat(numbered, how="diagonal")
-
-
-def _name_own(table: int, column: str) -> str:
-    return f"t{table} {column}"
-
-
-def _to_arrow(frame: pl.DataFrame) -> pa.Table:
-    """Give a frame with the types that Spark knows."""
-    import pyarrow as pa
-
-    table = frame.with_columns(pl.col(pl.Enum).cast(pl.String)).to_arrow()
-    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(),
-             pa.large_list(pa.int32()): pa.list_(pa.int32()),
-             pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}  # fmt: skip
-    fields = []
-    for column in table.schema:
-        kind = column.type
-        if pa.types.is_large_list(kind):
-            kind = pa.list_(kind.value_type)
-        fields.append(pa.field(column.name, plain.get(kind, kind)))
-    return table.cast(pa.schema(fields))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,13 +96,13 @@ class SparkRows(PackedRows):
         from pyspark.sql import functions as f
 
         self.backend.progress("Counting", 0, self.backend.facts.n)
-        counted = self.words.mapInArrow(_Count(count), "key long, rows long")
+        counted = self.words.mapInArrow(CountRows(count), "key long, rows long")
         found = collect(counted.groupBy("key").agg(f.sum("rows").alias("rows"))).sort("key")
         return found["key"].to_numpy(), found["rows"].to_numpy()
 
     def reword(self, reword: Callable[[Ints], Ints], planes: int) -> SparkRows:
         """Give rows other words where they are, which are kept there instead."""
-        again = self.words.mapInArrow(_RewordRows(reword), _words_schema(planes)).persist()
+        again = self.words.mapInArrow(RewordRows(reword), spell_words(planes)).persist()
         again.count()  # while these words are kept still
         self.words.unpersist()
         return SparkRows(self.backend, planes, again)
@@ -234,7 +112,7 @@ class SparkRows(PackedRows):
     ) -> DataFrame:
         """Bring rows together by leaf, work on each where it is, and keep what was made on disk."""
         backend = self.backend
-        found = self.words.mapInArrow(_FindLeaf(find), f"{_words_schema(self.planes)}, leaf int")
+        found = self.words.mapInArrow(FindLeaf(find), f"{spell_words(self.planes)}, leaf int")
         place = (backend.folder / name).as_uri()
         found.groupBy(LEAF).applyInArrow(work, schema).write.mode("overwrite").parquet(place)
         self.words.unpersist()
@@ -243,8 +121,8 @@ class SparkRows(PackedRows):
     def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> SparkRows:
         """Bring rows together by leaf, and keep other words of them on disk."""
         self.backend.progress("Grouping", 0, leaves)
-        work = _reword_leaf(reword, self.planes)
-        staged = self._work_on_leaves(find, work, _words_schema(planes), "grouped")
+        work = reword_leaf(reword, self.planes)
+        staged = self._work_on_leaves(find, work, spell_words(planes), "grouped")
         _require_all(staged.count(), self.backend.facts.n, "grouping")
         return SparkRows(self.backend, planes, staged)
 
@@ -257,12 +135,12 @@ class SparkRows(PackedRows):
 
         backend = self.backend
         backend.progress("Splitting", 0, leaves)
-        made = _to_arrow(_put_together(samples, 0))
-        work, schema = _finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
+        made = to_arrow(put_together(samples, 0))
+        work, schema = finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
         staged = self._work_on_leaves(find, work, schema, "leaves")
         tables = {}
         for number, (title, sample) in enumerate(samples.items()):
-            own = [f.col(quote(_name_own(number, c))).alias(c) for c in sample.columns]
+            own = [f.col(quote(name_own(number, c))).alias(c) for c in sample.columns]
             lines = staged.filter(f.col(TABLE) == number).select(LEAF, PLACE, *own)
             tables[title] = SparkLeaves(backend, lines, whole=len(samples) > 1)
         _require_all(next(iter(tables.values())).height, backend.facts.n, "splitting")
@@ -276,22 +154,6 @@ def _require_all(found: int, wanted: int, stage: str) -> None:
             f"After {stage} there are {found:,} records for {wanted:,} people.",
             hint="The table was changed meanwhile, or the cluster lost some: publish again.",
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _ShowLines:
-    show: ShowClasses
-    first: dict[int, int]
-    """Per leaf the number of its first class."""
-
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        import pyarrow as pa
-
-        for batch in batches:
-            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
-            for leaf, classes in frame.group_by(LEAF, maintain_order=True):
-                first = self.first[int(leaf[0])] + int(classes[PLACE][0])
-                yield from _to_arrow(self.show(classes.drop(LEAF, PLACE), first)).to_batches()
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,8 +203,8 @@ class SparkLeaves(FinishedLeaves):
         by = [LEAF] if self.whole else [LEAF, PLACE]
         ordered = self.lines.repartitionByRange(files, *by)
         ordered = ordered.sortWithinPartitions(LEAF, PLACE)
-        schema = from_arrow_schema(_to_arrow(sample).schema)
-        shown = ordered.mapInArrow(_ShowLines(show, first), schema)
+        schema = from_arrow_schema(to_arrow(sample).schema)
+        shown = ordered.mapInArrow(ShowLines(show, first), schema)
         place = backend.folder / title
         shown.write.mode("overwrite").option("compression", "zstd").parquet(place.as_uri())
         return _take_files(place, folder, title, height)

@@ -1,0 +1,191 @@
+"""Spark tasks: what workers do with the rows that they have, as functions over Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from discreet.publishing.backends import Count, Find, Finish, Reword, ShowClasses, add_counts
+from discreet.publishing.partitioners.packing import Layout
+from discreet.table.arrays import Ints
+from discreet.table.facts import Facts
+from discreet.table.spark_frames import ArrowBatches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_ONCE = 1 << 19
+"""So many rows are counted at once by a worker."""
+LEAF, PLACE, TABLE = "leaf", "place", "table"
+
+
+@dataclass(frozen=True, eq=False)
+class PackRows:
+    """Codes and packs rows."""
+
+    facts: Facts
+    layout: Layout
+    names: list[str]
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        """Work on some of them."""
+        import pyarrow as pa
+
+        for batch in batches:
+            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
+            codes = self.facts.encode(frame.rename(dict(zip(number_columns(self.names), self.names,
+                                                            strict=True))))  # fmt: skip
+            words = self.layout.pack(codes)
+            yield pa.RecordBatch.from_arrays([pa.array(plane) for plane in words],
+                                             names=number_columns(range(len(words))))  # fmt: skip
+
+
+def number_columns(things: Any) -> list[str]:
+    """Name columns by their numbers: attributes may be called anything."""
+    return [f"c{number}" for number in range(len(things))]
+
+
+def spell_words(planes: int) -> str:
+    """Give the columns of words, as Spark spells them."""
+    return ", ".join(f"c{plane} long" for plane in range(planes))
+
+
+def gather_words(batches: ArrowBatches) -> Iterator[Ints]:
+    """Put batches of words together, so that fewer are worked on."""
+    held: list[Ints] = []
+    for batch in batches:
+        held.append(np.stack([column.to_numpy() for column in batch.columns]))
+        if sum(words.shape[1] for words in held) >= AT_ONCE:
+            yield np.concatenate(held, axis=1)
+            held = []
+    if held:
+        yield np.concatenate(held, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class CountRows:
+    """Counts something of rows."""
+
+    count: Count
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        """Work on some of them."""
+        import pyarrow as pa
+
+        keys, rows = add_counts([self.count(words) for words in gather_words(batches)])
+        yield pa.RecordBatch.from_arrays([pa.array(keys), pa.array(rows)], names=["key", "rows"])
+
+
+@dataclass(frozen=True, eq=False)
+class RewordRows:
+    """Gives rows other words."""
+
+    reword: Callable[[Ints], Ints]
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        """Work on some of them."""
+        import pyarrow as pa
+
+        for words in gather_words(batches):
+            made = self.reword(words)
+            planes = [pa.array(plane) for plane in made]
+            yield pa.RecordBatch.from_arrays(planes, names=number_columns(made))
+
+
+@dataclass(frozen=True, eq=False)
+class FindLeaf:
+    """Says to which leaf each row belongs."""
+
+    find: Find
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        """Work on some of them."""
+        import pyarrow as pa
+
+        for batch in batches:
+            words = np.stack([column.to_numpy() for column in batch.columns])
+            leaf = pa.array(self.find(words).astype(np.int32))
+            yield pa.RecordBatch.from_arrays([*batch.columns, leaf],
+                                             names=[*number_columns(words), LEAF])  # fmt: skip
+
+
+def finish_leaf(finish: Finish, planes: int) -> Callable[[pa.Table], pa.Table]:
+    """Make a function of one argument, by the number of which Spark tells what to call it with."""
+
+    def run(table: pa.Table) -> pa.Table:
+        words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
+        leaf = table.column(LEAF)[0].as_py()
+        return to_arrow(put_together(finish(leaf, words), leaf))
+
+    return run
+
+
+def reword_leaf(reword: Reword, planes: int) -> Callable[[pa.Table], pa.Table]:
+    """Make a function of one argument, as above."""
+
+    def run(table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
+        made = reword(table.column(LEAF)[0].as_py(), words)
+        return pa.Table.from_arrays([pa.array(plane) for plane in made], names=number_columns(made))
+
+    return run
+
+
+def put_together(made: Mapping[str, pl.DataFrame], leaf: int) -> pl.DataFrame:
+    """Put the lines for all tables into one, as a stage makes one: each has columns of its own."""
+    numbered = []
+    for number, frame in enumerate(made.values()):
+        place = pl.int_range(frame.height, dtype=pl.Int64, eager=True)
+        lead = [pl.Series(LEAF, [leaf], pl.Int32).new_from_index(0, frame.height),
+                pl.Series(TABLE, [number], pl.Int32).new_from_index(0, frame.height),
+                place.alias(PLACE)]  # fmt: skip
+        own = [column.alias(name_own(number, column.name)) for column in frame]
+        numbered.append(pl.DataFrame([*lead, *own]))
+    return pl.concat(numbered, how="diagonal")
+
+
+def name_own(table: int, column: str) -> str:
+    """Name the column of one of several tables whose lines are together."""
+    return f"t{table} {column}"
+
+
+def to_arrow(frame: pl.DataFrame) -> pa.Table:
+    """Give a frame with the types that Spark knows."""
+    import pyarrow as pa
+
+    table = frame.with_columns(pl.col(pl.Enum).cast(pl.String)).to_arrow()
+    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(),
+             pa.large_list(pa.int32()): pa.list_(pa.int32()),
+             pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}  # fmt: skip
+    fields = []
+    for column in table.schema:
+        kind = column.type
+        if pa.types.is_large_list(kind):
+            kind = pa.list_(kind.value_type)
+        fields.append(pa.field(column.name, plain.get(kind, kind)))
+    return table.cast(pa.schema(fields))
+
+
+@dataclass(frozen=True, eq=False)
+class ShowLines:
+    """Shows the records of classes."""
+
+    show: ShowClasses
+    first: dict[int, int]
+    """Per leaf the number of its first class."""
+
+    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        """Work on some of them."""
+        import pyarrow as pa
+
+        for batch in batches:
+            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
+            for leaf, classes in frame.group_by(LEAF, maintain_order=True):
+                first = self.first[int(leaf[0])] + int(classes[PLACE][0])
+                yield from to_arrow(self.show(classes.drop(LEAF, PLACE), first)).to_batches()
