@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +31,17 @@ def run(about: str | None, measure: Callable[[bool], list[dict[str, Any]]]) -> N
     report(measure(chosen.quick), chosen.json)
 
 
-def report(rows: list[dict[str, Any]], file: Path | None) -> None:
-    """Print figures, and write them to a file if one is given."""
+def report(rows: Iterable[dict[str, Any]], file: Path | None) -> None:
+    """Print figures as they are found, and write them to a file if one is given."""
+    found = []
     for row in rows:
+        found.append(row)
         shown = [f"{row['what']:<50}", f"n = {row['n']:>10,}" if "n" in row else " " * 14]
         shown.append(f"{row['seconds']:9.4f} s" if "seconds" in row else " " * 11)
         if "ratio" in row:
             shown.append(f"{row['ratio']:8.2f} × {row['against']}")
         if "ncp" in row:
             shown.append(f"NCP {row['ncp']:.4f}")
-        print("  ".join(shown))
+        print("  ".join(shown), flush=True)
     if file is not None:
-        file.write_text(json.dumps(rows, indent=1) + "\n")
+        file.write_text(json.dumps(found, indent=1) + "\n")

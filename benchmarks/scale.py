@@ -44,6 +44,7 @@ from discreet.steward.beyond_memory import (
     GROUND,
     IN_MEMORY,
     choose_capacity,
+    choose_records,
     read_memory,
     working_folder,
 )
@@ -141,8 +142,7 @@ def seal(plan: Path) -> dict[str, str]:
 
 def choose_limit(n: int, memory: str) -> int:
     """Give the limit that is asked for, or less if memory would hold the table under that."""
-    need = IN_MEMORY * n * ATTRIBUTES * CODE
-    return min(read_memory(memory), GROUND + need // 16, need - 1)
+    return min(read_memory(memory), IN_MEMORY * n * ATTRIBUTES * CODE - 1)
 
 
 def warm(memory: str) -> None:
@@ -152,15 +152,14 @@ def warm(memory: str) -> None:
         publish(plan, "--memory", str(choose_limit(200_000, memory)))
 
 
-def measure_disk(sizes: list[int], base: int, memory: str) -> list[dict[str, Any]]:
+def measure_disk(sizes: list[int], base: int, memory: str) -> Iterator[dict[str, Any]]:
     """Publish in memory once, and from disk at all sizes."""
-    found: list[dict[str, Any]] = []
-    sealed = {}
+    sealed, per_row = {}, {}
     with census(base) as plan:
         held = publish(plan, "--memory", PLENTY)
         if base in sizes:
             sealed[base] = seal(plan)
-    found.append(describe("in memory", base, held))
+    yield describe("in memory", base, held)
     for n in sizes:
         limit = choose_limit(n, memory)
         with census(n) as plan:
@@ -168,17 +167,19 @@ def measure_disk(sizes: list[int], base: int, memory: str) -> list[dict[str, Any
             if n in sealed and seal(plan) != sealed[n]:
                 raise SystemExit(f"{n} rows: another release from disk than in memory.")
         name = f"from disk, limit {limit / 2**30:.2f} GB"
-        each = base / n
-        found += [
-            {**describe(f"{name}: processor, per row", n, spent), "against": "in memory",
-             "ratio": each * spent.processor / held.processor},
-            {"what": f"{name}: wall clock, per row", "n": n, "seconds": spent.seconds,
-             "against": "in memory", "ratio": each * spent.seconds / held.seconds},
-            {"what": f"{name}: peak memory", "n": n, "bytes": spent.peak,
-             "against": "the limit, or what any run needs",
-             "ratio": spent.peak / max(limit, GROUND)},
-        ]  # fmt: skip
-    return found
+        each, per_row[n] = base / n, spent.processor / n
+        yield {**describe(f"{name}: processor, per row", n, spent), "against": "in memory",
+               "ratio": each * spent.processor / held.processor}  # fmt: skip
+        yield {"what": f"{name}: wall clock, per row", "n": n, "seconds": spent.seconds,
+               "against": "in memory", "ratio": each * spent.seconds / held.seconds}  # fmt: skip
+        yield {"what": f"{name}: peak memory", "n": n, "bytes": spent.peak,
+               "against": "the limit, or what any run needs",
+               "ratio": spent.peak / max(limit, GROUND)}  # fmt: skip
+    if len(sizes) > 1:
+        least, most = min(sizes), max(sizes)
+        yield {"what": "from disk: processor, per row", "n": most,
+               "against": f"from disk, {least:,} rows",
+               "ratio": per_row[most] / per_row[least]}  # fmt: skip
 
 
 def describe(what: str, n: int, spent: Spent) -> dict[str, Any]:
@@ -223,11 +224,13 @@ def time_stages(n: int, memory: str) -> tuple[dict[str, float], dict[str, int]]:
         facts = survey(files, plan.schema)
         tell("Facts", 1, 1)
         with working_folder(plan.folder) as work:
-            capacity = choose_capacity(facts, choose_limit(n, memory))
+            limit = choose_limit(n, memory)
+            capacity, at_once = choose_capacity(facts, limit), choose_records(facts, limit)
             backend = DiskBackend(files, facts, work, capacity, capacity, plan.format, tell)
             publish_in_parts(
                 backend, plan.method, plan.folder, format=plan.format, overwrite=True,
-                approve=lambda draft: audit_files(draft, files, facts, work, progress=tell)
+                approve=lambda draft: audit_files(
+                    draft, files, facts, work, at_once=at_once, progress=tell)
                 .require_kept(),
             )  # fmt: skip
         tell("Putting in place", 1, 1)
@@ -396,20 +399,18 @@ def lose(parts: list[dc.Microdata], method: dc.Generalization, data: dc.Microdat
     return float(np.average(losses, weights=[part.n for part in parts]))
 
 
-def measure(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+def measure(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Measure all that was chosen; what needs this process to be small comes first."""
-    found = []
     if chosen.rows and not chosen.quick:
         warm(chosen.memory)
     if chosen.rows:
-        found += measure_disk(chosen.rows, chosen.base, chosen.memory)
+        yield from measure_disk(chosen.rows, chosen.base, chosen.memory)
     if chosen.spark_rows:
-        found += measure_cluster(chosen.spark_rows)
+        yield from measure_cluster(chosen.spark_rows)
     if chosen.rows:
-        found += measure_stages(min(chosen.rows), chosen.memory)
+        yield from measure_stages(min(chosen.rows), chosen.memory)
     if chosen.peer_rows:
-        found += measure_parts(chosen.peer_rows, chosen.peer_parts)
-    return found
+        yield from measure_parts(chosen.peer_rows, chosen.peer_parts)
 
 
 if __name__ == "__main__":

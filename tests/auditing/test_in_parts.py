@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 import discreet as dc
 import in_parts
 from commands import discreet
-from discreet.auditing.in_parts import audit_files
+from discreet.auditing.in_parts import SENT, Glance, audit_files
+from discreet.forms.boxes import BoxView
+from discreet.forms.matches import Matches
 from discreet.release import parts, table_files
+from discreet.table.arrays import Ints
 from discreet.table.facts import survey
 from discreet.table.parquet_files import ParquetFiles
 from in_parts import publish_from_disk, reseal, spread
@@ -33,6 +37,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of 700 records, and parts of 250."""
     monkeypatch.setattr(table_files, "PART", 700)
     monkeypatch.setattr(parts.StoredParts.read, "__defaults__", (250,))
+    monkeypatch.setitem(audit_files.__kwdefaults__ or {}, "at_once", 250)
 
 
 def examine(release: Path, source: Path, folder: Path) -> dc.auditing.AuditReport:
@@ -111,6 +116,31 @@ def test_parts_are_audited_as_the_whole(tmp_path: Path) -> None:
     assert "income" in page.read_text(encoding="utf-8")
     answer = dc.load(tmp_path / "r").query("SELECT COUNT(*) FROM release WHERE age < 40")
     assert answer.low <= (DATA.to_polars()["age"] < 40).sum() <= answer.high
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_part_may_be_sent_everybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def send_all(self: Glance, codes: dict[str, NDArray[np.int32]]) -> Iterator[tuple[int, Ints]]:
+        for part in range(next(iter(self.bits.values())).shape[1]):
+            yield part, np.arange(len(codes["age"]))
+
+    held: list[int] = []
+    match = BoxView.match
+
+    def watch(self: BoxView, data: dc.Microdata) -> Matches:
+        held.append(data.n)
+        return match(self, data)
+
+    source = spread(DATA.to_polars(), tmp_path / "source")
+    publish_from_disk(source, DATA.schema.published, METHOD, tmp_path / "r", 400)
+    few = examine(tmp_path / "r", source, tmp_path / "few").to_dict()
+    monkeypatch.setattr(Glance, "find", send_all)
+    monkeypatch.setattr(BoxView, "match", watch)
+    told = examine(tmp_path / "r", source, tmp_path / "all").to_dict()
+    for name in ("kept", "problems", "people", "groups", "max_belief", "checks", "identity"):
+        assert told[name] == few[name]
+    assert sum(held) > 8 * DATA.n
+    assert max(held) == 250 * SENT
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -10,7 +10,6 @@ from discreet.publishing.backends import Backend
 from discreet.publishing.method import Method
 from discreet.release import Format
 from discreet.release.store import fill_folder, write_words
-from discreet.table.spare_memory import give_back
 
 ApproveDraft = Callable[[Path], None]
 """Verifies a draft, from its bytes on disk, and raises if that or anything else is wrong."""
@@ -43,7 +42,6 @@ def publish_in_parts(
         heights = {title: leaves.height for title, (leaves, _) in made.parts.items()}
         write_words(made.release, draft, format, seals, heights)
         del made, tables  # labels may be many, and whoever approves reads them again
-        give_back()
         approve(draft)
 
     return fill_folder(folder, overwrite, fill)

@@ -14,6 +14,7 @@ from typing import Any
 MMAP_THRESHOLD = -3
 """How glibc calls the size from which on a block is the system's own, and goes back to it."""
 LARGE = 1 << 20
+FEW = 10_000
 
 
 def spare() -> None:
@@ -24,11 +25,14 @@ def spare() -> None:
     _call("mallopt", MMAP_THRESHOLD, LARGE)
 
 
-def give_back() -> None:
+def give_back(records: int) -> None:
     """Free what nobody can reach any more, and give back what is free.
 
-    A release and its views hold each other, so that nothing else frees them soon.
+    A release and its views hold each other, so that nothing else frees them soon. Looking for such
+    takes a while, which a few ``records`` are not worth.
     """
+    if records < FEW:
+        return
     gc.collect()
     _call("malloc_trim", 0)
 

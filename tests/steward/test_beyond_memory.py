@@ -1,0 +1,75 @@
+"""Work beyond memory: how much is held at once follows from the limit, which is kept or refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import discreet as dc
+from commands import COMMAND
+from discreet.errors import SchemaError
+from discreet.steward import beyond_memory
+from discreet.steward.beyond_memory import (
+    GROUND,
+    LIBRARIES,
+    choose_batch,
+    choose_capacity,
+    choose_records,
+    publish_on_disk,
+    require_enough,
+)
+from discreet.steward.plan import Plan
+from discreet.table.facts import survey
+from discreet.table.parquet_files import ParquetFiles
+from in_parts import spread, write_plan
+
+CENSUS = dc.datasets.census(4000, sensitive="income")
+GB = 2**30
+
+
+def test_more_memory_holds_more_rows_at_once(tmp_path: Path) -> None:
+    schema = CENSUS.schema.published
+    facts = survey(ParquetFiles(spread(CENSUS.to_polars(), tmp_path / "source")), schema)
+    assert choose_capacity(facts, GB) < choose_capacity(facts, 4 * GB)
+    assert choose_records(facts, GB) < choose_records(facts, 4 * GB)
+    assert choose_batch(schema, 10**8, GB) < choose_batch(schema, 10**8, 4 * GB)
+    # what all do for themselves is below the limit, whatever the others do
+    for rows, each in ((choose_capacity(facts, GB), 112), (choose_records(facts, GB), 720)):
+        assert LIBRARIES + rows * each <= GB
+
+
+def test_a_limit_is_refused_that_cannot_be_kept() -> None:
+    schema = CENSUS.schema.published
+    require_enough(schema, 50_000_000, GROUND)
+    require_enough(schema, 1000, 10)
+    with pytest.raises(SchemaError, match="1,024 MB of memory are not enough") as refused:
+        require_enough(schema, 10**9, GB)
+    (asked,) = (word for word in str(refused.value.hint).split() if "MB" in word)
+    require_enough(schema, 10**9, beyond_memory.read_memory(asked.strip("),")))
+
+
+def test_it_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = Plan.read(write_plan(tmp_path))
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(beyond_memory, "GROUND", 0)
+    with pytest.raises(SchemaError, match="are not enough for 4,000 rows with 3 published"):
+        publish_on_disk(
+            plan, GB // 4, overwrite=False, examine=lambda *_: None, progress=lambda *_: None
+        )
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_little_memory_is_used(tmp_path: Path) -> None:
+    frame = dc.datasets.census(60_000, sensitive="income").to_polars()
+    spread(frame.with_columns(pl.col(pl.Enum).cast(pl.String)), tmp_path / "source")
+    command = [*COMMAND, "publish", str(write_plan(tmp_path)), "--memory", "20KB"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert used.ru_maxrss * 1024 < GROUND
