@@ -169,7 +169,7 @@ class PeopleFiles:
     """People who were sent to parts, in a file each, until these are audited."""
 
     def __init__(self, folder: Path, facts: Facts, at_once: int) -> None:
-        self._folder, self._facts, self._at_once = folder, facts, at_once
+        self._folder, self._facts, self.at_once = folder, facts, at_once
         self._names = list(facts.domains)
 
     def send(self, files: ParquetFiles, find: FindParts, progress: Progress) -> None:
@@ -198,7 +198,7 @@ class PeopleFiles:
         """
         path = self._folder / f"people-{number}"
         size = path.stat().st_size if path.exists() else 0
-        step = 4 * (len(self._names) + 2) * SENT * self._at_once
+        step = 4 * (len(self._names) + 2) * SENT * self.at_once
         held = []
         for start in range(0, max(1, size), step):
             people = self._read(path, start, step // 4) if size else self._hold([])
@@ -224,12 +224,12 @@ class PeopleFiles:
         return replace(self._facts.hold(codes), rows=np.concatenate([nowhere, *rows]))
 
 
-def freeing(parts: Iterable[Some]) -> Iterator[Some]:
-    """Give one part after the other, and give back what each took before the next is read."""
+def freeing(parts: Iterable[Some], records: int) -> Iterator[Some]:
+    """Give parts of so many records in turn, and give back what each took before the next."""
     for part in parts:
         yield part
         del part
-        give_back()
+        give_back(records)
 
 
 def audit_files(
@@ -254,7 +254,8 @@ def audit_files(
             stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
         )
     else:
-        looked = put_side_by_side([glance(part, facts) for part in freeing(stored.read(at_once))])
+        parts = freeing(stored.read(at_once), at_once)
+        looked = put_side_by_side([glance(part, facts) for part in parts])
         people.send(files, looked.find, progress)
         report = audit_each(enumerate(stored.read(at_once)), people, facts, asked, progress)
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
@@ -270,7 +271,7 @@ def audit_each(
     """Audit parts, one after the other, with the people who were sent to each by its number."""
     explained: list[Grounds] = []
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
-    for number, part in freeing(parts):
+    for number, part in freeing(parts, people.at_once):
         sent = people.take(number, part)
         found.append(audit_part(part, sent, asked or AskedOfParts(), explained))
         if found[-1].report is not None:
