@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 import discreet as dc
 from commands import discreet
-from discreet.auditing import in_parts
-from discreet.auditing.in_parts import audit_files
+from discreet.auditing.in_parts import SENT, Glance, audit_files
 from discreet.forms.boxes import BoxView
 from discreet.forms.matches import Matches
 from discreet.release import parts, table_files
@@ -121,9 +120,7 @@ def test_parts_are_audited_as_the_whole(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_part_may_be_sent_everybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def send_all(
-        self: in_parts.Glance, codes: dict[str, NDArray[np.int32]]
-    ) -> Iterator[tuple[int, Ints]]:
+    def send_all(self: Glance, codes: dict[str, NDArray[np.int32]]) -> Iterator[tuple[int, Ints]]:
         for part in range(next(iter(self.bits.values())).shape[1]):
             yield part, np.arange(len(codes["age"]))
 
@@ -137,13 +134,13 @@ def test_a_part_may_be_sent_everybody(tmp_path: Path, monkeypatch: pytest.Monkey
     source = spread(DATA.to_polars(), tmp_path / "source")
     publish_from_disk(source, DATA.schema.published, METHOD, tmp_path / "r", 400)
     few = examine(tmp_path / "r", source, tmp_path / "few").to_dict()
-    monkeypatch.setattr(in_parts.Glance, "find", send_all)
+    monkeypatch.setattr(Glance, "find", send_all)
     monkeypatch.setattr(BoxView, "match", watch)
     told = examine(tmp_path / "r", source, tmp_path / "all").to_dict()
     for name in ("kept", "problems", "people", "groups", "max_belief", "checks", "identity"):
         assert told[name] == few[name]
     assert sum(held) > 8 * DATA.n
-    assert max(held) == 250 * in_parts.SENT
+    assert max(held) == 250 * SENT
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -224,12 +224,12 @@ class PeopleFiles:
         return replace(self._facts.hold(codes), rows=np.concatenate([nowhere, *rows]))
 
 
-def freeing(parts: Iterable[Some], at_once: int) -> Iterator[Some]:
-    """Give one part after the other, and give back what each took before the next is read."""
+def freeing(parts: Iterable[Some], records: int) -> Iterator[Some]:
+    """Give parts of so many records in turn, and give back what each took before the next."""
     for part in parts:
         yield part
         del part
-        give_back(at_once)
+        give_back(records)
 
 
 def audit_files(
@@ -254,9 +254,8 @@ def audit_files(
             stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
         )
     else:
-        looked = put_side_by_side(
-            [glance(part, facts) for part in freeing(stored.read(at_once), at_once)]
-        )
+        parts = freeing(stored.read(at_once), at_once)
+        looked = put_side_by_side([glance(part, facts) for part in parts])
         people.send(files, looked.find, progress)
         report = audit_each(enumerate(stored.read(at_once)), people, facts, asked, progress)
     return replace(report, findings=[*find_odd_words(stored), *report.findings])

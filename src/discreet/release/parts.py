@@ -38,7 +38,7 @@ NEVER = 2**62
 """A number that nothing has."""
 
 
-class Cut(NamedTuple):
+class PartEnd(NamedTuple):
     """Where a part ends: how many records it has, and the last number of any of them."""
 
     records: int
@@ -144,7 +144,7 @@ class StoredParts:
             yield self.take(tables)
             tables.clear()  # before more is read
 
-    def _find_cuts(self, at_once: int) -> Iterator[Cut]:
+    def _find_cuts(self, at_once: int) -> Iterator[PartEnd]:
         """Find where records can be parted: where all numbers before are below all behind.
 
         Parts are no longer than ``at_once`` wherever there is such a place.
@@ -166,11 +166,11 @@ class StoredParts:
                 if chosen is None:
                     places = places[:0]
                     break
-                yield Cut(int(places[chosen, 0]) - start, int(places[chosen, 1]))
+                yield PartEnd(int(places[chosen, 0]) - start, int(places[chosen, 1]))
                 start, places = int(places[chosen, 0]), places[chosen + 1 :]
             base, top = base + len(values), int(tops[-1])
         if base > start:
-            yield Cut(base - start, top)
+            yield PartEnd(base - start, top)
 
     def _choose(self, places: Ints, wanted: int) -> int | None:
         """Find a place, near below one that is wanted, where no look-alikes would be parted."""

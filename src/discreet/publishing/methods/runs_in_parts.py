@@ -1,4 +1,4 @@
-"""Runs in parts: people grouped by their numbers and shuffled where their rows are.
+"""SortedRuns in parts: people grouped by their numbers and shuffled where their rows are.
 
 Which numbers form which group follows from how often each occurs. Rows are brought together twice:
 by number, so that it can be drawn who of those that have the same goes into which group, and then
@@ -28,7 +28,7 @@ from discreet.publishing.partition import (
     sort_within_groups,
 )
 from discreet.publishing.partitioners.packing import Field, Layout, read_field
-from discreet.publishing.partitioners.sorted_runs import Runs
+from discreet.publishing.partitioners.sorted_runs import SortedRuns
 from discreet.table.arrays import Ints
 from discreet.table.microdata import row_ids
 from discreet.table.schema import Attribute
@@ -70,7 +70,7 @@ class RunDealer:
     """Gives the people of every number their groups, and writes these beside their words."""
 
     field: Field
-    runs: Runs
+    runs: SortedRuns
     first: Ints
     """Per code the place, in the order of numbers, of the first row that has it."""
     key: bytes
@@ -127,7 +127,7 @@ class GroupShuffler:
 
 
 def permute_in_parts(
-    backend: Backend, others: list[str], name: str, runs: Runs, titles: tuple[str, str]
+    backend: Backend, others: list[str], name: str, runs: SortedRuns, titles: tuple[str, str]
 ) -> dict[str, FinishedLeaves]:
     """Group people by a number as runs say, and shuffle it, wherever the rows are."""
     facts = backend.facts

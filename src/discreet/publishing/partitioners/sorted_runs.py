@@ -25,7 +25,7 @@ from discreet.table.microdata import Microdata
 Objective = Literal["sum", "max", "max-overlapping", "groups", "random"]
 
 
-class Runs(NamedTuple):
+class SortedRuns(NamedTuple):
     """Rows in the order of their numbers, cut into runs, and the group of each."""
 
     starts: Ints
@@ -36,7 +36,7 @@ class Runs(NamedTuple):
         return self.groups[np.searchsorted(self.starts, rows, side="right") - 1]
 
 
-def plan_runs(whole: Groups, principle: KE, objective: Objective) -> Runs:
+def plan_runs(whole: Groups, principle: KE, objective: Objective) -> SortedRuns:
     """Say how a table, given as one bag, is grouped; it follows from its numbers alone.
 
     >>> plan_runs(Groups.of([[54, 55, 56, 65, 70, 75]]), KE(k=3, e=2), "sum").starts.tolist()
@@ -48,7 +48,7 @@ def plan_runs(whole: Groups, principle: KE, objective: Objective) -> Runs:
     if objective == "max-overlapping":
         return interlock_values(values, counts, k, e)
     starts = cut_values(values, counts, k, e, objective)
-    return Runs(starts, np.arange(len(starts)))
+    return SortedRuns(starts, np.arange(len(starts)))
 
 
 def partition_runs(
@@ -115,7 +115,7 @@ def interlock_runs(xs: Ints, k: int, e: int) -> Ints:
     return runs.find(np.arange(len(xs)))
 
 
-def interlock_values(values: Ints, counts: Ints, k: int, e: int) -> Runs:
+def interlock_values(values: Ints, counts: Ints, k: int, e: int) -> SortedRuns:
     """Do the same with different values, ascending, and how many rows have each."""
     from discreet.kernels.overlap import chain_narrowly, share_out
 
@@ -125,5 +125,5 @@ def interlock_values(values: Ints, counts: Ints, k: int, e: int) -> Runs:
     reaching = np.searchsorted(values, values + e)
     chain = chain_narrowly(values, counts == 1, reaching, k, (last - first).max())
     if len(chain) == 0:  # overlap gains nothing
-        return Runs(starts, np.arange(len(starts)))
-    return Runs(*share_out(counts, chain))
+        return SortedRuns(starts, np.arange(len(starts)))
+    return SortedRuns(*share_out(counts, chain))
