@@ -21,7 +21,7 @@ from discreet.table.facts import Facts, survey
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Missing
 
-AT_ONCE = 250
+AT_ONCE = 500
 """So many records are audited at once, where they can be parted."""
 
 

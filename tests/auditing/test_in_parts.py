@@ -21,8 +21,8 @@ from discreet.release import parts, table_files
 from discreet.table.arrays import Ints
 from discreet.table.facts import survey
 from discreet.table.parquet_files import ParquetFiles
+from in_parts import AT_ONCE, publish_from_disk, reseal, spread
 from in_parts import examine as examine_parts
-from in_parts import publish_from_disk, reseal, spread
 
 DATA = dc.datasets.census(3000, sensitive="income")
 ENDS = {
@@ -34,9 +34,8 @@ METHOD = dc.Generalization(dc.KAnonymity(5) & dc.DistinctDiversity(3))
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of 700 records, and parts of 250."""
+    """Files of 700 records."""
     monkeypatch.setattr(table_files, "PART", 700)
-    monkeypatch.setattr(parts.StoredParts.read, "__defaults__", (250,))
     monkeypatch.setitem(audit_files.__kwdefaults__ or {}, "at_once", 250)
 
 
@@ -102,7 +101,7 @@ def test_parts_are_audited_as_the_whole(tmp_path: Path) -> None:
     schema = DATA.schema.published
     told = publish_from_disk(source, schema, METHOD, tmp_path / "r", 400).to_dict()
     assert len(list((tmp_path / "r").glob("generalized-*.parquet"))) == 5
-    assert len(list(parts.StoredParts(tmp_path / "r").read())) > 8
+    assert len(list(parts.StoredParts(tmp_path / "r").read(AT_ONCE))) == 7
     whole = dc.audit(tmp_path / "r", DATA).to_dict()
     for name in ("kept", "groups", "max_belief", "checks", "identity"):
         assert told[name] == whole[name]
@@ -139,8 +138,8 @@ def test_a_part_may_be_sent_everybody(tmp_path: Path, monkeypatch: pytest.Monkey
     told = examine(tmp_path / "r", source, tmp_path / "all").to_dict()
     for name in ("kept", "problems", "people", "groups", "max_belief", "checks", "identity"):
         assert told[name] == few[name]
-    assert sum(held) > 8 * DATA.n
-    assert max(held) == 250 * SENT
+    assert sum(held) > 6 * DATA.n
+    assert max(held) == AT_ONCE * SENT
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -28,8 +28,8 @@ from in_parts import (
     spread,
 )
 
-CENSUS = dc.datasets.census(4000, sensitive="income")
-ADULT = dc.datasets.adult(sensitive="occupation").head(4000)
+CENSUS = dc.datasets.census(2000, sensitive="income")
+ADULT = dc.datasets.adult(sensitive="occupation").head(2000)
 ODD = odd_table()
 ODD = dc.read(ODD.to_own_values().drop("leaf"), ODD.schema.published.only(
     [name for name in ODD.schema.names if name != "leaf"]))  # fmt: skip
@@ -61,7 +61,6 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_files")
-@pytest.mark.parametrize("capacity", [900, 300])
 @pytest.mark.parametrize(
     ("table", "method"),
     [
@@ -78,9 +77,9 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 def test_buckets_are_the_same_and_batches_keep_the_promise(
-    tmp_path: Path, table: str, method: Method, capacity: int
+    tmp_path: Path, table: str, method: Method
 ) -> None:
-    require_batches(TABLES[table], method, tmp_path, capacity)
+    require_batches(TABLES[table], method, tmp_path, 300)
 
 
 @settings(max_examples=15, deadline=None)

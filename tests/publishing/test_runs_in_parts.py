@@ -24,7 +24,7 @@ from in_parts import (
     spread,
 )
 
-CENSUS = dc.datasets.census(4000, sensitive="income")
+CENSUS = dc.datasets.census(2000, sensitive="income")
 SHOWN = ["age", "sex", "education", "income"]
 
 
@@ -103,14 +103,14 @@ def test_who_goes_where_and_who_shows_what_is_drawn(tmp_path: Path) -> None:
     source = spread(frame, tmp_path / "source")
     method = dc.Permutation(dc.KE(k=3, e=0), objective="groups")
     with_low, own = set(), []
-    for number in range(40):
+    for number in range(25):
         publish_from_disk(source, schema, method, tmp_path / str(number), 3)
         table = dc.load(tmp_path / str(number)).tables["permuted"]
         group = table.filter(pl.col("a") == 0)["group"][0]
         with_low |= set(table.filter(pl.col("group") == group)["a"]) & {2, 3}
         own.append(int((table.sort("a")["s"] == frame["s"]).sum()))
     assert with_low == {2, 3}
-    assert 1 < float(np.mean(own)) < 3
+    assert 0.8 < float(np.mean(own)) < 3.2
 
 
 def change(folder: Path, name: str, how: Callable[[pl.DataFrame], pl.DataFrame]) -> None:

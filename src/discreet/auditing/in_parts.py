@@ -147,7 +147,7 @@ def audit_part(
 ) -> PartFindings:
     """Verify a part, and audit it with those whom it covers of some people.
 
-    Why people are at risk is said unless others, who are ``explained`` already, are worse off.
+    Why people are at risk is said unless others, who are ``explained`` already, are as badly off.
     """
     verify(part)
     (view,) = part.views

@@ -49,10 +49,10 @@ def _find_worst(one: Grounds) -> float:
 def put_together(report: AuditReport, known: Sequence[Grounds]) -> AuditReport:
     """Put people together who are alike in all that was found of them.
 
-    Why those are at risk who are worst off is asked unless all of some others are worse off.
+    Why those are at risk who are worst off is asked unless all of some others are as badly off.
     """
     least = _find_worst(known[-1]) if len(known) == WORST else -1.0
-    explained = report.worst_explained if float(report.worst or 0) >= least else []
+    explained = report.worst_explained if float(report.worst or 0) > least else []
     columns: dict[str, Any] = {"candidates": report.candidates, "breached": report.breached}
     columns |= {f"belief {name}": belief for name, belief in report.beliefs.items()}
     columns |= {f"truth {name}": truth for name, truth in report.truths.items()}
