@@ -93,7 +93,7 @@ def _publish_frame(
             hint="Read it first: dc.publish(dc.read(table, schema), method).",
         )
     if insecure_seed is not None:
-        raise SchemaError("insecure_seed: nothing is drawn on a cluster.", hint="Leave it out.")
+        raise SchemaError("insecure_seed: decides nothing on a cluster.", hint="Leave it out.")
     if schema is None or folder is None:
         lacking = "schema" if schema is None else "folder"
         raise SchemaError(

@@ -39,7 +39,7 @@ from discreet.publishing.backends.spark_tasks import (
     FindLeaf,
     PackRows,
     RewordRows,
-    ShowLines,
+    WriteLines,
     finish_leaf,
     name_own,
     number_columns,
@@ -192,8 +192,6 @@ class SparkLeaves(FinishedLeaves):
         self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame
     ) -> list[Seal]:
         """Let the workers write the records of all classes, whole classes in each file."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-
         backend, height = self.backend, self.height
         backend.progress("Writing", 0, height)
         counts = self.count_classes()
@@ -203,19 +201,12 @@ class SparkLeaves(FinishedLeaves):
         by = [LEAF] if self.whole else [LEAF, PLACE]
         ordered = self.lines.repartitionByRange(files, *by)
         ordered = ordered.sortWithinPartitions(LEAF, PLACE)
-        schema = from_arrow_schema(to_arrow(sample).schema)
-        shown = ordered.mapInArrow(ShowLines(show, first), schema)
         place = backend.folder / title
-        shown.write.mode("overwrite").option("compression", "zstd").parquet(place.as_uri())
-        return _take_files(place, folder, title, height)
-
-
-def _take_files(place: Path, folder: Path, title: str, n: int) -> list[Seal]:
-    """Move what workers wrote into a release, in the order of its classes, as Spark numbers it."""
-    import pyarrow.parquet as pq
-
-    heights = {path: pq.read_metadata(path).num_rows for path in sorted(place.glob("*.parquet"))}
-    _require_all(sum(heights.values()), n, "writing")
-    found = [path for path, rows in heights.items() if rows]
-    names = name_files(title, len(found), "parquet")
-    return [Seal.of(path.rename(folder / name)) for path, name in zip(found, names, strict=True)]
+        place.mkdir()
+        write = WriteLines(show, first, sample, place)
+        written = collect(ordered.mapInArrow(write, "number long, path string, rows long"))
+        _require_all(int(written["rows"].sum()), height, "writing")
+        found = [Path(path) for path in written.sort("number")["path"]]
+        names = name_files(title, len(found), "parquet")
+        return [Seal.of(path.rename(folder / name))
+                for path, name in zip(found, names, strict=True)]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import polars as pl
 
 from discreet.publishing.backends import Count, Find, Finish, Reword, ShowClasses, add_counts
 from discreet.publishing.partitioners.packing import Layout
+from discreet.release.table_files import write_frame
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts
 from discreet.table.spark_frames import ArrowBatches
@@ -173,19 +175,38 @@ def to_arrow(frame: pl.DataFrame) -> pa.Table:
 
 
 @dataclass(frozen=True, eq=False)
-class ShowLines:
-    """Shows the records of classes."""
+class WriteLines:
+    """Shows the records of classes, and writes them to a file for each range of classes.
+
+    Workers write it themselves: many columns of texts would take far longer through Spark's rows. A
+    file is of one attempt, and only those count of which Spark says that they were finished.
+    """
 
     show: ShowClasses
     first: dict[int, int]
     """Per leaf the number of its first class."""
+    sample: pl.DataFrame
+    place: Path
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        """Work on some of them."""
+        """Write the records of some lines, and say where."""
         import pyarrow as pa
+        from pyspark import TaskContext
 
+        shown = []
         for batch in batches:
             frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
             for leaf, classes in frame.group_by(LEAF, maintain_order=True):
                 first = self.first[int(leaf[0])] + int(classes[PLACE][0])
-                yield from to_arrow(self.show(classes.drop(LEAF, PLACE), first)).to_batches()
+                records = self.show(classes.drop(LEAF, PLACE), first)
+                shown.append(records.match_to_schema(self.sample.schema))
+        context = TaskContext.get()
+        if not shown or context is None:
+            return
+        table = pl.concat(shown, rechunk=True)
+        number = context.partitionId()
+        path = self.place / f"{number:06d}-{context.taskAttemptId()}.parquet"
+        write_frame(table, path, "parquet")
+        told = {"number": [number], "path": [str(path)], "rows": [table.height]}
+        yield pa.RecordBatch.from_pydict(told, schema=pa.schema(
+            [("number", pa.int64()), ("path", pa.string()), ("rows", pa.int64())]))  # fmt: skip
