@@ -239,6 +239,24 @@ def test_what_was_changed_is_found(
     assert found.problems
 
 
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (dc.Angelization(dc.FrequencyDiversity(2), batches="direct"), "several sensitive"),
+        (dc.Anatomy(dc.TCloseness(0.5)), "several sensitive"),
+        (dc.Angelization(dc.FrequencyDiversity(2), marginals=[["age"], ["sex"]]), "marginals"),
+        (dc.Anatomy(dc.FrequencyDiversity(2), batches="anatomize"), "anatomize"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_in_parts_is_refused(tmp_path: Path, method: Method, said: str) -> None:
+    data = CENSUS.head(200)
+    source = spread(data.to_own_values(), tmp_path / "source")
+    both = data.schema.published.changed(replace(data.schema["education"], role=dc.Role.SENSITIVE))
+    with pytest.raises(dc.errors.SchemaError, match=said):
+        publish_from_disk(source, both, method, tmp_path / "d", 50)
+
+
 @pytest.mark.usefixtures("small_files")
 def test_a_release_of_memory_is_examined_as_far_as_it_can_be_parted(tmp_path: Path) -> None:
     data = dc.datasets.census(1000, sensitive="income")

@@ -174,6 +174,8 @@ class Angelization(Method):
         _refuse_roles(facts)
         (known,) = self._read_marginals(facts)
         wanted, alike = self._read_principle()
+        if len(facts.sensitive) > 1:
+            raise refuse_scale("Angelization with several sensitive attributes")
         if self.batches is None and choose_batching(wanted, facts) != "direct":
             raise refuse_scale(f"Angelization under {self.principle}, by Mondrian's batches,")
         refuse_names([*facts.quasi_identifiers, *facts.sensitive], BATCH, COUNT)
