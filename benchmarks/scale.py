@@ -1,7 +1,8 @@
 """Scale, measured: tables beyond memory, on one machine and on a cluster; and independent parts.
 
     python benchmarks/scale.py [--quick] [--json FILE]
-        [--rows N …] [--base N] [--memory 4GB] [--spark-rows N] [--peer-rows N] [--peer-parts N …]
+        [--rows N …] [--base N] [--memory 4GB] [--spark-rows N] [--method-rows N]
+        [--peer-rows N] [--peer-parts N …]
 
 `discreet publish` runs as a process of its own, from Parquet to a release that was verified and
 audited. From disk it is held against the same in memory, row for row, and its memory against the
@@ -12,7 +13,8 @@ same files from disk, the same records from the cluster.
 Independent parts are what one gets who splits a table and anonymizes each part by itself. Their
 loss is held against that of the whole table, by the same measure.
 
-No --rows leaves the disk out, --spark-rows 0 the cluster, --peer-rows 0 the parts.
+No --rows leaves the disk out, --spark-rows 0 the cluster, --method-rows 0 methods other than
+generalization, --peer-rows 0 the parts.
 """
 
 from __future__ import annotations
@@ -81,6 +83,13 @@ principles = [{ name = "k-anonymity", k = 10 }]
 [release]
 folder = "release"
 """
+METHODS = {
+    "angelization": 'name = "angelization"\nprinciples = [{ name = "frequency-diversity", l = 4 }]',
+    "anatomy": 'name = "anatomy"\nprinciples = [{ name = "frequency-diversity", l = 4 }]',
+    "permutation": 'name = "permutation"\nprinciples = [{ name = "k-e", k = 5, e = 2000 }]',
+    "slicing": 'name = "slicing"\nprinciples = [{ name = "frequency-diversity", l = 4 }]',
+}
+"""Methods other than generalization, as plans ask for them."""
 PUBLISH = "import sys; from discreet.cli import main; sys.argv[0] = 'discreet'; main()"
 PLENTY = str(2**50)
 """More memory than a table needs: it is held there."""
@@ -180,6 +189,23 @@ def measure_disk(sizes: list[int], base: int, memory: str) -> Iterator[dict[str,
         yield {"what": "from disk: processor, per row", "n": most,
                "against": f"from disk, {least:,} rows",
                "ratio": per_row[most] / per_row[least]}  # fmt: skip
+
+
+def measure_methods(n: int, memory: str) -> Iterator[dict[str, Any]]:
+    """Publish by the other methods in memory and from disk."""
+    limit = choose_limit(n, memory)
+    with census(n) as plan:
+        text = plan.read_text()
+        start, end = text.index("[method]"), text.index("[release]")
+        for name, asked in METHODS.items():
+            plan.write_text(f"{text[:start]}[method]\n{asked}\n{text[end:]}")
+            held = publish(plan, "--memory", PLENTY)
+            spent = publish(plan, "--memory", str(limit))
+            yield {**describe(f"{name} from disk: processor", n, spent), "against": "in memory",
+                   "ratio": spent.processor / held.processor}  # fmt: skip
+            yield {"what": f"{name} from disk: peak memory", "n": n, "bytes": spent.peak,
+                   "against": f"the limit of {max(limit, GROUND) / 2**30:.2f} GB",
+                   "ratio": spent.peak / max(limit, GROUND)}  # fmt: skip
 
 
 def describe(what: str, n: int, spent: Spent) -> dict[str, Any]:
@@ -409,6 +435,8 @@ def measure(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
         yield from measure_cluster(chosen.spark_rows)
     if chosen.rows:
         yield from measure_stages(min(chosen.rows), chosen.memory)
+    if chosen.method_rows:
+        yield from measure_methods(chosen.method_rows, chosen.memory)
     if chosen.peer_rows:
         yield from measure_parts(chosen.peer_rows, chosen.peer_parts)
 
@@ -422,6 +450,8 @@ if __name__ == "__main__":
     parser.add_argument("--memory", default="4GB", help="the limit, where it is below the need")
     parser.add_argument("--spark-rows", type=int, default=5_000_000,
                         help="rows that are published on a cluster")  # fmt: skip
+    parser.add_argument("--method-rows", type=int, default=2_000_000,
+                        help="rows that other methods than generalization publish")  # fmt: skip
     parser.add_argument("--peer-rows", type=int, default=200_000,
                         help="rows of tables that are split into parts")  # fmt: skip
     parser.add_argument("--peer-parts", type=int, nargs="+", default=[20, 100],
@@ -431,5 +461,5 @@ if __name__ == "__main__":
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.rows, chosen.base, chosen.spark_rows = [120_000], 120_000, 0
-        chosen.peer_rows, chosen.peer_parts = 2_000, [4]
+        chosen.method_rows, chosen.peer_rows, chosen.peer_parts = 0, 2_000, [4]
     report(measure(chosen), chosen.json)
