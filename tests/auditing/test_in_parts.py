@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 import discreet as dc
 from commands import discreet
-from discreet.auditing.in_parts import SENT, Glance, audit_files
+from discreet.auditing.in_parts import SENT, AskedOfParts, Glance, audit_files
 from discreet.forms.boxes import BoxView
 from discreet.forms.matches import Matches
 from discreet.release import parts, table_files
@@ -288,3 +289,22 @@ def test_dealt_people_and_other_tables_are_refused(tmp_path: Path) -> None:
     facts = survey(files, data.schema.published.only(fewer.columns))
     with pytest.raises(dc.errors.SchemaError, match="region"):
         audit_files(tmp_path / "r", files, facts, tmp_path, progress=lambda *told: None)
+
+
+def test_a_kept_column_that_a_plan_calls_sensitive_is_held_against_the_whole(
+    tmp_path: Path,
+) -> None:
+    frame = DATA.to_own_values().select("age", "sex", "income", "household")[:600]
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age", "sex"], sensitive=["income"])
+    kept = schema.changed(replace(schema["household"], keep=True, role=dc.Role.OTHER))
+    source = spread(frame, tmp_path / "source")
+    publish_from_disk(source, kept, dc.Generalization(dc.KAnonymity(5)), tmp_path / "r", 100)
+    roles = kept.changed(replace(kept["household"], role=dc.Role.SENSITIVE))
+    asked = AskedOfParts(principle=dc.TCloseness(0.3, on="household"), roles=roles)
+    files = ParquetFiles(source)
+    (tmp_path / "w").mkdir()
+    found = audit_files(tmp_path / "r", files, survey(files, kept), tmp_path / "w", asked=asked,
+                        at_once=100, progress=lambda *told: None)  # fmt: skip
+    whole = dc.audit(tmp_path / "r", dc.read(frame, kept), principle=asked.principle, schema=roles)
+    assert found.breaches == whole.breaches > 0
+    assert found.to_dict()["checks"] == whole.to_dict()["checks"]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.forms.permuted.help_table import build_help
 from discreet.publishing.method import Method
 from discreet.release import table_files
 from in_parts import (
@@ -179,6 +180,74 @@ def test_what_was_changed_is_found(tmp_path: Path, forge: Callable[[Path], None]
     except dc.DiscreetError:
         return
     assert found.problems
+
+
+def publish_numbers(frame: pl.DataFrame, folder: Path, method: Method) -> tuple[Path, dc.Schema]:
+    schema = dc.Schema.infer(frame, quasi_identifiers=["a"], sensitive=["s"])
+    source = spread(frame, folder / "source")
+    publish_from_disk(source, schema, method, folder / "r", 600)
+    return source, schema
+
+
+def rewrite(folder: Path, table: pl.DataFrame, attribute: dc.Attribute) -> None:
+    """Put other records into a release, with the bounds that follow from them."""
+    table.write_parquet(folder / "permuted.parquet")
+    bounds = build_help(table["group"], table["s"], attribute)
+    bounds.write_parquet(folder / "help.parquet")
+    reseal(folder)
+
+
+def test_numbers_that_were_not_shuffled_are_noticed_over_all_windows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame({"a": range(2000), "s": rng.integers(0, 700, 2000)})
+    source, schema = publish_numbers(frame, tmp_path, dc.Permutation(dc.KE(k=4, e=1)))
+    table = pl.read_parquet(tmp_path / "r" / "permuted.parquet")
+    own = table.drop("s").join(frame, on="a", how="left", maintain_order="left")
+    rewrite(tmp_path / "r", own.select(table.columns), schema["s"])
+    found = examine(tmp_path / "r", source, schema, tmp_path / "w")
+    assert [text for text in found.problems if "stand beside their own" in text]
+    assert found.problems == dc.audit(tmp_path / "r", dc.read(frame, schema)).problems
+
+
+def test_groups_that_people_of_all_windows_do_not_fit_are_noticed(tmp_path: Path) -> None:
+    """Two people change groups, each of which holds a number of theirs, but not of both."""
+    frame = pl.DataFrame({"a": range(2000), "s": [i // 8 * 4 + i % 4 for i in range(2000)]})
+    method = dc.Permutation(dc.KE(k=4, e=1), objective="groups")
+    source, schema = publish_numbers(frame, tmp_path, method)
+    types = pl.read_parquet(tmp_path / "r" / "permuted.parquet").schema
+    members = np.arange(2000).reshape(-1, 4)
+    members[40, 0], members[41, 1] = members[41, 1], members[40, 0]
+    rng = np.random.default_rng(0)
+    rows = [
+        (g, a, s)
+        for g, people in enumerate(members.tolist())
+        for a, s in zip(sorted(people), rng.permutation(4) + g // 2 * 4, strict=True)
+    ]
+    table = pl.DataFrame(rows, schema=["group", "a", "s"], orient="row")
+    rewrite(tmp_path / "r", table.cast(dict(types)).select(types.names()), schema["s"])
+    found = examine(tmp_path / "r", source, schema, tmp_path / "w")
+    assert [text for text in found.problems if "do not belong" in text]
+    assert not list((tmp_path / "w").iterdir())
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        dc.Permutation(dc.KE(k=3, e=0)),
+        dc.Anatomy(dc.FrequencyDiversity(2)),
+        dc.Slicing(dc.FrequencyDiversity(2)),
+        dc.Generalization(dc.KAnonymity(2)),
+    ],
+    ids=lambda method: method.title,
+)
+@pytest.mark.parametrize("name", ["rows", "value", "code", "left"])
+def test_numbers_may_be_called_what_counts_are_called(
+    tmp_path: Path, method: Method, name: str
+) -> None:
+    frame = pl.DataFrame({"a": range(12), name: range(12)})
+    schema = dc.Schema.infer(frame, quasi_identifiers=["a"], sensitive=[name])
+    source = spread(frame, tmp_path / "source")
+    assert publish_from_disk(source, schema, method, tmp_path / "r", 5).kept
 
 
 def test_what_cannot_be_done_in_parts_is_refused(tmp_path: Path) -> None:

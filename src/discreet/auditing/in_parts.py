@@ -21,8 +21,16 @@ from numpy.typing import NDArray
 
 from discreet.auditing import AuditReport, audit, refuse_other_table
 from discreet.auditing.grounds import Grounds
-from discreet.auditing.merging import PartFindings, merge, put_together, rank_explained
+from discreet.auditing.merging import (
+    PartFindings,
+    ScatteredValues,
+    merge,
+    put_together,
+    rank_explained,
+)
+from discreet.errors import StoreError
 from discreet.forms import find_form
+from discreet.forms.consistency import count_own, list_used
 from discreet.forms.verify import verify
 from discreet.principles.base import Principle
 from discreet.release import Release
@@ -104,6 +112,8 @@ def _cut_blocks(boxes: pl.DataFrame, column: str) -> list[int]:
 
 def put_side_by_side(seen: Sequence[dict[str, NDArray[np.uint8]]]) -> Glance:
     """Put what was seen of all parts together, in their order."""
+    if not seen:
+        raise StoreError("The table of records has no rows.")
     return Glance({name: np.stack([one[name] for one in seen], axis=1) for name in seen[0]})
 
 
@@ -151,18 +161,25 @@ def audit_part(
     """
     verify(part)
     (view,) = part.views
-    covered = np.flatnonzero(view.match(people).set_of >= 0)
+    matches = view.match(people)
+    covered = np.flatnonzero(matches.set_of >= 0)
     rows = np.zeros(0, dtype=np.int64)
     if not len(covered):
         return PartFindings(None, view.table.height, view.count, rows)
     assert people.rows is not None
+    scattered = None
+    for name, bags in part.bags.items():
+        own = people.codes_in(name, bags.domain)
+        scattered = ScatteredValues(count_own(matches, name, own), list_used(matches, bags, own))
+    del matches
     data = people.taken(covered)
     report = audit(
         part, data, presets=list(asked.presets), principle=asked.principle, schema=asked.roles
     )
     return PartFindings(
-        put_together(report, explained), view.table.height, view.count, people.rows[covered]
-    )
+        put_together(report, explained), view.table.height, view.count, people.rows[covered],
+        scattered,
+    )  # fmt: skip
 
 
 class PeopleFiles:
@@ -208,6 +225,11 @@ class PeopleFiles:
             held.append(people)
         path.unlink(missing_ok=True)
         return held[0] if len(held) == 1 else self._hold(held)
+
+    def forget(self) -> None:
+        """Remove those whom nobody takes: they were sent where no record is."""
+        for path in self._folder.glob("people-*"):
+            path.unlink()
 
     def _read(self, path: Path, start: int, count: int) -> Microdata:
         lines = np.fromfile(path, dtype=np.int32, count=count, offset=start)
@@ -267,8 +289,12 @@ def audit_each(
     facts: Facts,
     asked: AskedOfParts | None,
     progress: Progress,
+    settle: Callable[[Release, ScatteredValues], None] | None = None,
 ) -> AuditReport:
-    """Audit parts, one after the other, with the people who were sent to each by its number."""
+    """Audit parts, one after the other, with the people who were sent to each by its number.
+
+    ``settle`` is told what has to be added up over all of them.
+    """
     explained: list[Grounds] = []
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
     for number, part in freeing(parts, people.at_once):
@@ -277,7 +303,10 @@ def audit_each(
         if found[-1].report is not None:
             explained = rank_explained([*explained, *(found[-1].report.explained or [])])
         covered[found[-1].rows] = np.minimum(covered[found[-1].rows] + 1, 2)
-        found[-1] = replace(found[-1], rows=np.zeros(0, dtype=np.int64))  # nobody asks again
+        if settle is not None and found[-1].scattered is not None:
+            settle(part, found[-1].scattered)
+        # nobody asks for these again
+        found[-1] = replace(found[-1], rows=np.zeros(0, dtype=np.int64), scattered=None)
         records += found[-1].records
         del part, sent
         progress("Auditing", records, facts.n)

@@ -8,7 +8,8 @@ records hold, and everybody is held against the one window that has all records 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 
 from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts, PeopleFiles, audit_each
+from discreet.auditing.merging import ScatteredValues
+from discreet.forms.consistency import OwnValues, UsedValues
 from discreet.forms.verify import verify
 from discreet.principles.groups import Groups
 from discreet.release import Release
@@ -60,6 +63,7 @@ class StoredBags:
 
     def __init__(self, folder: Path) -> None:
         self._codes, self._weights = folder / "bag-codes", folder / "bag-weights"
+        self._left, self._lacks = folder / "bag-left", False
         self._numbers: list[Ints] = []
         self._lengths: list[Ints] = []
         self._shape: Groups | None = None
@@ -76,16 +80,35 @@ class StoredBags:
 
     def seal(self) -> None:
         """Go over from putting down to looking up."""
+        shutil.copyfile(self._weights, self._left)
         self._numbers = [np.concatenate(self._numbers)]
         self._lengths = [np.append(0, np.cumsum(np.concatenate(self._lengths)))]
+
+    def _find(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """Say where in the files what some groups hold is, one after the other, and their ends."""
+        at = np.searchsorted(self._numbers[0], numbers)
+        starts, ends = self._lengths[0][at], self._lengths[0][at + 1]
+        offsets = np.append(0, np.cumsum(ends - starts))
+        return np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], ends - starts), offsets
+
+    def use(self, numbers: Ints, used: UsedValues) -> None:
+        """Take what people of a window have, who can be in one of these groups only."""
+        places, _ = self._find(numbers)
+        self._lacks |= bool((used.entries < 0).any())
+        there = used.entries >= 0
+        left = np.memmap(self._left, dtype=np.int64, mode="r+")
+        left[places[used.entries[there]]] -= used.people[there]  # each entry is there once
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether people have more of a value than their groups hold."""
+        left = np.memmap(self._left, dtype=np.int64, mode="r")
+        return self._lacks or bool((left < 0).any())
 
     def take(self, numbers: Ints) -> Groups:
         """Give what some groups hold, in this order."""
         assert self._shape is not None
-        at = np.searchsorted(self._numbers[0], numbers)
-        starts, ends = self._lengths[0][at], self._lengths[0][at + 1]
-        offsets = np.append(0, np.cumsum(ends - starts))
-        places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], ends - starts)
+        places, offsets = self._find(numbers)
         codes = np.memmap(self._codes, dtype=np.int32, mode="r")[places]
         weights = np.memmap(self._weights, dtype=np.int64, mode="r")[places]
         return replace(
@@ -94,8 +117,8 @@ class StoredBags:
 
     def remove(self) -> None:
         """Remove the files."""
-        self._codes.unlink()
-        self._weights.unlink()
+        for path in (self._codes, self._weights, self._left):
+            path.unlink()
 
 
 @dataclass
@@ -133,23 +156,47 @@ def audit_windows(
         _sort_records(part, facts, finder, folder, number)
     bags.seal()
     people.send(files, finder.send, progress)
+    own: list[OwnValues] = []
+
+    def settle(window: Release, told: ScatteredValues) -> None:
+        own.append(told.own)
+        assert told.used is not None
+        bags.use(_list_numbers(stored, window.views[0].table), told.used)
+
     windows = _read_windows(stored, bags, folder, finder.windows)
-    report = audit_each(windows, people, facts, asked, progress)
+    report = audit_each(windows, people, facts, asked, progress, settle)
+    overdrawn = bags.overdrawn
     bags.remove()
-    return conclude(report, stored, facts, totals)
+    people.forget()
+    return conclude(report, stored, facts, totals, own, overdrawn=overdrawn)
 
 
 def conclude(
-    report: AuditReport, stored: StoredParts, facts: Facts, totals: GroupTotals
+    report: AuditReport,
+    stored: StoredParts,
+    facts: Facts,
+    totals: GroupTotals,
+    own: Sequence[OwnValues],
+    *,
+    overdrawn: bool,
 ) -> AuditReport:
     """Say of the whole what no window tells."""
-    findings = []
-    for name, held in stored.whole.items():
-        codes = read_codes(stored.release, held, name, facts.domains[name])
-        counts = np.zeros(facts.domains[name].size + 1, dtype=np.int64)  # the last is of no value
-        np.add.at(counts, codes, held["rows"].to_numpy())
-        if counts[-1] or not np.array_equal(counts[:-1], facts.count(name)):
-            findings.append(f"the published values of {name} are not those of the people")
+    (name,) = stored.release.schema.sensitive
+    findings = OwnValues(
+        sum(some.hits for some in own), sum(some.expected for some in own),
+        sum(some.variance for some in own),
+    ).judge(name)  # fmt: skip
+    if overdrawn:
+        findings.append(
+            f"values of {name} are in groups to which the people who have them do not belong"
+        )
+    held = stored.whole[name]
+    shown = pl.DataFrame([held["value"].alias(name)])
+    codes = read_codes(stored.release, shown, name, facts.domains[name])
+    counts = np.zeros(facts.domains[name].size + 1, dtype=np.int64)  # the last is of no value
+    np.add.at(counts, codes, held["rows"].to_numpy())
+    if counts[-1] or not np.array_equal(counts[:-1], facts.count(name)):
+        findings.append(f"the published values of {name} are not those of the people")
     loss = replace(
         report.loss,
         discernibility=totals.discernibility,

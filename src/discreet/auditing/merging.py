@@ -18,10 +18,19 @@ from discreet.auditing.kept_columns import KeptColumns
 from discreet.auditing.nearness import Nearness, Reach
 from discreet.errors import SchemaError
 from discreet.evaluate.loss import Loss
+from discreet.forms.consistency import OwnValues, UsedValues
 from discreet.forms.posterior import add_bounded
 from discreet.table.arrays import Floats, Ints
 
 NOTE = "it was audited in parts: how well membership is hidden was not measured"
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredValues:
+    """What people have of groups whose records are in several parts."""
+
+    own: OwnValues
+    used: UsedValues | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +43,8 @@ class PartFindings:
     groups: int
     rows: Ints
     """The rows of the people whom it covers."""
+    scattered: ScatteredValues | None = None
+    """What of it has to be added up over all parts, where groups are in several."""
 
 
 def rank_explained(people: Sequence[Grounds]) -> list[Grounds]:

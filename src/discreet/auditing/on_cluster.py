@@ -101,9 +101,16 @@ class SendPeople:
 
 
 def examine_sent(
-    take: Callable[[int], Release | None], facts: Facts, names: list[str], asked: AskedOfParts
+    take: Callable[[int], Release | None],
+    facts: Facts,
+    names: list[str],
+    asked: AskedOfParts,
+    settle: Callable[[int, Release, PartFindings], PartFindings] | None = None,
 ) -> Callable[[pa.Table], pa.Table]:
-    """Make a function, of one argument, that audits a part with the people who were sent to it."""
+    """Make a function, of one argument, that audits a part with the people who were sent to it.
+
+    ``settle`` puts down what has to be added up over all parts, and leaves the rest.
+    """
 
     def run(table: pa.Table) -> pa.Table:
         import pyarrow as pa
@@ -116,6 +123,7 @@ def examine_sent(
         found = PartFindings(None, 0, 0, NOBODY)
         if part is not None:
             found = audit_part(part, people, asked)
+            found = found if settle is None else settle(number, part, found)
         return pa.Table.from_batches([say(number, replace(found, rows=NOBODY), found.rows)])
 
     return run
@@ -195,7 +203,7 @@ def examine_parts(
 
 
 def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.DataFrame]:
-    """Count, on the cluster, what the release holds of each sensitive attribute."""
+    """Count, on the cluster, what the release holds of what is not a quasi-identifier."""
     from pyspark.sql import functions as f
 
     parted = stored.counting
@@ -203,9 +211,9 @@ def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.Dat
     table = session.read.parquet(*paths)
     people = f.count("*") if parted.counts is None else f.sum(quote(parted.counts))
     whole = {}
-    for name in stored.release.schema.sensitive:
+    for name in stored.counted_names:
         counted = table.groupBy(table[quote(name)].alias("value")).agg(people.alias("rows"))
-        whole[name] = collect(counted).select(pl.col("value").alias(name), "rows")
+        whole[name] = collect(counted)
     return whole
 
 

@@ -6,7 +6,8 @@ them, in a folder that all workers see.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import polars as pl
 from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.in_windows import GroupTotals, WindowFinder, conclude
-from discreet.auditing.merging import merge
+from discreet.auditing.merging import PartFindings, merge
 from discreet.auditing.on_cluster import (
     NOBODY,
     SendPeople,
@@ -122,6 +123,31 @@ class _TakeWindow:
         return self.stored.take_records(table.select(self.columns), {name: bags})
 
 
+@dataclass(frozen=True, eq=False)
+class _PutDown:
+    """Puts down what people use of groups; a window that is examined again says the same."""
+
+    stored: StoredParts
+    place: Path
+
+    def __call__(self, window: int, part: Release, found: PartFindings) -> PartFindings:
+        if found.scattered is None or found.scattered.used is None:
+            return found
+        used, (bags,) = found.scattered.used, part.bags.values()
+        numbers = part.views[0].table[self.stored.parted[0].column].unique().sort().to_numpy()
+        lacking = used.entries < 0
+        table = pl.DataFrame({
+            GROUP: np.where(lacking, -1, numbers[bags.owners[used.entries]]).astype(np.int64),
+            VALUE: bags.codes[used.entries].astype(np.int64),
+            "has": np.where(lacking, 0, bags.weights[used.entries]),
+            COUNT: used.people,
+        })  # fmt: skip
+        draft = self.place / f".{window}-{os.getpid()}"
+        table.write_parquet(draft)
+        draft.replace(self.place / f"{window}.parquet")
+        return replace(found, scattered=replace(found.scattered, used=None))
+
+
 def _read(folder: Path, window: int) -> pl.DataFrame:
     files = sorted((folder / f"{WINDOW}={window}").glob("*.parquet"))
     return pl.concat([pl.read_parquet(file, hive_partitioning=False) for file in files])
@@ -147,10 +173,27 @@ def audit_windows_on_cluster(
     columns = _sort_records(stored, session, facts, finder, folder)
     progress("Auditing", 0, facts.n)
     send = SendPeople(facts, list(facts.cells), finder.send)
-    examine = examine_sent(_TakeWindow(stored, folder, columns), facts, send.names, asked)
+    place = folder / "used"
+    place.mkdir()
+    take, put_down = _TakeWindow(stored, folder, columns), _PutDown(stored, place)
+    examine = examine_sent(take, facts, send.names, asked, put_down)
     findings, some, twice = examine_parts(session, source, send, examine, folder)
-    report = merge(list(findings.values()), facts.n, facts.n - some, twice)
-    return conclude(report, stored, facts, totals)
+    found = list(findings.values())
+    own = [one.scattered.own for one in found if one.scattered is not None]
+    report = merge(found, facts.n, facts.n - some, twice)
+    overdrawn = _is_overdrawn(session, sorted(place.glob("*.parquet")))
+    return conclude(report, stored, facts, totals, own, overdrawn=overdrawn)
+
+
+def _is_overdrawn(session: SparkSession, used: list[Path]) -> bool:
+    """Whether people of all windows have more of a value than their groups hold."""
+    from pyspark.sql import functions as f
+
+    if not used:
+        return False
+    told = session.read.parquet(*(path.as_uri() for path in used))
+    added = told.groupBy(GROUP, VALUE).agg(f.sum(COUNT).alias(COUNT), f.max("has").alias("has"))
+    return added.filter(f.col(COUNT) > f.col("has")).count() > 0
 
 
 def _sort_records(

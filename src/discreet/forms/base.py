@@ -325,7 +325,7 @@ def read_values(
     if whole is None:
         return *reduce_column(table[name], attribute).encode(None), None
     # what the whole holds comes first, so that codes are the same in all parts
-    cells = pl.concat([whole[name], table[name]])
+    cells = pl.concat([whole["value"].alias(name), table[name]])
     codes, domain = reduce_column(cells, attribute).encode(None)
     known, codes = codes[: whole.height], codes[whole.height :]
     counts = np.bincount(known, weights=whole["rows"], minlength=domain.size)

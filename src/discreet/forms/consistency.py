@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -90,28 +91,74 @@ def compare_columns(view: View, data: Microdata) -> list[str]:
     return []
 
 
+@dataclass(frozen=True, eq=False)
+class OwnValues:
+    """How many people show their own value, and how many would by chance."""
+
+    hits: int
+    expected: float
+    variance: float
+
+    def judge(self, name: str) -> list[str]:
+        """Say if that are more than chance gives."""
+        if self.hits <= self.expected + 6 * np.sqrt(self.variance) + 1e-9:
+            return []
+        return [
+            f"{self.hits} people stand beside their own {name}; chance would give at most "
+            f"{self.expected:.0f}"
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class UsedValues:
+    """What those who can be in one group only have of what it holds."""
+
+    entries: Ints
+    """Places in the bags of groups, each once; -1 is none."""
+    people: Ints
+    """How many people have it."""
+
+    def exceed(self, bags: Groups) -> bool:
+        """Whether more people have a value than a group holds."""
+        return bool(((self.entries < 0) | (bags.weights[self.entries] < self.people)).any())
+
+
 def compare_groups(matches: Matches, name: str, own: Ints) -> list[str]:
-    """Everyone must find their value in a group that may be theirs; and not in their own row."""
+    """Everyone must find their value in a group that may be theirs; and not in their own row.
+
+    Where records of a group are elsewhere, the people there count as well, and it is judged later.
+    """
     view = matches.view
     _, bags = view.source_bags(name)
-    size = bags.domain.size
-    alone = (matches.set_of >= 0) & ~matches.several
-    there = bags.owners * size + bags.codes
-    if _lack_room(matches, bags, own):
+    whole = name not in view.release.bags
+    if _lack_room(matches, bags, own) or (whole and list_used(matches, bags, own).exceed(bags)):
         return [f"values of {name} are in groups to which the people who have them do not belong"]
-    if view.max_own_value_lift is None:
+    if view.max_own_value_lift is None or not whole:
         return []
-    unique = alone & (matches.records[matches.set_of] == 1)
+    return count_own(matches, name, own).judge(name)
+
+
+def count_own(matches: Matches, name: str, own: Ints) -> OwnValues:
+    """Count who shows their own value, of those who are alone with what they show."""
+    view = matches.view
+    _, bags = view.source_bags(name)
+    unique = (matches.set_of >= 0) & ~matches.several & (matches.records[matches.set_of] == 1)
     column = reduce_column(view.table[name], view.release.schema[name])
-    published = column.encode(None)[0][matches.shown_to(unique)]
-    share = bags.weights[np.searchsorted(there, matches.group_of[unique] * size + own[unique])]
-    chance = share / bags.sizes[matches.group_of[unique]]
-    chance = np.minimum(chance * view.max_own_value_lift, 1)
-    hits, expected = int((published == own[unique]).sum()), float(chance.sum())
-    if hits > expected + 6 * np.sqrt(float((chance * (1 - chance)).sum())) + 1e-9:
-        found_here = f"{hits} people stand beside their own {name}"
-        return [f"{found_here}; chance would give at most {expected:.0f}"]
-    return []
+    codes, domain = column.encode(None)
+    published = bags.domain.find(domain.texts)[codes[matches.shown_to(unique)]]
+    at = look_up(bags, matches.group_of[unique], own[unique])
+    share = np.where(at >= 0, bags.weights[at], 0) / bags.sizes[matches.group_of[unique]]
+    chance = np.minimum(share * (view.max_own_value_lift or 1), 1)
+    hits = int((published == own[unique]).sum())
+    return OwnValues(hits, float(chance.sum()), float((chance * (1 - chance)).sum()))
+
+
+def list_used(matches: Matches, bags: Groups, own: Ints) -> UsedValues:
+    """List what those have who can be in one group only: they use up what it holds."""
+    size = bags.domain.size
+    alone = (matches.set_of >= 0) & ~matches.several & (own >= 0)
+    keys, theirs = np.unique(matches.group_of[alone] * size + own[alone], return_counts=True)
+    return UsedValues(look_up(bags, keys // size, keys % size), theirs)
 
 
 def _lack_room(matches: Matches, bags: Groups, own: Ints) -> bool:
@@ -119,16 +166,9 @@ def _lack_room(matches: Matches, bags: Groups, own: Ints) -> bool:
 
     A group gives no more of a value than it has, nor than it has records of people who look so.
     """
-    size, seen = bags.domain.size, matches.set_of >= 0
-    cases = Cases.sort(matches.set_of, own, size)
+    cases = Cases.sort(matches.set_of, own, bags.domain.size)
     _, _, here = weigh_holders(matches, bags, cases, bags.weights)
-    if ((here < cases.people) & (cases.sets >= 0)).any():
-        return True
-    # whoever can be in one group only uses up what it has
-    alone = seen & ~matches.several
-    keys, theirs = np.unique(matches.group_of[alone] * size + own[alone], return_counts=True)
-    at = look_up(bags, keys // size, keys % size)
-    return bool(((at < 0) | (bags.weights[at] < theirs)).any())
+    return bool(((here < cases.people) & (cases.sets >= 0)).any())
 
 
 def compare_kept(view: View, data: Microdata) -> list[str]:

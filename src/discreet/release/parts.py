@@ -51,7 +51,7 @@ class StoredParts:
 
     folder: Path
     counted: dict[str, pl.DataFrame] | None = None
-    """Per sensitive attribute how often each value is in the whole, where that was counted."""
+    """The same of the whole, where that was counted already."""
 
     @cached_property
     def _opened(self) -> tuple[Release, dict[str, Stored]]:
@@ -289,18 +289,23 @@ class StoredParts:
 
     @cached_property
     def whole(self) -> dict[str, pl.DataFrame]:
-        """Per sensitive attribute all values that the whole holds, and how often."""
+        """What the whole holds of each attribute that is not a quasi-identifier, and how often."""
         if self.counted is not None:
             return self.counted
-        names = self.release.schema.sensitive
+        table, names = self.counting, self.counted_names
         counts: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
-        table = self.counting
         columns = [*names, *([table.counts] if table.counts else [])]
         for frame in self._read_rows(table, AT_ONCE, columns) if names else ():
             for name in names:
                 counts[name].append(table.count_values(frame, name))
-        return {name: pl.concat(found).group_by(name).agg(pl.col("rows").sum())
+        return {name: pl.concat(found).group_by("value").agg(pl.col("rows").sum())
                 for name, found in counts.items()}  # fmt: skip
+
+    @property
+    def counted_names(self) -> list[str]:
+        """The attributes beside quasi-identifiers, each of which somebody may call sensitive."""
+        schema = self.release.schema
+        return [name for name in schema.names if name not in schema.quasi_identifiers]
 
     def _read_rows(
         self, table: PartedTable, at_once: int, columns: Sequence[str] = ()

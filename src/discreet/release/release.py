@@ -80,9 +80,10 @@ class PartedTable:
     """The column that says of how many people a row is; ``None`` where that is one."""
 
     def count_values(self, table: pl.DataFrame, name: str) -> pl.DataFrame:
-        """Count how many people of some rows have each value of an attribute, as ``rows``."""
-        people = pl.len() if self.counts is None else pl.col(self.counts).sum()
-        return table.group_by(name).agg(people.cast(pl.Int64).alias("rows"))
+        """Count how many ``rows`` of people have each ``value`` of an attribute."""
+        people = pl.lit(1) if self.counts is None else pl.col(self.counts)
+        shown = table.select(pl.col(name).alias("value"), people.cast(pl.Int64).alias("rows"))
+        return shown.group_by("value").agg(pl.col("rows").sum())
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,8 @@ class Release:
     about: dict[str, str]
     """What one row of each table is, in a sentence."""
     whole: dict[str, pl.DataFrame] = field(default_factory=dict)
-    """Of a part of a release: per sensitive attribute all values of the whole, and how often."""
+    """Of a part of a release: of each attribute that is not a quasi-identifier every ``value`` of
+    the whole, and of how many ``rows`` it is."""
     bags: dict[str, Groups] = field(default_factory=dict)
     """Of some records of a release: per sensitive attribute what the groups hold that these are of,
     in the order of their numbers, with all that records elsewhere have of it."""
