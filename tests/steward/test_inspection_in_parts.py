@@ -61,7 +61,7 @@ def attempt(found: object) -> Inspection | str:
         return error.message.split(" in data row ")[0].split(";")[0]
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=12)
 @given(frame=tables(), at_once=st.sampled_from([1, 2, 100]))
 def test_drawn_tables_look_the_same_in_parts(frame: pl.DataFrame, at_once: int) -> None:
     with TemporaryDirectory() as folder:
