@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,6 +59,31 @@ def publish_from_disk(
     publish_in_parts(backend, method, target, format="parquet", overwrite=False, approve=approve)
     assert not list(work.iterdir())
     return found[0]
+
+
+def require_alike(
+    frame: pl.DataFrame,
+    schema: dc.Schema,
+    method: Method,
+    folder: Path,
+    capacity: int,
+    require: Callable[[dc.Microdata, Method, Path, int], None],
+) -> None:
+    """Publish a table in parts as in memory, as ``require`` says; or refuse it for the same."""
+    try:
+        read = dc.read(frame, schema)
+        dc.publish(read, method)
+    except dc.DiscreetError as error:
+        with pytest.raises(type(error)):
+            publish_from_disk(spread(frame, folder / "s"), schema, method, folder / "d", capacity)
+        return
+    require(read, method, folder, capacity)
+
+
+def change(folder: Path, name: str, how: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """Change a file of a release."""
+    path = folder / f"{name}.parquet"
+    how(pl.read_parquet(path)).write_parquet(path)
 
 
 def examine(release: Path, source: Path, schema: dc.Schema, folder: Path) -> AuditReport:

@@ -19,9 +19,11 @@ from discreet.publishing.method import Method
 from discreet.release import parts, table_files
 from discreet.table.schema import Missing
 from in_parts import (
+    change,
     examine,
     odd_table,
     publish_from_disk,
+    require_alike,
     require_same_audit,
     require_same_batches,
     reseal,
@@ -104,14 +106,7 @@ def test_any_small_table(tmp_path_factory: pytest.TempPathFactory, data: st.Data
     folder = tmp_path_factory.mktemp("batches")
     capacity = data.draw(st.integers(1, 30))
     try:
-        read = dc.read(frame, schema)
-        dc.publish(read, method)
-    except dc.DiscreetError as error:
-        with pytest.raises(type(error)):
-            publish_from_disk(spread(frame, folder / "s"), schema, method, folder / "d", capacity)
-        return
-    try:
-        require_batches(read, method, folder, capacity)
+        require_alike(frame, schema, method, folder, capacity, require_batches)
     except dc.errors.SchemaError as error:  # too many share batches to be held at once
         assert "held at once" in str(error)
 
@@ -149,11 +144,6 @@ def test_two_releases_of_a_table_have_other_batches(tmp_path: Path) -> None:
         publish_from_disk(source, data.schema.published, method, tmp_path / name, 200)
     one, other = (dc.load(tmp_path / name).tables["batches"] for name in ("one", "other"))
     assert not one.equals(other)
-
-
-def change(folder: Path, name: str, how: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
-    path = folder / f"{name}.parquet"
-    how(pl.read_parquet(path)).write_parquet(path)
 
 
 def swap_two_batches(folder: Path) -> None:

@@ -17,8 +17,10 @@ from discreet.forms.permuted.help_table import build_help
 from discreet.publishing.method import Method
 from discreet.release import table_files
 from in_parts import (
+    change,
     examine,
     publish_from_disk,
+    require_alike,
     require_same_audit,
     require_same_runs,
     reseal,
@@ -81,14 +83,7 @@ def test_any_small_table(tmp_path_factory: pytest.TempPathFactory, data: st.Data
     promise = dc.KE(k=data.draw(st.integers(1, 4)), e=data.draw(st.integers(0, 4)))
     method = dc.Permutation(promise, objective=objective)
     folder, capacity = tmp_path_factory.mktemp("runs"), data.draw(st.integers(1, 30))
-    try:
-        read = dc.read(frame, schema)
-        dc.publish(read, method)
-    except dc.DiscreetError as error:
-        with pytest.raises(type(error)):
-            publish_from_disk(spread(frame, folder / "s"), schema, method, folder / "d", capacity)
-        return
-    require_runs(read, method, folder, capacity)
+    require_alike(frame, schema, method, folder, capacity, require_runs)
 
 
 def test_half_of_all_numbers_are_equal(tmp_path: Path) -> None:
@@ -112,11 +107,6 @@ def test_who_goes_where_and_who_shows_what_is_drawn(tmp_path: Path) -> None:
         own.append(int((table.sort("a")["s"] == frame["s"]).sum()))
     assert with_low == {2, 3}
     assert 0.8 < float(np.mean(own)) < 3.2
-
-
-def change(folder: Path, name: str, how: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
-    path = folder / f"{name}.parquet"
-    how(pl.read_parquet(path)).write_parquet(path)
 
 
 def swap_people(folder: Path) -> None:

@@ -16,6 +16,7 @@ from discreet.publishing.method import Method
 from in_parts import (
     examine,
     publish_from_disk,
+    require_alike,
     require_same_audit,
     require_same_slices,
     reseal,
@@ -79,14 +80,7 @@ def test_any_small_table(tmp_path_factory: pytest.TempPathFactory, data: st.Data
     )
     method = dc.Slicing(dc.FrequencyDiversity(data.draw(st.integers(1, 3))), columns=columns)
     folder, capacity = tmp_path_factory.mktemp("slices"), data.draw(st.integers(1, 30))
-    try:
-        read = dc.read(frame, schema)
-        dc.publish(read, method)
-    except dc.DiscreetError as error:
-        with pytest.raises(type(error)):
-            publish_from_disk(spread(frame, folder / "s"), schema, method, folder / "d", capacity)
-        return
-    require_slices(read, method, folder, capacity)
+    require_alike(frame, schema, method, folder, capacity, require_slices)
 
 
 def put_values_into_another_bucket(table: pl.DataFrame) -> pl.DataFrame:

@@ -28,7 +28,6 @@ from discreet.auditing.merging import (
     put_together,
     rank_explained,
 )
-from discreet.errors import StoreError
 from discreet.forms import find_form
 from discreet.forms.consistency import count_own, list_used
 from discreet.forms.verify import verify
@@ -112,8 +111,6 @@ def _cut_blocks(boxes: pl.DataFrame, column: str) -> list[int]:
 
 def put_side_by_side(seen: Sequence[dict[str, NDArray[np.uint8]]]) -> Glance:
     """Put what was seen of all parts together, in their order."""
-    if not seen:
-        raise StoreError("The table of records has no rows.")
     return Glance({name: np.stack([one[name] for one in seen], axis=1) for name in seen[0]})
 
 

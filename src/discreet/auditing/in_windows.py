@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing import AuditReport
-from discreet.auditing.in_parts import AskedOfParts, PeopleFiles, audit_each
+from discreet.auditing.in_parts import AskedOfParts, PeopleFiles, audit_each, freeing
 from discreet.auditing.merging import ScatteredValues
 from discreet.forms.consistency import OwnValues, UsedValues
 from discreet.forms.verify import verify
@@ -150,7 +150,7 @@ def audit_windows(
         tuple(stored.release.schema.quasi_identifiers), max(1, -(-facts.n // at_once))
     )
     bags, totals = StoredBags(folder), GroupTotals()
-    for number, part in enumerate(stored.read(at_once)):
+    for number, part in freeing(enumerate(stored.read(at_once)), at_once):
         verify(part)
         _put_down(stored, part, bags, totals)
         _sort_records(part, facts, finder, folder, number)

@@ -169,6 +169,8 @@ class StoredParts:
                 yield PartEnd(int(places[chosen, 0]) - start, int(places[chosen, 1]))
                 start, places = int(places[chosen, 0]), places[chosen + 1 :]
             base, top = base + len(values), int(tops[-1])
+        if not base:
+            raise StoreError(f"{self.records.paths[0]}: the table has no rows.")
         if base > start:
             yield PartEnd(base - start, top)
 
