@@ -230,7 +230,7 @@ def test_groups_that_people_of_all_windows_do_not_fit_are_noticed(tmp_path: Path
     ],
     ids=lambda method: method.title,
 )
-@pytest.mark.parametrize("name", ["rows", "value", "code", "left"])
+@pytest.mark.parametrize("name", ["rows", "value"])
 def test_numbers_may_be_called_what_counts_are_called(
     tmp_path: Path, method: Method, name: str
 ) -> None:
