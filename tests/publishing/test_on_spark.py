@@ -189,7 +189,7 @@ def test_a_frame_of_a_notebook_is_published_by_its_own_session(tmp_path: Path, h
         assert session.conf.get("spark.sql.caseSensitive") == before
         assert frame.count() == found.people == CENSUS.n  # it goes on
         for wrong, given in (
-            (dc.Slicing(dc.DistinctDiversity(2)), "new"),
+            (dc.Slicing(dc.DistinctDiversity(2), buckets=200), "new"),
             (method, "release"),
         ):
             with pytest.raises(dc.DiscreetError):
