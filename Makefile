@@ -15,7 +15,10 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	# one process compiles kernels while types are checked, or every worker would for itself
+	$(BIN)/mypy & types=$$!; \
+		$(BIN)/pytest tests/steward/test_choosing.py -k every_form_is_measured; tested=$$?; \
+		wait $$types && exit $$tested
 	$(BIN)/pytest -n $(JOBS) -m 'not spark'
 	$(BIN)/pytest -m spark
 

@@ -82,7 +82,7 @@ def test_buckets_are_the_same_and_batches_keep_the_promise(
     require_batches(TABLES[table], method, tmp_path, 300)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_any_small_table(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 60))

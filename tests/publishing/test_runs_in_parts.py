@@ -67,7 +67,7 @@ def test_groups_are_the_same_for_whoever_holds_fewer_rows(
     require_runs(TABLES[table], method, tmp_path, 300)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_any_small_table(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 50))

@@ -66,7 +66,7 @@ def test_columns_and_buckets_are_the_same(tmp_path: Path, table: str, method: Me
     require_slices(TABLES[table], method, tmp_path, 300)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_any_small_table(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 50))
