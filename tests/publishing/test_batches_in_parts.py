@@ -66,12 +66,10 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("table", "method"),
     [
-        ("census", dc.Angelization(dc.FrequencyDiversity(3), k=6)),
         ("census", dc.Angelization(dc.FrequencyDiversity(2), k=5, marginals=[["age", "sex"]])),
         ("census", dc.Anatomy(dc.FrequencyDiversity(4))),
         ("census", dc.Anatomy(dc.Proximity(epsilon=500, m=2))),
         ("adult", dc.Angelization(dc.FrequencyDiversity(3), k=5, categories="ancestor")),
-        ("adult", dc.Anatomy(dc.DistinctDiversity(3))),
         ("odd", dc.Angelization(dc.FrequencyDiversity(4), k=4)),
     ],
     ids=str,

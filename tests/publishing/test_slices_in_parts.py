@@ -24,7 +24,6 @@ from in_parts import (
 )
 
 ADULT = dc.datasets.adult(sensitive="occupation").head(2000)
-CENSUS = dc.datasets.census(1500, sensitive="income")
 
 
 def read_two() -> dc.Microdata:
@@ -40,7 +39,7 @@ def read_two() -> dc.Microdata:
     return dc.read(frame, schema.changed(missing, replace(schema["kept"], keep=True)))
 
 
-TABLES = {"adult": ADULT, "census": CENSUS, "two": read_two()}
+TABLES = {"adult": ADULT, "two": read_two()}
 
 
 def require_slices(data: dc.Microdata, method: Method, folder: Path, capacity: int) -> None:
@@ -56,7 +55,6 @@ def require_slices(data: dc.Microdata, method: Method, folder: Path, capacity: i
     [
         ("adult", dc.Slicing(dc.FrequencyDiversity(3))),
         ("adult", dc.Slicing(dc.KAnonymity(6) & dc.FrequencyDiversity(2), columns=3, alpha=2)),
-        ("census", dc.Slicing(dc.DistinctDiversity(3))),
         ("two", dc.Slicing(dc.FrequencyDiversity(2), columns=2)),
         ("two", dc.Slicing(dc.FrequencyDiversity(2), columns=3, together=True)),
     ],
