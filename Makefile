@@ -19,8 +19,11 @@ test: $(VENV)/installed-dev
 	$(BIN)/mypy & types=$$!; \
 		$(BIN)/pytest tests/steward/test_choosing.py -k every_form_is_measured; tested=$$?; \
 		wait $$types && exit $$tested
-	$(BIN)/pytest -n $(JOBS) -m 'not spark'
-	$(BIN)/pytest -m spark
+	# whoever asks a cluster mostly waits, and does so beside the rest
+	$(BIN)/pytest -m spark > $(VENV)/spark.log 2>&1 & spark=$$!; \
+		$(BIN)/pytest -n $(JOBS) -m 'not spark'; rest=$$?; \
+		wait $$spark; clusters=$$?; cat $(VENV)/spark.log; \
+		test $$rest -eq 0 -a $$clusters -eq 0
 
 oracles: $(VENV)/installed-dev
 	PYTHONPATH=tests:tests/principles $(BIN)/python -m oracles --jobs $(JOBS)
