@@ -161,7 +161,7 @@ def audit_windows(
     def settle(window: Release, told: ScatteredValues) -> None:
         own.append(told.own)
         assert told.used is not None
-        bags.use(_list_numbers(stored, window.views[0].table), told.used)
+        bags.use(stored.list_numbers(window.views[0].table), told.used)
 
     windows = _read_windows(stored, bags, folder, finder.windows)
     report = audit_each(windows, people, facts, asked, progress, settle)
@@ -209,13 +209,8 @@ def _put_down(stored: StoredParts, part: Release, bags: StoredBags, totals: Grou
     """Put down what the groups of a part hold."""
     (view,) = part.views
     (name,) = part.schema.sensitive
-    bags.add(_list_numbers(stored, view.table), view.bags(name))
+    bags.add(stored.list_numbers(view.table), view.bags(name))
     totals.add(view.sizes)
-
-
-def _list_numbers(stored: StoredParts, table: pl.DataFrame) -> Ints:
-    """Give the numbers of the groups that some records are of, in their order."""
-    return table[stored.parted[0].column].unique().sort().to_numpy().astype(np.int64)
 
 
 def _sort_records(
@@ -244,4 +239,4 @@ def _read_windows(
         for piece in pieces:
             piece.unlink()
         place.rmdir()
-        yield window, stored.take_records(table, {name: bags.take(_list_numbers(stored, table))})
+        yield window, stored.take_records(table, {name: bags.take(stored.list_numbers(table))})

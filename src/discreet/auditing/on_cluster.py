@@ -29,13 +29,21 @@ from discreet.auditing.merging import PartFindings, merge
 from discreet.release import Release
 from discreet.release.parts import StoredParts
 from discreet.table.facts import Facts, Progress
-from discreet.table.spark_frames import ArrowBatches, SparkFrame, collect, quote
+from discreet.table.spark_frames import (
+    ArrowBatches,
+    SparkFrame,
+    collect,
+    number_columns,
+    quote,
+    read_batch,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 PART, ROW, SAID, ROWS = "part", "row", "said", "rows"
+NUMBER = "#row"  # no column is called so
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +57,8 @@ class _Look:
         for number in list_sent(batches):
             part = self.stored.take_file(number)
             (view,) = part.views
-            records, *others = self.stored.parted
-            numbers = part.tables[records.title][records.column].to_numpy()
-            beside = sum(part.tables[other.title].height for other in others)
             seen = Seen(glance(part, self.facts), view.table.height, view.count,
-                        (int(numbers.min()), int(numbers.max())), beside)  # fmt: skip
+                        *self.stored.span(part))  # fmt: skip
             yield say(number, seen, NOBODY)
 
 
@@ -89,9 +94,8 @@ class SendPeople:
         import pyarrow as pa
 
         for batch in batches:
-            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
-            frame = frame.rename({f"c{i}": name for i, name in enumerate(self.names)})
-            rows = frame.filter(self.facts.keeps(frame))[ROW].to_numpy()
+            frame = read_batch(batch, [*self.names, NUMBER])
+            rows = frame.filter(self.facts.keeps(frame))[NUMBER].to_numpy()
             codes = self.facts.encode(frame)
             for part, people in self.find(codes):
                 columns = [pa.array(np.full(len(people), part)), pa.array(rows[people]),
@@ -140,20 +144,31 @@ def audit_on_cluster(
     progress: Progress,
 ) -> AuditReport:
     """Audit a release in its folder against a table that a cluster has."""
+    from discreet.auditing.windows_on_cluster import audit_windows_on_cluster
 
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
     stored = replace(stored, counted=_count_whole(session, stored))
     progress("Matching", 0, facts.n)
-    asked = asked or AskedOfParts()
-    if stored.scattered:
-        from discreet.auditing.windows_on_cluster import audit_windows_on_cluster
+    audit_all = audit_windows_on_cluster if stored.scattered else _audit_each_file
+    report = audit_all(
+        stored, session, source, facts, folder, asked=asked or AskedOfParts(), progress=progress
+    )
+    return replace(report, findings=[*find_odd_words(stored), *report.findings])
 
-        report = audit_windows_on_cluster(
-            stored, session, source, facts, folder, asked=asked, progress=progress
-        )
-        return replace(report, findings=[*find_odd_words(stored), *report.findings])
+
+def _audit_each_file(
+    stored: StoredParts,
+    session: SparkSession,
+    source: SparkFrame,
+    facts: Facts,
+    folder: Path,
+    *,
+    asked: AskedOfParts,
+    progress: Progress,
+) -> AuditReport:
+    """Look at all files, then audit each with the people whom it might cover."""
     seen: list[Seen] = look_at_files(session, stored, _Look(stored, facts))
     looked = put_side_by_side([one.looked for one in seen])
     send = SendPeople(facts, list(facts.cells), looked.find)
@@ -162,8 +177,7 @@ def audit_on_cluster(
     findings, some, twice = examine_parts(session, source, send, examine, folder)
     found = [findings.get(number) or PartFindings(None, one.records, one.groups, NOBODY)
              for number, one in enumerate(seen)]  # fmt: skip
-    report = merge(found, facts.n, facts.n - some, twice)
-    return replace(report, findings=[*find_odd_words(stored), *report.findings])
+    return merge(found, facts.n, facts.n - some, twice)
 
 
 def look_at_files(session: SparkSession, stored: StoredParts, look: Any) -> list[Any]:
@@ -189,8 +203,8 @@ def examine_parts(
     """
     from pyspark.sql import functions as f
 
-    names, frame = send.names, source.frame
-    cells = frame.select(*(frame[quote(name)].alias(f"c{i}") for i, name in enumerate(names)))
+    names = send.names
+    cells = number_columns(source.frame, names)
     numbered = cells.withColumn(ROW, f.monotonically_increasing_id())
     kept = f"{PART} long, {ROW} long, " + ", ".join(f"c{i} int" for i in range(len(names)))
     place = (folder / "findings").as_uri()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -35,7 +35,7 @@ from discreet.release.labels import read_codes
 from discreet.release.parts import StoredParts
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts, Progress
-from discreet.table.spark_frames import ArrowBatches, SparkFrame, quote
+from discreet.table.spark_frames import ArrowBatches, SparkFrame, number_columns, read_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,11 +64,8 @@ class _VerifyFile:
         for number in list_sent(batches):
             part = self.stored.take_file(number)
             verify(part)
-            records, *others = self.stored.parted
-            groups = part.tables[records.title][records.column].to_numpy()
-            beside = sum(part.tables[other.title].height for other in others)
-            ends = int(groups.min()), int(groups.max())
-            yield say(number, VerifiedFile(part.views[0].sizes, ends, beside), NOBODY)
+            seen = VerifiedFile(part.views[0].sizes, *self.stored.span(part))
+            yield say(number, seen, NOBODY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +81,11 @@ class _FindWindows:
         import pyarrow as pa
 
         for batch in batches:
-            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
-            table = frame.rename({f"c{i}": name for i, name in enumerate(self.columns)})
+            table = read_batch(batch, self.columns)
             codes = {name: read_codes(self.release, table, name, self.facts.domains[name])
                      for name in self.finder.names}  # fmt: skip
             window = pa.array(self.finder.find(codes).astype(np.int32))
-            names = [*(f"c{i}" for i in range(len(self.columns))), WINDOW]
+            names = [*batch.schema.names, WINDOW]
             yield pa.RecordBatch.from_arrays([*batch.columns, window], names=names)
 
 
@@ -112,15 +108,14 @@ class _TakeWindow:
         held = _read(self.folder / "bags", window).rename({GROUP: group, VALUE: name})
         part = self.stored.take_records(table.select(self.columns), {})
         codes, domain, whole = read_values(part, held, name)
+        assert whole is not None  # it was counted before
         frame = pl.DataFrame({GROUP: held[group], "code": codes, COUNT: held[COUNT]})
         frame = frame.sort(GROUP, "code")
         owners = frame[GROUP].rank("dense").to_numpy().astype(np.int64) - 1
         bags = Groups.from_entries(
             owners, frame["code"].to_numpy(), frame[COUNT].to_numpy().astype(np.int64), domain
         )
-        assert whole is not None  # it was counted before
-        bags = Groups(bags.offsets, bags.codes, bags.weights, domain, whole)
-        return self.stored.take_records(table.select(self.columns), {name: bags})
+        return replace(part, bags={name: replace(bags, whole=whole)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +129,10 @@ class _PutDown:
         if found.scattered is None or found.scattered.used is None:
             return found
         used, (bags,) = found.scattered.used, part.bags.values()
-        numbers = part.views[0].table[self.stored.parted[0].column].unique().sort().to_numpy()
+        numbers = self.stored.list_numbers(part.views[0].table)
         lacking = used.entries < 0
         table = pl.DataFrame({
-            GROUP: np.where(lacking, -1, numbers[bags.owners[used.entries]]).astype(np.int64),
+            GROUP: np.where(lacking, -1, numbers[bags.owners[used.entries]]),
             VALUE: bags.codes[used.entries].astype(np.int64),
             "has": np.where(lacking, 0, bags.weights[used.entries]),
             COUNT: used.people,
@@ -206,7 +201,7 @@ def _sort_records(
     paths = [(stored.folder / path).as_uri() for path in stored.records.paths]
     table = session.read.parquet(*paths)
     columns = list(table.columns)
-    cells = table.select(*(table[quote(column)].alias(f"c{i}") for i, column in enumerate(columns)))
+    cells = number_columns(table, columns)
     kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in cells.schema)
     found: DataFrame = cells.mapInArrow(
         _FindWindows(stored.release, facts, finder, columns), f"{kinds}, {WINDOW} int"

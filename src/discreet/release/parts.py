@@ -51,7 +51,7 @@ class StoredParts:
 
     folder: Path
     counted: dict[str, pl.DataFrame] | None = None
-    """The same of the whole, where that was counted already."""
+    """What :attr:`whole` would be, where somebody else counted it."""
 
     @cached_property
     def _opened(self) -> tuple[Release, dict[str, Stored]]:
@@ -150,8 +150,7 @@ class StoredParts:
         Parts are no longer than ``at_once`` wherever there is such a place.
         """
         files = range(len(self.records.paths))
-        lows = [int(self._read_numbers(number).min(initial=NEVER)) for number in files]
-        behind = np.minimum.accumulate([NEVER, *lows[::-1]])[::-1][1:]
+        behind = np.minimum.accumulate([NEVER, *self._spans[::-1, 0]])[::-1][1:]
         start, base, top = 0, 0, -NEVER
         places = np.zeros((0, 2), dtype=np.int64)
         for number in files:
@@ -191,16 +190,19 @@ class StoredParts:
         return shown[0].equals(shown[1])
 
     @cached_property
-    def _ends(self) -> Ints:
-        """Per file of records how many there are up to its end."""
-        files = range(len(self.records.paths))
-        return np.cumsum([len(self._read_numbers(number)) for number in files])
+    def _spans(self) -> Ints:
+        """Per file of records the least of their numbers, and how many there are up to its end."""
+        files = map(self._read_numbers, range(len(self.records.paths)))
+        spans = np.array([(numbers.min(initial=NEVER), len(numbers)) for numbers in files])
+        spans[:, 1] = np.cumsum(spans[:, 1])
+        return spans
 
     def _read_row(self, row: int) -> pl.DataFrame:
-        number = int(np.searchsorted(self._ends, row, side="right"))
-        if number == len(self._ends):
+        ends = self._spans[:, 1]
+        number = int(np.searchsorted(ends, row, side="right"))
+        if number == len(ends):
             return pl.DataFrame({self.parted[0].column: []})  # behind the last is nobody
-        row -= int(self._ends[number - 1]) if number else 0
+        row -= int(ends[number - 1]) if number else 0
         path = self.folder / self.records.paths[number]
         if path.suffix != ".parquet":
             return read_file(self.folder, self.records, number)[row : row + 1]
@@ -250,6 +252,20 @@ class StoredParts:
             said = str(error).splitlines()[0]
             raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
         return _require_numbers(table, records)
+
+    def list_numbers(self, records: pl.DataFrame) -> Ints:
+        """Give the numbers that some records have, each once, in their order."""
+        return np.unique(_require_numbers(records, self.parted[0]))
+
+    def span(self, part: Release) -> tuple[tuple[int, int], int]:
+        """Give the first and the last number of a part, and how many rows are beside its records.
+
+        It is what :meth:`require_order` is asked about.
+        """
+        records, *others = self.parted
+        numbers = self.list_numbers(part.tables[records.title])
+        beside = sum(part.tables[other.title].height for other in others)
+        return (int(numbers[0]), int(numbers[-1])), beside
 
     def require_order(self, ends: Sequence[tuple[int, int]], rows: Sequence[int]) -> None:
         """Refuse files of records of which one has numbers before those of the one before it.

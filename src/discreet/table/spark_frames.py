@@ -78,9 +78,7 @@ class SparkFrame:
 
         progress("Comparing", 0, 0)
         asked = [*attributes, *([] if person is None else [person])]
-        cells = self.frame.select(
-            *(self.frame[quote(a.name)].alias(f"c{i}") for i, a in enumerate(asked))
-        )
+        cells = number_columns(self.frame, [a.name for a in asked])
         keys = cells.mapInArrow(_KeyRows(attributes, person), "w0 long, w1 long, w2 long, w3 long")
         alike = keys.groupBy("w0", "w1")
         if person is None:
@@ -121,8 +119,7 @@ class _KeyRows:
 
         asked = [*self.attributes, *([] if self.person is None else [self.person])]
         for batch in batches:
-            table = pa.Table.from_batches([batch]).rename_columns([a.name for a in asked])
-            frame: Any = pl.from_arrow(table)
+            frame = read_batch(batch, [a.name for a in asked])
             words = key_rows(frame, self.attributes)
             owners = words if self.person is None else key_rows(frame, [self.person])
             arrays = [pa.array(half.view(np.int64)) for half in (*words, *owners)]
@@ -142,6 +139,20 @@ def quote(name: str) -> str:
     '`hours.per``week`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def number_columns(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Give some columns of a frame, named by their numbers: attributes may be called anything."""
+    return frame.select(*(frame[quote(name)].alias(f"c{i}") for i, name in enumerate(names)))
+
+
+def read_batch(batch: pa.RecordBatch, names: Sequence[str]) -> pl.DataFrame:
+    """Read what a worker is given, and call its columns by their names again."""
+    import pyarrow as pa
+
+    frame: Any = pl.from_arrow(pa.Table.from_batches([batch]).rename_columns(list(names)))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 def collect(frame: DataFrame) -> pl.DataFrame:

@@ -42,7 +42,6 @@ from discreet.publishing.backends.spark_tasks import (
     WriteLines,
     finish_leaf,
     name_own,
-    number_columns,
     put_together,
     reword_leaf,
     spell_words,
@@ -52,7 +51,7 @@ from discreet.publishing.partitioners.packing import Layout
 from discreet.release.seals import Seal, name_files
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts
-from discreet.table.spark_frames import SparkFrame, collect, quote
+from discreet.table.spark_frames import SparkFrame, collect, number_columns, quote
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +77,7 @@ class SparkBackend(Backend):
         """Code and pack rows where they are; the words are kept there."""
         self.progress("Coding", 0, self.facts.n)
         names = list(self.facts.cells)
-        cells = self.source.frame.select(*map(quote, names)).toDF(*number_columns(names))
+        cells = number_columns(self.source.frame, names)
         words = cells.mapInArrow(PackRows(self.facts, layout, names), spell_words(layout.planes))
         return SparkRows(self, layout.planes, words.persist())
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from discreet.publishing.backends import Count, Find, Finish, Reword, ShowClasses, add_counts
 from discreet.publishing.partitioners.packing import Layout
 from discreet.release.table_files import write_frame
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts
-from discreet.table.spark_frames import ArrowBatches
+from discreet.table.spark_frames import ArrowBatches, read_batch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,20 +36,21 @@ class PackRows:
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         """Work on some of them."""
-        import pyarrow as pa
-
         for batch in batches:
-            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
-            codes = self.facts.encode(frame.rename(dict(zip(number_columns(self.names), self.names,
-                                                            strict=True))))  # fmt: skip
-            words = self.layout.pack(codes)
-            yield pa.RecordBatch.from_arrays([pa.array(plane) for plane in words],
-                                             names=number_columns(range(len(words))))  # fmt: skip
+            yield give_words(self.layout.pack(self.facts.encode(read_batch(batch, self.names))))
 
 
-def number_columns(things: Any) -> list[str]:
-    """Name columns by their numbers: attributes may be called anything."""
-    return [f"c{number}" for number in range(len(things))]
+def give_words(words: Ints, **more: NDArray[np.integer]) -> pa.RecordBatch:
+    """Give words, a column for each plane, and what else goes with them."""
+    import pyarrow as pa
+
+    planes = {f"c{number}": plane for number, plane in enumerate(words)}
+    return pa.RecordBatch.from_pydict({**planes, **more})
+
+
+def read_words(columns: Iterable[pa.Array]) -> Ints:
+    """Read the planes of words."""
+    return np.stack([column.to_numpy() for column in columns])
 
 
 def spell_words(planes: int) -> str:
@@ -60,7 +62,7 @@ def gather_words(batches: ArrowBatches) -> Iterator[Ints]:
     """Put batches of words together, so that fewer are worked on."""
     held: list[Ints] = []
     for batch in batches:
-        held.append(np.stack([column.to_numpy() for column in batch.columns]))
+        held.append(read_words(batch.columns))
         if sum(words.shape[1] for words in held) >= AT_ONCE:
             yield np.concatenate(held, axis=1)
             held = []
@@ -90,12 +92,8 @@ class RewordRows:
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         """Work on some of them."""
-        import pyarrow as pa
-
         for words in gather_words(batches):
-            made = self.reword(words)
-            planes = [pa.array(plane) for plane in made]
-            yield pa.RecordBatch.from_arrays(planes, names=number_columns(made))
+            yield give_words(self.reword(words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,20 +104,16 @@ class FindLeaf:
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         """Work on some of them."""
-        import pyarrow as pa
-
         for batch in batches:
-            words = np.stack([column.to_numpy() for column in batch.columns])
-            leaf = pa.array(self.find(words).astype(np.int32))
-            yield pa.RecordBatch.from_arrays([*batch.columns, leaf],
-                                             names=[*number_columns(words), LEAF])  # fmt: skip
+            words = read_words(batch.columns)
+            yield give_words(words, **{LEAF: self.find(words).astype(np.int32)})
 
 
 def finish_leaf(finish: Finish, planes: int) -> Callable[[pa.Table], pa.Table]:
     """Make a function of one argument, by the number of which Spark tells what to call it with."""
 
     def run(table: pa.Table) -> pa.Table:
-        words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
+        words = read_words(table.columns[:planes])
         leaf = table.column(LEAF)[0].as_py()
         return to_arrow(put_together(finish(leaf, words), leaf))
 
@@ -132,9 +126,8 @@ def reword_leaf(reword: Reword, planes: int) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
         import pyarrow as pa
 
-        words = np.stack([table.column(plane).to_numpy() for plane in range(planes)])
-        made = reword(table.column(LEAF)[0].as_py(), words)
-        return pa.Table.from_arrays([pa.array(plane) for plane in made], names=number_columns(made))
+        made = reword(table.column(LEAF)[0].as_py(), read_words(table.columns[:planes]))
+        return pa.Table.from_batches([give_words(made)])
 
     return run
 
