@@ -90,9 +90,9 @@ def test_small_batches_hold_different_values(values: list[int], q: int, how: str
     principle = dc.DistinctDiversity(q)
     if len(values) // q < max(map(values.count, values)):
         with pytest.raises(dc.DiscreetError, match="different values"):
-            make_batches(data, ["pay"], principle, how, buckets, draws)  # type: ignore[arg-type]
+            make_batches(data, principle, how, buckets, draws)  # type: ignore[arg-type]
         return
-    batches = make_batches(data, ["pay"], principle, how, buckets, draws)  # type: ignore[arg-type]
+    batches = make_batches(data, principle, how, buckets, draws)  # type: ignore[arg-type]
     for g in range(batches.count):
         held = data.codes["pay"][batches.rows(g)]
         assert len(held) >= q and len(set(held.tolist())) == len(held)

@@ -28,6 +28,7 @@ from discreet.auditing.merging import (
     put_together,
     rank_explained,
 )
+from discreet.auditing.strewn import StrewnTables, count_groups, find_view
 from discreet.forms import find_form
 from discreet.forms.consistency import count_own, list_used
 from discreet.forms.verify import verify
@@ -78,12 +79,12 @@ class Glance:
 
 def glance(part: Release, facts: Facts) -> dict[str, NDArray[np.uint8]]:
     """Look at the boxes of a part: say, per attribute and code, in which blocks one covers it."""
-    (view,) = part.views
+    view = find_view(part)
     boxes, _ = view.list_shown()
     none = facts.hold({name: np.zeros(0, dtype=np.int32) for name in facts.domains})
-    ends = _cut_blocks(boxes, find_form(part.form).parted[0].column)
+    ends = _cut_blocks(boxes, find_form(part.form).find_parted(part)[0].column)
     seen = {}
-    for name in part.schema.quasi_identifiers:
+    for name in view.release.schema.quasi_identifiers:
         domain = facts.domains[name]
         blurred = part.recodings[name].is_blurred
         extent = read_extents(part, none, boxes, [name])[name] if blurred else None
@@ -157,18 +158,19 @@ def audit_part(
     Why people are at risk is said unless others, who are ``explained`` already, are as badly off.
     """
     verify(part)
-    (view,) = part.views
-    matches = view.match(people)
-    covered = np.flatnonzero(matches.set_of >= 0)
+    view = find_view(part)
+    found = [one.match(people) for one in part.views]
+    covered = np.flatnonzero(np.logical_and.reduce([matches.set_of >= 0 for matches in found]))
     rows = np.zeros(0, dtype=np.int64)
     if not len(covered):
         return PartFindings(None, view.table.height, view.count, rows)
     assert people.rows is not None
     scattered = None
     for name, bags in part.bags.items():
-        own = people.codes_in(name, bags.domain)
+        own, (matches,) = people.codes_in(name, bags.domain), found
         scattered = ScatteredValues(count_own(matches, name, own), list_used(matches, bags, own))
-    del matches
+        del matches
+    del found
     data = people.taken(covered)
     report = audit(
         part, data, presets=list(asked.presets), principle=asked.principle, schema=asked.roles
@@ -217,8 +219,8 @@ class PeopleFiles:
         for start in range(0, max(1, size), step):
             people = self._read(path, start, step // 4) if size else self._hold([])
             if size > step:
-                (view,) = part.views
-                people = people.taken(np.flatnonzero(view.match(people).set_of >= 0))
+                there = find_view(part).match(people).set_of >= 0
+                people = people.taken(np.flatnonzero(there))
             held.append(people)
         path.unlink(missing_ok=True)
         return held[0] if len(held) == 1 else self._hold(held)
@@ -273,10 +275,18 @@ def audit_files(
             stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
         )
     else:
-        parts = freeing(stored.read(at_once), at_once)
-        looked = put_side_by_side([glance(part, facts) for part in parts])
-        people.send(files, looked.find, progress)
-        report = audit_each(enumerate(stored.read(at_once)), people, facts, asked, progress)
+        strewn = StrewnTables(stored, folder, max(1, facts.n // at_once))
+        seen = []
+        for number, part in freeing(enumerate(stored.read(at_once)), at_once):
+            seen.append(glance(part, facts))
+            strewn.add(number, part)
+            del part
+        people.send(files, put_side_by_side(seen).find, progress)
+        shares = strewn.seal()
+        parts = (replace(part, shares=shares) for part in stored.read(at_once))
+        report = audit_each(enumerate(parts), people, facts, asked, progress)
+        report = count_groups(report, stored, shares)
+        strewn.remove()
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
 
 

@@ -19,6 +19,7 @@ from discreet.auditing.nearness import Nearness, Reach
 from discreet.errors import SchemaError
 from discreet.evaluate.loss import Loss
 from discreet.forms.consistency import OwnValues, UsedValues
+from discreet.forms.exposure import JoinedCells
 from discreet.forms.posterior import add_bounded
 from discreet.table.arrays import Floats, Ints
 
@@ -65,10 +66,14 @@ def put_together(report: AuditReport, known: Sequence[Grounds]) -> AuditReport:
     least = _find_worst(known[-1]) if len(known) == WORST else -1.0
     explained = report.worst_explained if float(report.worst or 0) > least else []
     columns: dict[str, Any] = {"candidates": report.candidates, "breached": report.breached}
+    columns |= {} if report.joined is None else {"joined": report.joined.people}
     columns |= {f"belief {name}": belief for name, belief in report.beliefs.items()}
     columns |= {f"truth {name}": truth for name, truth in report.truths.items()}
     kinds = pl.DataFrame(columns)
     kinds = kinds.group_by(kinds.columns).len("times")
+    joined = report.joined
+    if joined is not None:
+        joined = replace(joined, people=kinds["joined"].to_numpy())
     return replace(
         report,
         candidates=kinds["candidates"].to_numpy(),
@@ -76,6 +81,7 @@ def put_together(report: AuditReport, known: Sequence[Grounds]) -> AuditReport:
         beliefs={name: kinds[f"belief {name}"].to_numpy() for name in report.beliefs},
         truths={name: kinds[f"truth {name}"].to_numpy() for name in report.truths},
         times=kinds["times"].to_numpy().astype(np.int64),
+        joined=joined,
         explained=explained,
         proximity={
             name: replace(near, risks=np.zeros(0)) for name, near in report.proximity.items()
@@ -129,6 +135,7 @@ def merge(found: Sequence[PartFindings], n: int, uncovered: int, twice: int) -> 
         notes=[*dict.fromkeys(note for report in reports for note in report.notes), NOTE],
         findings=findings,
         uncovered=uncovered,
+        joined=_merge_joined([report.joined for report in reports], times),
         counted=_merge_counted([report.counted for report in reports]),
         times=times,
         explained=rank_explained([one for r in reports for one in r.explained or []]),
@@ -193,6 +200,18 @@ def _merge_kept(parts: Sequence[KeptColumns | None], n: int) -> KeptColumns | No
         return None
     unique = {name: sum(part.unique[name] for part in kept) for name in kept[0].unique}
     return KeptColumns(n, unique, sum(part.with_known for part in kept))
+
+
+def _merge_joined(parts: Sequence[JoinedCells | None], times: Ints) -> JoinedCells | None:
+    joined = [part for part in parts if part is not None]
+    if not joined:
+        return None
+    return JoinedCells(
+        np.concatenate([part.people for part in joined]),
+        max(part.worst for part in joined),
+        add_bounded([part.how for part in joined]),
+        times,
+    )
 
 
 def _merge_counted(parts: Sequence[Counted | None]) -> Counted | None:

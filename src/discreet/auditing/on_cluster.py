@@ -26,6 +26,7 @@ from discreet.auditing.in_parts import (
     put_side_by_side,
 )
 from discreet.auditing.merging import PartFindings, merge
+from discreet.auditing.strewn import count_groups, find_view
 from discreet.release import Release
 from discreet.release.parts import StoredParts
 from discreet.table.facts import Facts, Progress
@@ -56,7 +57,7 @@ class _Look:
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         for number in list_sent(batches):
             part = self.stored.take_file(number)
-            (view,) = part.views
+            view = find_view(part)
             seen = Seen(glance(part, self.facts), view.table.height, view.count,
                         *self.stored.span(part))  # fmt: skip
             yield say(number, seen, NOBODY)
@@ -169,22 +170,25 @@ def _audit_each_file(
     progress: Progress,
 ) -> AuditReport:
     """Look at all files, then audit each with the people whom it might cover."""
+    from discreet.auditing.strewn_on_cluster import TakeFile, share_on_cluster
+
     seen: list[Seen] = look_at_files(session, stored, _Look(stored, facts))
     looked = put_side_by_side([one.looked for one in seen])
     send = SendPeople(facts, list(facts.cells), looked.find)
-    examine = examine_sent(stored.take_file, facts, send.names, asked)
+    shares = share_on_cluster(session, stored, folder)
+    examine = examine_sent(TakeFile(stored, shares), facts, send.names, asked)
     progress("Auditing", 0, facts.n)
     findings, some, twice = examine_parts(session, source, send, examine, folder)
     found = [findings.get(number) or PartFindings(None, one.records, one.groups, NOBODY)
              for number, one in enumerate(seen)]  # fmt: skip
-    return merge(found, facts.n, facts.n - some, twice)
+    return count_groups(merge(found, facts.n, facts.n - some, twice), stored, shares)
 
 
 def look_at_files(session: SparkSession, stored: StoredParts, look: Any) -> list[Any]:
     """Have workers look at all files of records, and refuse these unless they are in order."""
     files = len(stored.records.paths)
     numbers = session.range(files).repartition(files)
-    said = _collect_said(numbers.mapInArrow(look, SAYING))
+    said = collect_said(numbers.mapInArrow(look, SAYING))
     seen = [said[number] for number in range(files)]
     stored.require_order([one.ends for one in seen], [one.beside for one in seen])
     return seen
@@ -213,25 +217,25 @@ def examine_parts(
     written = session.read.parquet(place)
     covered = written.select(f.explode(ROWS).alias(ROW)).groupBy(ROW).count()
     ((some, twice),) = covered.agg(f.count("*"), f.count_if(f.col("count") > 1)).collect()
-    return _collect_said(written), int(some), int(twice)
+    return collect_said(written), int(some), int(twice)
 
 
 def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.DataFrame]:
     """Count, on the cluster, what the release holds of what is not a quasi-identifier."""
     from pyspark.sql import functions as f
 
-    parted = stored.counting
-    paths = [(stored.folder / path).as_uri() for path in stored.find(parted).paths]
-    table = session.read.parquet(*paths)
-    people = f.count("*") if parted.counts is None else f.sum(quote(parted.counts))
     whole = {}
     for name in stored.counted_names:
+        parted = stored.find_counting(name)
+        paths = [(stored.folder / path).as_uri() for path in stored.find(parted).paths]
+        table = session.read.parquet(*paths)
+        people = f.count("*") if parted.counts is None else f.sum(quote(parted.counts))
         counted = table.groupBy(table[quote(name)].alias("value")).agg(people.alias("rows"))
         whole[name] = collect(counted)
     return whole
 
 
-def _collect_said(frame: DataFrame) -> dict[int, Any]:
+def collect_said(frame: DataFrame) -> dict[int, Any]:
     """Bring what workers said of each part to this process."""
     found = collect(frame.select(PART, SAID))
     said = zip(found[PART].to_list(), found[SAID].to_list(), strict=True)

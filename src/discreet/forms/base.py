@@ -77,11 +77,16 @@ class View(ABC):
         return int(self.labels.max()) + 1
 
     @cached_property
+    def records_here(self) -> Ints:
+        """Records per group, those left out that are in other parts of a release."""
+        return np.bincount(self.labels, minlength=self.count)
+
+    @cached_property
     def sizes(self) -> Ints:
         """Records per group, those included that are elsewhere."""
         for bags in self.release.bags.values():
             return bags.sizes
-        return np.bincount(self.labels, minlength=self.count)
+        return self.records_here
 
     def bags(self, name: str | None) -> Groups:
         """Give what may be a group's values of a sensitive attribute; unnamed, its people only."""
@@ -99,6 +104,10 @@ class View(ABC):
             return self.release.bags[name]
         codes, domain, whole = read_values(self.release, self.table, name)
         return Groups.from_labels(self.labels, codes, domain, count=self.count, whole=whole)
+
+    def list_shares(self) -> pl.DataFrame:
+        """List what the records of a part add to groups that have others in other parts."""
+        raise NotImplementedError
 
     def admits(self, part: Principle, name: str | None) -> Bools:
         """Say of each group whether a principle holds for it."""
@@ -228,6 +237,10 @@ class Form(ABC):
     def find_parted(self, release: Release) -> tuple[PartedTable, ...]:  # noqa: ARG002
         """Give the tables of a release that can be examined in parts; none if it cannot be."""
         return self.parted
+
+    def add_shares(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """Put what all parts add to some groups together."""
+        raise NotImplementedError
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:

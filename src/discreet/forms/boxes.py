@@ -70,7 +70,7 @@ class BoxView(View):
             found = [f"boxes overlap: {several} people are covered by more than one group"]
         else:
             covered = np.bincount(matches.group_of[matches.set_of >= 0], minlength=self.count)
-            wrong = int((covered != self.sizes).sum()) if not several else 0
+            wrong = int((covered != self.records_here).sum()) if not several else 0
             found = [f"{wrong} groups have not as many records as people they cover"]
             found = found if wrong else self._compare_values(matches, data)
         return [*found, *compare_kept(self, data)]

@@ -22,6 +22,8 @@ class JoinedCells:
     """The largest belief in any value of anyone, from all tables together."""
     how: str
     """How beliefs were found, in words."""
+    times: Ints | None = None
+    """How many people each entry stands for, where those who are alike were put together."""
 
     @property
     def smallest(self) -> int:
@@ -31,7 +33,7 @@ class JoinedCells:
     @property
     def alone(self) -> int:
         """People who are alone in theirs."""
-        return int((self.people == 1).sum())
+        return int(np.sum(self.people == 1 if self.times is None else self.times[self.people == 1]))
 
     @property
     def max_belief(self) -> float:

@@ -77,7 +77,9 @@ class StoredParts:
         """The tables that are parted, the one of records first."""
         from discreet.forms import find_form
 
-        parted = find_form(self.release.form).find_parted(self.release)
+        shapes = {title: pl.DataFrame(schema=list(table.types))
+                  for title, table in self._opened[1].items()}  # fmt: skip
+        parted = find_form(self.release.form).find_parted(replace(self.release, tables=shapes))
         if set(self._opened[1]) != {table.title for table in parted}:
             raise SchemaError(
                 f"A release by {self.release.method} under {self.release.promise.principle} with "
@@ -135,14 +137,39 @@ class StoredParts:
         rows = {t.title: _Rows(self._read_rows(t, at_once), self.find(t).paths[0])
                 for t in self.parted}  # fmt: skip
         cuts = list(self._find_cuts(at_once))
+        before = -NEVER
         for number, cut in enumerate(cuts):
             tables = {records.title: rows[records.title].take(cut.records)}
             last = number == len(cuts) - 1  # with whatever no record refers to
             for other in others:
                 held = rows[other.title]
-                tables[other.title] = held.take_rest() if last else held.take_to(other, cut.last)
+                if not other.ordered:
+                    ends = before + 1, NEVER if last else cut.last
+                    tables[other.title] = self._read_between(other, *ends)
+                else:
+                    part = held.take_rest() if last else held.take_to(other, cut.last)
+                    tables[other.title] = part
             yield self.take(tables)
+            before = cut.last
             tables.clear()  # before more is read
+
+    def _read_between(self, table: PartedTable, first: int, last: int) -> pl.DataFrame:
+        """Read the rows of a table that have numbers from one to another."""
+        stored = self.find(table)
+        ends = pl.col(table.column).is_between(first, last)
+        found = []
+        for number, path in enumerate(self.folder / path for path in stored.paths):
+            try:
+                if path.suffix == ".parquet":
+                    rows = pl.scan_parquet(path, glob=False).filter(ends).collect()
+                else:
+                    rows = read_file(self.folder, stored, number).filter(ends)
+            except (OSError, pl.exceptions.PolarsError) as error:
+                said = str(error).splitlines()[0]
+                raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
+            refuse_columns(rows, stored, path.name)
+            found.append(rows)
+        return join_rows(found, stored.paths[0])
 
     def _find_cuts(self, at_once: int) -> Iterator[PartEnd]:
         """Find where records can be parted: where all numbers before are below all behind.
@@ -215,14 +242,9 @@ class StoredParts:
         column, name = records.column, self.records.paths[number]
         if others:
             numbers = _require_numbers(table, records)
-            ends = pl.col(column).is_between(int(numbers.min()), int(numbers.max()))
-            tables = {records.title: table}
-            for other in others:
-                paths = [self.folder / path for path in self.find(other).paths]
-                held = pl.scan_parquet(paths, glob=False).filter(ends).collect()
-                refuse_columns(held, self.find(other), paths[0].name)
-                tables[other.title] = held
-            return self.take(tables)
+            ends = int(numbers.min()), int(numbers.max())
+            beside = {other.title: self._read_between(other, *ends) for other in others}
+            return self.take({records.title: table, **beside})
         _require_sorted(table, records)  # else what is left out here might be nobody's
         if number:
             before = self._read_numbers(number - 1)[-1]
@@ -286,6 +308,11 @@ class StoredParts:
                 hint=DAMAGED,
             )
 
+    @property
+    def strewn(self) -> list[PartedTable]:
+        """The tables whose rows are not in the order of parts."""
+        return [table for table in self.parted if not table.ordered]
+
     def take(self, tables: dict[str, pl.DataFrame]) -> Release:
         """Give some records, with what other tables hold of them, as a part."""
         if len(tables) == 1:
@@ -300,22 +327,25 @@ class StoredParts:
         tables = {self.parted[0].title: records}
         return replace(self.release, tables=tables, whole=self.whole, bags=bags)
 
-    @property
-    def counting(self) -> PartedTable:
-        """The table that says how many people have each sensitive value."""
-        return next((table for table in self.parted if table.counts), self.parted[0])
+    def find_counting(self, name: str) -> PartedTable:
+        """Give the table that says how many people have each value of an attribute."""
+        return next(
+            (table for table in self.parted if table.counts and name in self.find(table).types),
+            self.parted[0],
+        )
 
     @cached_property
     def whole(self) -> dict[str, pl.DataFrame]:
         """What the whole holds of each attribute that is not a quasi-identifier, and how often."""
         if self.counted is not None:
             return self.counted
-        table, names = self.counting, self.counted_names
-        counts: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
-        columns = [*names, *([table.counts] if table.counts else [])]
-        for frame in self._read_rows(table, AT_ONCE, columns) if names else ():
-            for name in names:
-                counts[name].append(table.count_values(frame, name))
+        counts: dict[str, list[pl.DataFrame]] = {name: [] for name in self.counted_names}
+        for table in dict.fromkeys(map(self.find_counting, counts)):
+            names = [name for name in counts if self.find_counting(name) == table]
+            columns = [*names, *([table.counts] if table.counts else [])]
+            for frame in self._read_rows(table, AT_ONCE, columns):
+                for name in names:
+                    counts[name].append(table.count_values(frame, name))
         return {name: pl.concat(found).group_by("value").agg(pl.col("rows").sum())
                 for name, found in counts.items()}  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -78,12 +78,18 @@ class PartedTable:
     """Rows with the same number in it belong to one part, in every table that has it."""
     counts: str | None = None
     """The column that says of how many people a row is; ``None`` where that is one."""
+    ordered: bool = True
+    """Whether its rows are in the order of these numbers."""
 
     def count_values(self, table: pl.DataFrame, name: str) -> pl.DataFrame:
         """Count how many ``rows`` of people have each ``value`` of an attribute."""
         people = pl.lit(1) if self.counts is None else pl.col(self.counts)
         shown = table.select(pl.col(name).alias("value"), people.cast(pl.Int64).alias("rows"))
         return shown.group_by("value").agg(pl.col("rows").sum())
+
+
+FindShares = Callable[[pl.Series], pl.DataFrame]
+"""Gives all that is known of some groups of a table, by what they show."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,9 @@ class Release:
     bags: dict[str, Groups] = field(default_factory=dict)
     """Of some records of a release: per sensitive attribute what the groups hold that these are of,
     in the order of their numbers, with all that records elsewhere have of it."""
+    shares: dict[str, FindShares] = field(default_factory=dict)
+    """Of a part of a release: per table whose groups have records in other parts as well, what
+    these hold in all."""
     insecure: bool = False
     """Whether a seed decided what protects. It is not written down, nor is such a release."""
 

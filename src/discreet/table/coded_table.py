@@ -53,6 +53,10 @@ class CodedTable(ABC):
     def count(self, name: str) -> Ints:
         """Say how often each code of an attribute occurs."""
 
+    def count_whole(self, name: str) -> Ints:
+        """Say how often each code occurs in the table that these rows are all of, or a part."""
+        return self.count(name)
+
     @property
     def quasi_identifiers(self) -> list[str]:
         """Names of the quasi-identifiers."""

@@ -10,6 +10,7 @@ import polars as pl
 
 from discreet.forms.base import Statement, View
 from discreet.forms.batched.held import find_told, list_told
+from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
 from discreet.forms.grouped import COUNT, OWNER, GroupedForm
@@ -34,10 +35,6 @@ class Batched(GroupedForm):
 
     name: ClassVar[str] = "batched"
     owner: ClassVar[str] = "batch"
-    parted: ClassVar[tuple[PartedTable, ...]] = (
-        PartedTable("generalized", "batch"),
-        PartedTable("batches", "batch", "count"),
-    )
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"
     }
@@ -48,6 +45,24 @@ class Batched(GroupedForm):
         },
         "anatomy": {"batches": BATCHINGS, "together": TOGETHER},
     }  # fmt: skip
+
+    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
+        """Batches part it, with the people of the table that shows most.
+
+        Those of other tables are all over these. Where people show what they are, no table can be
+        seen without the rest of it.
+        """
+        shown, told = self.shown(release), list_told(release)
+        if not shown or not told or (len(shown) > 1 and _is_exact(release)):
+            return ()
+        widest = max(shown, key=lambda title: len(shown[title]))
+        others = [PartedTable(title, "batch", ordered=False) for title in shown if title != widest]
+        batches = [PartedTable(title, "batch", "count") for title in told]
+        return PartedTable(widest, "batch"), *others, *batches
+
+    def add_shares(self, lines: pl.DataFrame) -> pl.DataFrame:
+        """Put what all parts hold of some boxes together."""
+        return add_shares(lines)
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

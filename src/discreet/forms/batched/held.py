@@ -14,7 +14,7 @@ from discreet.forms.base import read_values
 from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.table.arrays import Ints
-from discreet.table.domain import Domain, reduce_column
+from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, number_keys
 from discreet.table.schema import Attribute, Role, Type
 
@@ -114,7 +114,7 @@ def _gather(owners: Ints, codes: Ints, counts: Ints, domain: Domain) -> Groups:
 
 def _number(table: pl.DataFrame, release: Release, names: Sequence[str]) -> Ints:
     """Number what rows tell together, in the order of its attributes."""
-    read = [reduce_column(table[name], release.schema[name]).encode(None) for name in names]
+    read = [read_values(release, table, name)[:2] for name in names]
     return _pair([codes.astype(np.int64) for codes, _ in read], [domain for _, domain in read])
 
 

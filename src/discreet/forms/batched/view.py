@@ -28,6 +28,12 @@ from discreet.forms.batched.held import (
     read_batches,
 )
 from discreet.forms.batched.joins import join_tables
+from discreet.forms.batched.shares import (
+    find_common_units,
+    list_shares,
+    read_shares,
+    spell_boxes,
+)
 from discreet.forms.boxes import BoxView, box_columns, number_boxes
 from discreet.forms.consistency import compare_groups, has_counts
 from discreet.forms.disclosure import Disclosure, Observed
@@ -40,8 +46,6 @@ from discreet.table.arrays import Bools, Ints
 from discreet.table.microdata import Microdata
 
 GENERALIZED = "generalized"
-FINE = 2**40
-"""Shares of a mixture are rounded to so many parts where exact ones do not fit 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +104,7 @@ class BatchedView(View):
         box, batch, records = self.references
         sizes = self.batch_sizes[batch]
         # how many parts of a record go to each person of its batch
-        parts = _common_units(box, sizes, self.count)[box] // sizes
+        parts = find_common_units(box, sizes, self.count)[box] // sizes
         return self.held[name].mix(batch, box, records * parts, self.count)
 
     def _compare_values(self, matches: Matches, data: Microdata) -> list[str]:
@@ -153,6 +157,25 @@ class BatchedBoxes(BatchedView, BoxView):
 
     deals_values: ClassVar[bool] = False  # a box mixes batches, of which it has known parts
 
+    @cached_property
+    def _in_all(self) -> dict[str | None, Groups]:
+        """What boxes hold in all, where records of them are elsewhere."""
+        for find in self.release.shares.values():
+            return read_shares(self, find(spell_boxes(self)))
+        return {}
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Records per box, those included that are elsewhere."""
+        return self._in_all[None].sizes if self._in_all else self.records_here
+
+    def _read_bags(self, name: str) -> Groups:
+        return self._in_all[name] if self._in_all else super()._read_bags(name)
+
+    def list_shares(self) -> pl.DataFrame:
+        """List what batches hold of the boxes."""
+        return list_shares(self)
+
     def _look_alike(self, people: int) -> Bools:
         return self.sizes >= people
 
@@ -188,14 +211,6 @@ class BatchedBoxes(BatchedView, BoxView):
         return f"{part}, table by table" if several else super().word_check(part)
 
 
-def _common_units(box: Ints, sizes: Ints, count: int) -> Ints:
-    """Give each box a number of parts that all its batches divide, if 64 bits hold it."""
-    units = np.ones(count, dtype=np.int64)
-    for group, size in np.unique(np.stack([box, sizes], 1), axis=0).tolist():
-        units[group] = np.lcm(units[group], size) if units[group] < FINE else FINE
-    return np.where(units < FINE, units, FINE)
-
-
 def read_batched(release: Release) -> list[View]:
     """Read the batches once, then the boxes of every generalized table."""
     told = list_told(release)
@@ -218,7 +233,9 @@ def _read_boxes(release: Release, title: str, numbers: Ints, held: dict[str, Gro
     table = release.tables[title]
     known = release.schema.quasi_identifiers
     names = [n for n in known if n in table.columns]
-    view = replace(release, schema=release.schema.only([*names, *release.schema.sensitive]))
+    shares = {title: release.shares[title]} if title in release.shares else {}
+    view = replace(release, schema=release.schema.only([*names, *release.schema.sensitive]),
+                   shares=shares)  # fmt: skip
     if sorted(table.columns) != sorted([*box_columns(view), "batch"]) or not names:
         raise StoreError(f"The table {title!r} has undeclared columns, or lacks some.")
     if not table["batch"].dtype.is_integer() or table["batch"].null_count():

@@ -69,12 +69,19 @@ class PackedRows(ABC):
 
     @abstractmethod
     def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+        self,
+        find: Find,
+        leaves: int,
+        finish: Finish,
+        samples: Mapping[str, pl.DataFrame],
+        *,
+        keep: bool = False,
     ) -> Mapping[str, FinishedLeaves]:
         """Bring the rows of each leaf together, and make something of each, for every table.
 
         ``samples`` have no lines, and the columns and types of what is made. The first table has a
-        record for every row.
+        record for every row. ``keep`` says whether these words are needed again; else they are gone
+        then.
         """
 
 

@@ -94,7 +94,9 @@ class DiskRows(PackedRows):
             np.save(path, reword(words))
         return DiskRows(self.backend, planes, self.batches)
 
-    def _bring_together(self, find: Find, leaves: int) -> Iterator[tuple[int, Ints]]:
+    def _bring_together(
+        self, find: Find, leaves: int, *, keep: bool = False
+    ) -> Iterator[tuple[int, Ints]]:
         """Give leaf by leaf the words of its rows, which are brought together in files."""
         folder = self.backend.folder
         for words in self._read("Sorting"):
@@ -105,7 +107,7 @@ class DiskRows(PackedRows):
                 rows = order[ends[number - 1] if number else 0 : ends[number]]
                 with (folder / f"leaf-{number}").open("ab") as file:
                     words[:, rows].T.tofile(file)
-        for path in self.batches:
+        for path in () if keep else self.batches:
             path.unlink()
         for number in range(leaves):
             spilled = folder / f"leaf-{number}"
@@ -123,15 +125,21 @@ class DiskRows(PackedRows):
         return DiskRows(self.backend, planes, batches)
 
     def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+        self,
+        find: Find,
+        leaves: int,
+        finish: Finish,
+        samples: Mapping[str, pl.DataFrame],
+        *,
+        keep: bool = False,
     ) -> dict[str, DiskLeaves]:
         """Bring rows together leaf by leaf, in a file each, and finish one after the other."""
         paths: dict[str, list[Path]] = {title: [] for title in samples}
-        for number, words in self._bring_together(find, leaves):
+        for number, words in self._bring_together(find, leaves, keep=keep):
             made = finish(number, words)
             del words
-            for place, (title, sample) in enumerate(samples.items()):
-                paths[title].append(self.backend.folder / f"leaf-{number}-{place}.arrow")
+            for title, sample in samples.items():
+                paths[title].append(self.backend.folder / f"{title}-{number}.arrow")
                 made[title].match_to_schema(sample.schema).write_ipc(paths[title][-1])
             del made
             self.backend.progress("Splitting", number + 1, leaves)

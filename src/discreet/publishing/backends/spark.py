@@ -107,14 +107,21 @@ class SparkRows(PackedRows):
         return SparkRows(self.backend, planes, again)
 
     def _work_on_leaves(
-        self, find: Find, work: Callable[[pa.Table], pa.Table], schema: Any, name: str
+        self,
+        find: Find,
+        work: Callable[[pa.Table], pa.Table],
+        schema: Any,
+        name: str,
+        *,
+        keep: bool = False,
     ) -> DataFrame:
         """Bring rows together by leaf, work on each where it is, and keep what was made on disk."""
         backend = self.backend
         found = self.words.mapInArrow(FindLeaf(find), f"{spell_words(self.planes)}, leaf int")
         place = (backend.folder / name).as_uri()
         found.groupBy(LEAF).applyInArrow(work, schema).write.mode("overwrite").parquet(place)
-        self.words.unpersist()
+        if not keep:
+            self.words.unpersist()
         return backend.session.read.parquet(place)
 
     def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> SparkRows:
@@ -126,7 +133,13 @@ class SparkRows(PackedRows):
         return SparkRows(self.backend, planes, staged)
 
     def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+        self,
+        find: Find,
+        leaves: int,
+        finish: Finish,
+        samples: Mapping[str, pl.DataFrame],
+        *,
+        keep: bool = False,
     ) -> dict[str, SparkLeaves]:
         """Bring rows together by leaf, finish each where it is, and keep what was made on disk."""
         from pyspark.sql import functions as f
@@ -136,7 +149,8 @@ class SparkRows(PackedRows):
         backend.progress("Splitting", 0, leaves)
         made = to_arrow(put_together(samples, 0))
         work, schema = finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
-        staged = self._work_on_leaves(find, work, schema, "leaves")
+        name = f"leaves-{next(iter(samples))}"
+        staged = self._work_on_leaves(find, work, schema, name, keep=keep)
         tables = {}
         for number, (title, sample) in enumerate(samples.items()):
             own = [f.col(quote(name_own(number, c))).alias(c) for c in sample.columns]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -17,14 +18,11 @@ from discreet.principles.base import Principle, require_choice, require_whole
 from discreet.publishing.backends import Backend, ShowClasses
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
-from discreet.publishing.methods.batches_in_parts import (
-    BatchLabels,
-    ReferringLabels,
-    angelize_in_parts,
-)
+from discreet.publishing.methods.batches_in_parts import BatchLabels, angelize_in_parts
 from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.boxes_in_parts import label_in_parts
 from discreet.publishing.methods.exact import recode_exactly, refuse_names, take_exactly
+from discreet.publishing.methods.marginals_in_parts import ReferringLabels
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
@@ -138,7 +136,7 @@ class Angelization(Method):
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
         how = self.batches or choose_batching(wanted, data)
-        batches = make_batches(data, data.sensitive, wanted, how, widest, draws)
+        batches = make_batches(data, wanted, how, widest, draws)
         regions = None
         if self.ends == "cuts":
             regions = [find_regions(data, partition, names, self.categories, draws)
@@ -157,52 +155,56 @@ class Angelization(Method):
         return wanted, KAnonymity(max(self.k, self.principle.look_alikes))
 
     def require_parts(self) -> None:
-        """Only batches that are filled along one table of buckets are."""
+        """Only batches that are made region by region are."""
         what = None
-        if self.marginals is not None and len(self.marginals) > 1:
-            what = "several marginals"
-        elif self.batches not in (None, "direct"):
+        if self.batches == "anatomize":
             what = f"batches = {self.batches!r}"
         elif self.ends != "tight":
             what = f"ends = {self.ends!r}"
+        elif self.exact and self.marginals is not None and len(self.marginals) > 1:
+            what = "several marginals of exact quasi-identifiers"
         if what is not None:
             raise refuse_scale(f"Angelization with {what}")
 
     def publish_in_parts(self, backend: Backend) -> PartedRelease:
-        """Find the same buckets of rows that are elsewhere, and fill batches along them."""
+        """Find the same buckets of rows that are elsewhere, and make batches along them."""
         facts = backend.facts
         _refuse_roles(facts)
-        (known,) = self._read_marginals(facts)
         wanted, alike = self._read_principle()
-        if len(facts.sensitive) > 1:
-            raise refuse_scale("Angelization with several sensitive attributes")
-        if self.batches is None and choose_batching(wanted, facts) != "direct":
-            raise refuse_scale(f"Angelization under {self.principle}, by Mondrian's batches,")
         refuse_names([*facts.quasi_identifiers, *facts.sensitive], BATCH, COUNT)
-        (told,) = facts.sensitive
+        marginals = dict(zip(_number(GENERALIZED), self._read_marginals(facts), strict=False))
+        told = dict(zip(_number(BATCHES), self._list_told(facts), strict=False))
         leaves = angelize_in_parts(
-            backend, alike, wanted, known, told, self.categories, (GENERALIZED, BATCHES),
-            exact=self.exact,
+            backend, alike, wanted, self.batches or choose_batching(wanted, facts), marginals, told,
+            self.categories, exact=self.exact,
         )  # fmt: skip
         batches = leaves[BATCHES].count_classes()
-        boxes, exact = None, [facts.domains[name].series().alias(name) for name in known]
-        recodings = recode_exactly(facts, known)
-        sample = pl.DataFrame([series[:0] for series in exact])
-        if not self.exact:
-            boxes, sample, recodings = label_in_parts(
-                backend, leaves[GENERALIZED], known, [], self.categories, BATCH
-            )
-            sample = sample.drop(BATCH)
-        values = facts.domains[told].series().alias(told)
+        starts = np.cumsum(batches) - batches
+        values = {name: facts.domains[name].series().alias(name) for name in facts.domains}
         number, whole = pl.Series(BATCH, [], pl.Int32), pl.Series(COUNT, [], pl.Int64)
-        tables = {BATCHES: pl.DataFrame([number, values[:0], whole]),
-                  GENERALIZED: sample.with_columns(number)}  # fmt: skip
-        shows: dict[str, ShowClasses] = {
-            BATCHES: BatchLabels(values, BATCH, COUNT),
-            GENERALIZED: ReferringLabels(boxes, exact, np.cumsum(batches) - batches, BATCH),
-        }
-        release = self._describe(facts, tables, {GENERALIZED: known}, [[told]], recodings)
+        tables: dict[str, pl.DataFrame] = {}
+        shows: dict[str, ShowClasses] = {}
+        recodings: dict[str, Recoding] = {}
+        for title, names in told.items():
+            tables[title] = pl.DataFrame([number, *(values[name][:0] for name in names), whole])
+            shows[title] = BatchLabels([values[name] for name in names], BATCH, COUNT)
+        for title, names in marginals.items():
+            exact, boxes = [values[name] for name in names], None
+            sample, made = pl.DataFrame([v[:0] for v in exact]), recode_exactly(facts, names)
+            if not self.exact:
+                boxes, sample, made = label_in_parts(
+                    backend, leaves[title], names, [], self.categories, BATCH, recodings
+                )
+                sample = sample.drop(BATCH)
+            recodings |= made
+            tables[title] = sample.with_columns(number)
+            shows[title] = ReferringLabels(boxes, exact, starts, BATCH)
+        release = self._describe(facts, tables, marginals, list(told.values()), recodings)
         return PartedRelease(release, {t: (leaves[t], shows[t]) for t in tables})
+
+    def _list_told(self, data: CodedTable) -> list[list[str]]:
+        """Give the sensitive attributes of every table of batches."""
+        return [data.sensitive] if self.together else [[name] for name in data.sensitive]
 
     def angelize(
         self,
@@ -218,7 +220,7 @@ class Angelization(Method):
         ``regions``, one per marginal, boxes end at cuts.
         """
         refuse_names([*data.quasi_identifiers, *data.sensitive], BATCH, COUNT)
-        told = [data.sensitive] if self.together else [[name] for name in data.sensitive]
+        told = self._list_told(data)
         recodings: dict[str, Recoding] = {}
         kinds, ranks = [], []  # what may be shown, in order, and which of it everyone shows
         shown: dict[str, list[str]] = {}
@@ -235,12 +237,9 @@ class Angelization(Method):
                 kinds.append(boxes[representatives(rank)])
             recodings.update(made)
         number = number_groups(batches, [*ranks, *(data.number(names) for names in told)])
-        tables = {}
-        for place, names in enumerate(told):
-            title = BATCHES if place == 0 else f"{BATCHES}_{place + 1}"
-            tables[title] = _tabulate(data, names, number)
-        for place, names in enumerate(marginals):
-            title = GENERALIZED if place == 0 else f"{GENERALIZED}_{place + 1}"
+        tables = {title: _tabulate(data, names, number)
+                  for title, names in zip(_number(BATCHES), told, strict=False)}  # fmt: skip
+        for place, (title, names) in enumerate(zip(_number(GENERALIZED), marginals, strict=False)):
             tables[title] = _refer(kinds[place], ranks[place], number)
             shown[title] = names
         return self._describe(data, tables, shown, told, recodings)
@@ -332,6 +331,12 @@ class Anatomy(Method):
         made = self._angelization().publish_in_parts(backend)
         release = replace(made.release, method=self.title, parameters=self.parameters())
         return replace(made, release=release)
+
+
+def _number(title: str) -> Iterator[str]:
+    """Name tables of a kind: the first by that, others by their number as well."""
+    yield title
+    yield from (f"{title}_{place}" for place in count(2))
 
 
 def _refuse_roles(data: CodedTable) -> None:

@@ -164,8 +164,12 @@ def label_in_parts(
     exact: list[str],
     categories: Categories,
     class_name: str,
+    known_labels: Mapping[str, Recoding] | None = None,
 ) -> tuple[BoxLabels, pl.DataFrame, dict[str, Recoding]]:
-    """Label what all classes measure; also a table without rows, and how to read it."""
+    """Label what all classes measure; also a table without rows, and how to read it.
+
+    Labels that are known from another table of the same release keep their meaning.
+    """
     facts = backend.facts
     columns: dict[str, pl.Series] = {}
     recodings: dict[str, Recoding] = {}
@@ -175,7 +179,9 @@ def label_in_parts(
         none = measure_nothing(domain, categories)
         renamed = {name_extent(i, part): part for part in none.columns}
         found = sort_extents([leaves.distinct(list(renamed)).rename(renamed)])
-        made, recodings[name] = show_extents(domain, categories, {}, found)
+        before = (known_labels or {}).get(name)
+        labels = {} if before is None else dict(before.labels)
+        made, recodings[name] = show_extents(domain, categories, labels, found)
         add_columns(columns, facts, name, [series[:0] for series in made], recodings[name])
         titles = recodings[name].columns(name)
         labelled = found.rename({part: column for column, part in renamed.items()})
@@ -183,9 +189,9 @@ def label_in_parts(
             series.alias(title) for series, title in zip(made, titles, strict=True)))  # fmt: skip
         shown.append(titles)
     values = {name: facts.domains[name].series() for name in exact}
-    labels = BoxLabels(extents, shown, values, class_name)
+    boxes = BoxLabels(extents, shown, values, class_name)
     sample = pl.DataFrame(
         [pl.Series(class_name, [], dtype=pl.Int32), *columns.values(),
          *(series[:0].alias(name) for name, series in values.items())]
     )  # fmt: skip
-    return labels, sample, recodings
+    return boxes, sample, recodings

@@ -39,6 +39,14 @@ class GroupedRows:
         rows = np.arange(len(self.leaves), dtype=np.int32)
         return Partition(rows, np.append(np.flatnonzero(self.leaves >= 0), len(rows)))
 
+    @property
+    def words(self) -> Ints:
+        """The rows themselves."""
+        starts = np.flatnonzero(self.leaves >= 0)
+        buffer = np.repeat(self.leaves[starts], np.diff(np.append(starts, len(self.leaves))))
+        first, second = self.buffers
+        return np.asarray(np.where(buffer == 0, first, second))
+
     def read(self, name: str) -> NDArray[np.int32]:
         """Give the codes of an attribute."""
         from discreet.kernels.packing import unpack
@@ -114,5 +122,4 @@ def list_within(partition: Partition, codes: NDArray[np.integer]) -> pl.Series:
     import pyarrow as pa
 
     offsets = pa.array(partition.offsets, type=pa.int64())
-    values = pa.array(codes.astype(np.int32, copy=False))
-    return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(offsets, values)))
+    return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(offsets, pa.array(codes))))

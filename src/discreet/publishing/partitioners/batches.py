@@ -13,7 +13,6 @@ quasi-identifiers, so a batch may hold anybody. Three ways to choose them:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -24,8 +23,8 @@ from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.draws import Draws
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.histograms import histogram
-from discreet.publishing.partitioners.mondrian import mondrian
+from discreet.publishing.partitioners.histograms import histogram, require_feasible
+from discreet.publishing.partitioners.mondrian import mondrian, refuse_dealt
 from discreet.table.arrays import Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
@@ -47,29 +46,17 @@ def choose_batching(principle: Principle, data: CodedTable) -> Batching:
 
 def make_batches(
     data: Microdata,
-    names: Sequence[str],
     principle: Principle,
     how: Batching,
     buckets: Partition,
     draws: Draws,
 ) -> Partition:
-    """Partition people into batches that satisfy a principle on their sensitive attributes.
-
-    Different values of one attribute are found in a straight line; of several at once it is not
-    known how.
-    """
-    list(demands(principle, data.sensitive))  # refuses to be about another attribute
-    if how == "mondrian":
+    """Partition people into batches that satisfy a principle on their sensitive attributes."""
+    size = require_batches(data, principle, how)
+    if size is None:
         return mondrian(data, principle)
-    if len(names) > 1:
-        raise PromiseError(
-            f"batches = {how!r} is for one sensitive attribute: {', '.join(names)} given.",
-            hint='Leave batches out, or set batches = "mondrian".',
-            subject=principle,
-        )
-    (name,) = names
+    (name,) = data.sensitive
     whole = histogram(data, name)
-    size = require_room(principle, whole, how)
     order = draws.permutation(data.n) if how == "anatomize" else _walk(buckets, draws)
     codes = data.codes[name]
     if principle.spaced:
@@ -78,7 +65,27 @@ def make_batches(
     return Partition.from_labels(_fill(order, codes, whole.whole, size))
 
 
-def require_room(principle: Principle, whole: Groups, how: Batching) -> int:
+def require_batches(data: CodedTable, principle: Principle, how: Batching) -> int | None:
+    """Refuse a table of which there are no such batches; give their size, where they have one.
+
+    Different values of one attribute are found in a straight line; of several at once it is not
+    known how.
+    """
+    list(demands(principle, data.sensitive))  # refuses to be about another attribute
+    if how == "mondrian":
+        refuse_dealt(principle)
+        require_feasible(data, principle)
+        return None
+    if len(data.sensitive) > 1:
+        raise PromiseError(
+            f"batches = {how!r} is for one sensitive attribute: {', '.join(data.sensitive)} given.",
+            hint='Leave batches out, or set batches = "mondrian".',
+            subject=principle,
+        )
+    return _require_room(principle, histogram(data, data.sensitive[0]), how)
+
+
+def _require_room(principle: Principle, whole: Groups, how: Batching) -> int:
     """Give the size of batches in which all people of a table have room, or say what could be."""
     q = principle.distinct_enough
     if q is None:

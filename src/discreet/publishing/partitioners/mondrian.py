@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -50,6 +50,12 @@ def mondrian(
     With ``categories="set"`` a category may be cut anywhere in its order; with ``"ancestor"`` an
     attribute with a taxonomy is split into all children of a node at once.
     """
+    refuse_dealt(principle)
+    return grow(data, principle, attributes, categories).partition
+
+
+def refuse_dealt(principle: Principle) -> None:
+    """Refuse principles for which people have to be dealt into groups."""
     for part in principle.parts:
         if part.dealt:
             raise PromiseError(
@@ -58,7 +64,6 @@ def mondrian(
                 hint="Use a method that deals people into groups, such as generalization.",
                 subject=part,
             )
-    return grow(data, principle, attributes, categories).partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +142,9 @@ class Demand:
     def of(data: CodedTable, principle: Principle, names: Sequence[str]) -> Demand:
         """Take it from a principle, which the whole table must keep."""
         require_names(names)
-        wholes = {name: histogram(data, name) for name in (*data.sensitive, None)}
+        wholes: dict[str | None, Groups] = {None: histogram(data, None)}
+        for told in data.sensitive:  # of a part the promise is about the whole's distribution
+            wholes[told] = replace(histogram(data, told), whole=data.count_whole(told))
         wanted = list(demands(principle, data.sensitive))
         for part, name in wanted:
             part.require(wholes[name])
