@@ -126,6 +126,23 @@ def test_batches_are_filled_on_a_cluster(tmp_path: Path, held: str) -> None:
     require_same_audit(report, dc.audit(tmp_path / "release", data))
 
 
+def test_marginals_refer_to_batches_on_a_cluster(tmp_path: Path, held: str) -> None:
+    names = ["age", "sex", "region", "income"]
+    spread(CENSUS.to_polars().select(names), tmp_path / "source")
+    plan = write_plan(
+        tmp_path, method='name = "angelization"\nk = 4\nmarginals = [["sex"], ["age", "region"]]'
+    )
+    text = plan.read_text().replace(
+        "[method]", '[columns.region]\nrole = "quasi-identifier"\n[method]'
+    )
+    plan.write_text(text.replace('"k-anonymity"\nk = 4', '"frequency-diversity"\nl = 3'))
+    report = publish(plan, held, [], {})
+    data = dc.read(tmp_path / "source", Plan.read(plan).schema)
+    assert len(list((tmp_path / "release").glob("generalized_2-*.parquet"))) > 1
+    require_same_batches(dc.load(tmp_path / "release"), dc.publish(data, Plan.read(plan).method))
+    require_same_audit(report, dc.audit(tmp_path / "release", data))
+
+
 def test_numbers_are_shuffled_on_a_cluster_although_a_worker_is_lost(
     tmp_path: Path, cluster: Cluster, held: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
