@@ -85,6 +85,9 @@ folder = "release"
 """
 METHODS = {
     "angelization": 'name = "angelization"\nprinciples = [{ name = "frequency-diversity", l = 4 }]',
+    "angelization with marginals": 'name = "angelization"\n'
+    'marginals = [["age", "sex", "region", "workclass"], ["education", "marital"], ["sex"]]\n'
+    'principles = [{ name = "frequency-diversity", l = 4 }]',
     "anatomy": 'name = "anatomy"\nprinciples = [{ name = "frequency-diversity", l = 4 }]',
     "permutation": 'name = "permutation"\nprinciples = [{ name = "k-e", k = 5, e = 2000 }]',
     "slicing": 'name = "slicing"\nprinciples = [{ name = "frequency-diversity", l = 4 }]',

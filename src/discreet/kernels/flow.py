@@ -54,28 +54,24 @@ def fit_boxes(cases, values, people, refers, batches, need, bags, codes, weights
     itself.
     """
     for b in range(cases.shape[0] - 1):
-        some = people[cases[b] : cases[b + 1]]
+        some, own = people[cases[b] : cases[b + 1]], values[cases[b] : cases[b + 1]]
         here = need[refers[b] : refers[b + 1]]
-        room = np.zeros((some.shape[0], here.shape[0]), np.int64)
+        small = here.sum() <= large
+        room = np.zeros((some.shape[0], here.shape[0] if small else 0), np.int64)
+        found = np.zeros(some.shape[0], np.int64)  # what all batches have of each value
         for j in range(here.shape[0]):
-            batch = batches[refers[b] + j]
-            e = bags[batch]
-            for v in range(some.shape[0]):
-                value = values[cases[b] + v]
-                while e < bags[batch + 1] and codes[e] < value:
-                    e += 1
-                if e < bags[batch + 1] and codes[e] == value:
-                    room[v, j] = weights[e]
-        if here.sum() <= large:
-            if not fits(some, here, room):
+            batch, taken = batches[refers[b] + j], 0
+            for e in range(bags[batch], bags[batch + 1]):
+                v = np.searchsorted(own, codes[e])
+                if v < some.shape[0] and own[v] == codes[e]:
+                    found[v] += min(weights[e], here[j])
+                    taken += min(weights[e], some[v])
+                    if small:
+                        room[v, j] = weights[e]
+            if taken < here[j]:
                 return False
-            continue
-        for v in range(some.shape[0]):
-            if np.minimum(room[v], here).sum() < some[v]:
-                return False
-        for j in range(here.shape[0]):
-            if np.minimum(room[:, j], some).sum() < here[j]:
-                return False
+        if (found < some).any() or (small and not fits(some, here, room)):
+            return False
     return True
 
 
