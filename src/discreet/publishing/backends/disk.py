@@ -94,7 +94,9 @@ class DiskRows(PackedRows):
             np.save(path, reword(words))
         return DiskRows(self.backend, planes, self.batches)
 
-    def _bring_together(self, find: Find, leaves: int) -> Iterator[tuple[int, Ints]]:
+    def _bring_together(
+        self, find: Find, leaves: int, *, keep: bool = False
+    ) -> Iterator[tuple[int, Ints]]:
         """Give leaf by leaf the words of its rows, which are brought together in files."""
         folder = self.backend.folder
         for words in self._read("Sorting"):
@@ -105,13 +107,18 @@ class DiskRows(PackedRows):
                 rows = order[ends[number - 1] if number else 0 : ends[number]]
                 with (folder / f"leaf-{number}").open("ab") as file:
                     words[:, rows].T.tofile(file)
-        for path in self.batches:
-            path.unlink()
+        if not keep:
+            self.discard()
         for number in range(leaves):
             spilled = folder / f"leaf-{number}"
             words = np.fromfile(spilled, dtype=np.int64).reshape(-1, self.planes).T.copy()
             spilled.unlink()
             yield number, words
+
+    def discard(self) -> None:
+        """Remove the files."""
+        for path in self.batches:
+            path.unlink()
 
     def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> DiskRows:
         """Bring rows together leaf by leaf, and write other words of each to a file of its own."""
@@ -123,11 +130,18 @@ class DiskRows(PackedRows):
         return DiskRows(self.backend, planes, batches)
 
     def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+        self,
+        find: Find,
+        leaves: int,
+        finish: Finish,
+        samples: Mapping[str, pl.DataFrame],
+        *,
+        keep: bool = False,
+        whole: bool = False,  # noqa: ARG002
     ) -> dict[str, DiskLeaves]:
         """Bring rows together leaf by leaf, in a file each, and finish one after the other."""
         paths: dict[str, list[Path]] = {title: [] for title in samples}
-        for number, words in self._bring_together(find, leaves):
+        for number, words in self._bring_together(find, leaves, keep=keep):
             made = finish(number, words)
             del words
             for place, (title, sample) in enumerate(samples.items()):
@@ -163,6 +177,11 @@ class DiskLeaves(FinishedLeaves):
     def distinct(self, columns: list[str]) -> pl.DataFrame:
         """Give the different lines of some columns."""
         return pl.concat(pl.read_ipc(p, columns=columns).unique() for p in self.paths).unique()
+
+    def discard(self) -> None:
+        """Remove the files."""
+        for path in self.paths:
+            path.unlink()
 
     def write(
         self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame

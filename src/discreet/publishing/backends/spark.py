@@ -107,15 +107,26 @@ class SparkRows(PackedRows):
         return SparkRows(self.backend, planes, again)
 
     def _work_on_leaves(
-        self, find: Find, work: Callable[[pa.Table], pa.Table], schema: Any, name: str
+        self,
+        find: Find,
+        work: Callable[[pa.Table], pa.Table],
+        schema: Any,
+        name: str,
+        *,
+        keep: bool = False,
     ) -> DataFrame:
         """Bring rows together by leaf, work on each where it is, and keep what was made on disk."""
         backend = self.backend
         found = self.words.mapInArrow(FindLeaf(find), f"{spell_words(self.planes)}, leaf int")
         place = (backend.folder / name).as_uri()
         found.groupBy(LEAF).applyInArrow(work, schema).write.mode("overwrite").parquet(place)
-        self.words.unpersist()
+        if not keep:
+            self.discard()
         return backend.session.read.parquet(place)
+
+    def discard(self) -> None:
+        """Let the workers forget them."""
+        self.words.unpersist()
 
     def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> SparkRows:
         """Bring rows together by leaf, and keep other words of them on disk."""
@@ -126,7 +137,14 @@ class SparkRows(PackedRows):
         return SparkRows(self.backend, planes, staged)
 
     def map_leaves(
-        self, find: Find, leaves: int, finish: Finish, samples: Mapping[str, pl.DataFrame]
+        self,
+        find: Find,
+        leaves: int,
+        finish: Finish,
+        samples: Mapping[str, pl.DataFrame],
+        *,
+        keep: bool = False,
+        whole: bool = False,
     ) -> dict[str, SparkLeaves]:
         """Bring rows together by leaf, finish each where it is, and keep what was made on disk."""
         from pyspark.sql import functions as f
@@ -136,12 +154,12 @@ class SparkRows(PackedRows):
         backend.progress("Splitting", 0, leaves)
         made = to_arrow(put_together(samples, 0))
         work, schema = finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
-        staged = self._work_on_leaves(find, work, schema, "leaves")
+        staged = self._work_on_leaves(find, work, schema, "leaves", keep=keep)
         tables = {}
         for number, (title, sample) in enumerate(samples.items()):
             own = [f.col(quote(name_own(number, c))).alias(c) for c in sample.columns]
             lines = staged.filter(f.col(TABLE) == number).select(LEAF, PLACE, *own)
-            tables[title] = SparkLeaves(backend, lines, whole=len(samples) > 1)
+            tables[title] = SparkLeaves(backend, lines, whole=whole or len(samples) > 1)
         _require_all(next(iter(tables.values())).height, backend.facts.n, "splitting")
         return tables
 
@@ -162,7 +180,7 @@ class SparkLeaves(FinishedLeaves):
     backend: SparkBackend
     lines: DataFrame
     whole: bool
-    """Whether a leaf lies in one file, as other tables refer to what it holds."""
+    """Whether a leaf lies in one file, as what it holds has to be examined together."""
 
     @cached_property
     def _counted(self) -> pl.DataFrame:
@@ -186,6 +204,9 @@ class SparkLeaves(FinishedLeaves):
     def distinct(self, columns: list[str]) -> pl.DataFrame:
         """Give the different lines of some columns."""
         return collect(self.lines.select(*map(quote, columns)).distinct())
+
+    def discard(self) -> None:
+        """Leave them where they are: what is made next is written over them."""
 
     def write(
         self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame
