@@ -3,7 +3,7 @@
 The release is read class by class. Everybody is held against every part in which a record might be
 theirs, as far as a glance at its boxes tells, and the same audit is made of each part with those
 whom it covers. Nothing is taken from how it was made: where parts end does not matter, as long as
-everybody is in one.
+everybody is in one. Where several classes may be somebody's it is looked for where parts may end.
 """
 
 from __future__ import annotations
@@ -210,18 +210,22 @@ class PeopleFiles:
 
         A box that is wide in every attribute has half of a table sent to its part.
         """
+        held: list[Microdata] = []
+        for people, others in self.take_in_turn(number):
+            if others:
+                (view,) = part.views
+                people = people.taken(np.flatnonzero(view.match(people).set_of >= 0))  # noqa: PLW2901
+            held.append(people)
+        return held[0] if len(held) == 1 else self._hold(held)
+
+    def take_in_turn(self, number: int) -> Iterator[tuple[Microdata, bool]]:
+        """Give those who were sent to a part, once, so many at a time; say if that is not all."""
         path = self._folder / f"people-{number}"
         size = path.stat().st_size if path.exists() else 0
         step = 4 * (len(self._names) + 2) * SENT * self.at_once
-        held = []
-        for start in range(0, max(1, size), step):
-            people = self._read(path, start, step // 4) if size else self._hold([])
-            if size > step:
-                (view,) = part.views
-                people = people.taken(np.flatnonzero(view.match(people).set_of >= 0))
-            held.append(people)
+        for start in range(0, size, step):
+            yield self._read(path, start, step // 4), size > step
         path.unlink(missing_ok=True)
-        return held[0] if len(held) == 1 else self._hold(held)
 
     def forget(self) -> None:
         """Remove those whom nobody takes: they were sent where no record is."""
@@ -263,6 +267,7 @@ def audit_files(
 ) -> AuditReport:
     """Audit a release in its folder against a table in files, with a folder for what is between."""
     from discreet.auditing.in_windows import audit_windows
+    from discreet.auditing.part_ends import find_ends
 
     stored = StoredParts(release)
     stored.refuse_unsealed()
@@ -273,6 +278,9 @@ def audit_files(
             stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
         )
     else:
+        if stored.may_overlap:
+            ends = find_ends(stored, files, facts, people, folder, progress)
+            stored = replace(stored, counted=stored.whole, ends=ends)
         parts = freeing(stored.read(at_once), at_once)
         looked = put_side_by_side([glance(part, facts) for part in parts])
         people.send(files, looked.find, progress)

@@ -39,12 +39,6 @@ class BoxView(View):
     boxes: pl.DataFrame
     """Per group one of its records."""
 
-    @property
-    def boxes_may_overlap(self) -> bool:
-        """Whether a person may be covered by boxes of several groups."""
-        blanked = bool(self.release.parameters.get("blanked"))
-        return blanked or self.release.promise.principle.dealt
-
     def match(self, data: Microdata) -> Matches:
         """Find the boxes that cover each person."""
         names = self.release.schema.quasi_identifiers
@@ -66,7 +60,7 @@ class BoxView(View):
     def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
         """Hold the records and values of each box against the people it covers."""
         several = int(matches.several.sum())
-        if several and not self.boxes_may_overlap:
+        if several and not boxes_may_overlap(self.release):
             found = [f"boxes overlap: {several} people are covered by more than one group"]
         else:
             covered = np.bincount(matches.group_of[matches.set_of >= 0], minlength=self.count)
@@ -207,6 +201,11 @@ def _list_named(
         total,
         of_groups,
     )
+
+
+def boxes_may_overlap(release: Release) -> bool:
+    """Whether a person may be covered by boxes of several groups."""
+    return bool(release.parameters.get("blanked")) or release.promise.principle.dealt
 
 
 def box_columns(release: Release) -> list[str]:
