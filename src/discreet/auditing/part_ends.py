@@ -10,10 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.auditing.in_parts import PeopleFiles, freeing, glance, put_side_by_side
 from discreet.release.parts import StoredParts
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Bools, Ints
 from discreet.table.facts import Facts, Progress
 from discreet.table.parquet_files import ParquetFiles
 
@@ -31,7 +32,7 @@ def find_ends(
     looked, numbers = [], []
     for part in freeing(stored.read(people.at_once), people.at_once):
         looked.append(glance(part, facts))
-        numbers.append(stored.list_numbers(part.tables[title]))
+        numbers.append(_shorten(stored.list_numbers(part.tables[title])))
     people.send(files, put_side_by_side(looked).find, progress)
     reach = Reach(sum(map(len, numbers)), facts.n, folder / "reached")
     first = 0
@@ -54,7 +55,18 @@ def find_ends(
         first += len(own)
         del part, view
         progress("Matching", first, len(reach.last))
-    return np.concatenate(numbers)[reach.close()]
+    last = reach.close()
+    ends, first = [], 0
+    for own in numbers:
+        ends.append(own[np.flatnonzero(last[first : first + len(own)])].astype(np.int64))
+        first += len(own)
+    return np.concatenate(ends)
+
+
+def _shorten(numbers: Ints) -> NDArray[np.integer]:
+    """Give ascending numbers in fewer bytes: there may be nearly as many as people."""
+    fit = numbers[0] >= -(2**31) and numbers[-1] < 2**31
+    return numbers.astype(np.int32) if fit else numbers
 
 
 class Reach:
@@ -64,7 +76,7 @@ class Reach:
     """
 
     def __init__(self, places: int, people: int, path: Path) -> None:
-        self.last = np.arange(places)
+        self.last = np.arange(places, dtype=np.int32 if places < 2**31 else np.int64)
         self._path = path
         self._seen = np.memmap(path, dtype=np.int64, mode="w+", shape=people)
         """Per person the place after that where the person was seen last; 0 before any."""
@@ -77,8 +89,9 @@ class Reach:
         np.maximum.at(self.last, before[known] - 1, high[known])
         self._seen[rows] = high + 1
 
-    def close(self) -> Ints:
-        """Give the places across which nobody reaches, and forget all people."""
+    def close(self) -> Bools:
+        """Say across which places nobody reaches, and forget all people."""
         del self._seen
         self._path.unlink()
-        return np.flatnonzero(np.maximum.accumulate(self.last) == np.arange(len(self.last)))
+        np.maximum.accumulate(self.last, out=self.last)
+        return self.last == np.arange(len(self.last), dtype=self.last.dtype)

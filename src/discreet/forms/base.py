@@ -225,6 +225,10 @@ class Form(ABC):
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""
 
+    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:  # noqa: ARG002
+        """Give the tables of a release that can be examined in parts; none if it cannot be."""
+        return self.parted
+
     def may_overlap(self, release: Release) -> bool:  # noqa: ARG002
         """Whether groups of different numbers may be somebody's, who are then in one part."""
         return False

@@ -79,7 +79,7 @@ class StoredParts:
         """The tables that are parted, the one of records first."""
         from discreet.forms import find_form
 
-        parted = find_form(self.release.form).parted
+        parted = find_form(self.release.form).find_parted(self.release)
         if set(self._opened[1]) != {table.title for table in parted}:
             raise SchemaError(
                 f"A release by {self.release.method} under {self.release.promise.principle} with "

@@ -153,10 +153,9 @@ def deal_in_parts(
         plan.spaced, {name: facts.domains[name].size for name in plan.order}, plan.dealer
     )
     rows, layout = pack_all(backend, known, exact, categories)
+    capacity = min(backend.capacity, backend.examined)  # boxes of a leaf may overlap
     for number, condition in enumerate(plan.conditions):
-        routes, split = find_top(
-            facts, rows, layout, condition, known, categories, backend.capacity
-        )
+        routes, split = find_top(facts, rows, layout, condition, known, categories, capacity)
         if condition is not principle:
             split = replace(split, ranked=ranked)
         work = LeafWork(split, domains, known, exact, categories, title, promised)
