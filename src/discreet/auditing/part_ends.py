@@ -94,4 +94,4 @@ class Reach:
         del self._seen
         self._path.unlink()
         np.maximum.accumulate(self.last, out=self.last)
-        return self.last == np.arange(len(self.last), dtype=self.last.dtype)
+        return np.asarray(self.last == np.arange(len(self.last), dtype=self.last.dtype))
