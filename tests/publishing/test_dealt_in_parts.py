@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.auditing.part_ends import Reach
+from discreet.auditing.part_ends import CoveredSpans
 from discreet.forms import assignments
 from discreet.publishing.backends.disk import DiskLeaves
 from discreet.publishing.method import Method
@@ -179,9 +179,9 @@ def test_parts_end_only_where_nobody_may_be_in_both_of_them(tmp_path: Path, shuf
 
 
 def test_somebody_reaches_from_the_first_class_that_covers_them_to_the_last(tmp_path: Path) -> None:
-    reach = Reach(9, 4, tmp_path / "seen")
-    reach.add(np.array([0, 1]), np.array([0, 1]), np.array([0, 2]))
-    reach.add(np.array([3, 2]), np.array([4, 5]), np.array([4, 5]))
-    reach.add(np.array([3]), np.array([7]), np.array([7]))
-    assert np.flatnonzero(reach.close()).tolist() == [0, 2, 3, 7, 8]
+    spans = CoveredSpans(9, 4, tmp_path / "seen")
+    spans.add(np.array([0, 1]), np.array([0, 1]), np.array([0, 2]))
+    spans.add(np.array([3, 2]), np.array([4, 5]), np.array([4, 5]))
+    spans.add(np.array([3]), np.array([7]), np.array([7]))
+    assert np.flatnonzero(spans.close()).tolist() == [0, 2, 3, 7, 8]
     assert not list(tmp_path.iterdir())

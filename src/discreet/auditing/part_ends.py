@@ -34,7 +34,7 @@ def find_ends(
         looked.append(glance(part, facts))
         numbers.append(_shorten(stored.list_numbers(part.tables[title])))
     people.send(files, put_side_by_side(looked).find, progress)
-    reach = Reach(sum(map(len, numbers)), facts.n, folder / "reached")
+    spans = CoveredSpans(sum(map(len, numbers)), facts.n, folder / "reached")
     first = 0
     parts = zip(numbers, stored.read(people.at_once), strict=True)
     for number, (own, part) in enumerate(freeing(parts, people.at_once)):
@@ -51,11 +51,11 @@ def find_ends(
                 sets, options = matches.set_of[covered], matches.groups
                 low = np.minimum.reduceat(start[options], matches.offsets[:-1])[sets]
                 high = np.maximum.reduceat(end[options], matches.offsets[:-1])[sets]
-                reach.add(some.rows[covered], low, high)
+                spans.add(some.rows[covered], low, high)
         first += len(own)
         del part, view
-        progress("Matching", first, len(reach.last))
-    last = reach.close()
+        progress("Matching", first, len(spans.last))
+    last = spans.close()
     ends, first = [], 0
     for own in numbers:
         ends.append(own[np.flatnonzero(last[first : first + len(own)])].astype(np.int64))
@@ -69,7 +69,7 @@ def _shorten(numbers: Ints) -> NDArray[np.integer]:
     return numbers.astype(np.int32) if fit else numbers
 
 
-class Reach:
+class CoveredSpans:
     """How far forward, from each of so many places, anybody reaches who is covered there.
 
     Where everybody was seen last is kept in a file, as there may be very many of them.

@@ -39,6 +39,11 @@ class BoxView(View):
     boxes: pl.DataFrame
     """Per group one of its records."""
 
+    @property
+    def boxes_may_overlap(self) -> bool:
+        """Whether a person may be covered by boxes of several groups."""
+        return may_cover_twice(self.release)
+
     def match(self, data: Microdata) -> Matches:
         """Find the boxes that cover each person."""
         names = self.release.schema.quasi_identifiers
@@ -60,7 +65,7 @@ class BoxView(View):
     def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
         """Hold the records and values of each box against the people it covers."""
         several = int(matches.several.sum())
-        if several and not boxes_may_overlap(self.release):
+        if several and not self.boxes_may_overlap:
             found = [f"boxes overlap: {several} people are covered by more than one group"]
         else:
             covered = np.bincount(matches.group_of[matches.set_of >= 0], minlength=self.count)
@@ -203,8 +208,8 @@ def _list_named(
     )
 
 
-def boxes_may_overlap(release: Release) -> bool:
-    """Whether a person may be covered by boxes of several groups."""
+def may_cover_twice(release: Release) -> bool:
+    """Whether boxes may overlap, as people were dealt, or blanked who are in others as well."""
     return bool(release.parameters.get("blanked")) or release.promise.principle.dealt
 
 

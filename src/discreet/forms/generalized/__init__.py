@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from discreet.forms.base import Statement, View
-from discreet.forms.boxes import boxes_may_overlap
+from discreet.forms.boxes import may_cover_twice
 from discreet.forms.generalized.view import read_generalized
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
@@ -48,7 +48,7 @@ class Generalized(GroupedForm):
 
     def may_overlap(self, release: Release) -> bool:
         """Where people were dealt, or show nothing, several classes may be somebody's."""
-        return boxes_may_overlap(release)
+        return may_cover_twice(release)
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""
