@@ -211,20 +211,21 @@ class PeopleFiles:
         A box that is wide in every attribute has half of a table sent to its part.
         """
         held: list[Microdata] = []
-        for people, others in self.take_in_turn(number):
-            if others:
+        for people in self.take_in_turn(number):
+            if held or people.n == SENT * self.at_once:  # there are more, or may be
                 (view,) = part.views
-                people = people.taken(np.flatnonzero(view.match(people).set_of >= 0))  # noqa: PLW2901
-            held.append(people)
+                held.append(people.taken(np.flatnonzero(view.match(people).set_of >= 0)))
+            else:
+                held.append(people)
         return held[0] if len(held) == 1 else self._hold(held)
 
-    def take_in_turn(self, number: int) -> Iterator[tuple[Microdata, bool]]:
-        """Give those who were sent to a part, once, so many at a time; say if that is not all."""
+    def take_in_turn(self, number: int) -> Iterator[Microdata]:
+        """Give those who were sent to a part, once, so many at a time."""
         path = self._folder / f"people-{number}"
         size = path.stat().st_size if path.exists() else 0
         step = 4 * (len(self._names) + 2) * SENT * self.at_once
         for start in range(0, size, step):
-            yield self._read(path, start, step // 4), size > step
+            yield self._read(path, start, step // 4)
         path.unlink(missing_ok=True)
 
     def forget(self) -> None:

@@ -35,15 +35,14 @@ def find_ends(
         numbers.append(_shorten(stored.list_numbers(part.tables[title])))
     people.send(files, put_side_by_side(looked).find, progress)
     spans = CoveredSpans(sum(map(len, numbers)), facts.n, folder / "reached")
-    first = 0
-    parts = zip(numbers, stored.read(people.at_once), strict=True)
-    for number, (own, part) in enumerate(freeing(parts, people.at_once)):
-        (view,) = part.views
+    number = first = 0
+    for part in freeing(stored.read(people.at_once), people.at_once):
+        (view,), own = part.views, numbers[number]
         places = first + np.searchsorted(own, view.table[column].to_numpy())
         start, end = np.full(view.count, first + len(own)), np.zeros(view.count, dtype=np.int64)
         np.minimum.at(start, view.labels, places)
         np.maximum.at(end, view.labels, places)
-        for some, _ in people.take_in_turn(number):
+        for some in people.take_in_turn(number):
             matches = view.match(some)
             covered = np.flatnonzero(matches.set_of >= 0)
             if len(covered):
@@ -52,9 +51,9 @@ def find_ends(
                 low = np.minimum.reduceat(start[options], matches.offsets[:-1])[sets]
                 high = np.maximum.reduceat(end[options], matches.offsets[:-1])[sets]
                 spans.add(some.rows[covered], low, high)
-        first += len(own)
+        number, first = number + 1, first + len(own)
         del part, view
-        progress("Matching", first, len(spans.last))
+        progress("Parting", first, len(spans.last))
     last = spans.close()
     ends, first = [], 0
     for own in numbers:
