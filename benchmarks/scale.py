@@ -254,7 +254,8 @@ def time_stages(n: int, memory: str) -> tuple[dict[str, float], dict[str, int]]:
         tell("Facts", 1, 1)
         with working_folder(plan.folder) as work:
             limit = choose_limit(n, memory)
-            capacity, at_once = choose_capacity(facts, limit), choose_records(facts, limit)
+            capacity = choose_capacity(facts, limit)
+            at_once = choose_records(facts, limit, plan.method.principle)
             backend = DiskBackend(files, facts, work, capacity, capacity, plan.format, tell)
             publish_in_parts(
                 backend, plan.method, plan.folder, format=plan.format, overwrite=True,

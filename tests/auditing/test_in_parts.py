@@ -276,13 +276,13 @@ def test_files_may_end_within_a_class(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_dealt_people_and_other_tables_are_refused(tmp_path: Path) -> None:
+def test_forms_that_are_seen_whole_and_other_tables_are_refused(tmp_path: Path) -> None:
     data = dc.datasets.census(500, sensitive="income")
     source = spread(data.to_polars(), tmp_path / "source")
-    dealt = dc.publish(data, dc.Generalization(dc.Proximity(epsilon=500, m=2)))
-    dealt.write(tmp_path / "dealt")
-    with pytest.raises(dc.errors.SchemaError, match=r"proximity.*not examined in parts"):
-        examine(tmp_path / "dealt", source, tmp_path / "w")
+    swapped = dc.publish(data, dc.RankSwapping(dc.KE(2, 2)))
+    swapped.write(tmp_path / "swapped")
+    with pytest.raises(dc.errors.SchemaError, match=r"rank-swapping.*not examined in parts"):
+        examine(tmp_path / "swapped", source, tmp_path / "w")
     publish_from_disk(source, data.schema.published, METHOD, tmp_path / "r", 400)
     fewer = data.to_polars().drop("region")
     files = ParquetFiles(spread(fewer, tmp_path / "fewer"))

@@ -16,6 +16,7 @@ from discreet.auditing import AuditReport, windows_on_cluster
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.cluster import open_session
 from discreet.publishing.backends import spark as backend
+from discreet.release import table_files
 from discreet.release.store import fingerprint
 from discreet.steward import on_cluster
 from discreet.steward.inspection import inspect_table
@@ -172,6 +173,34 @@ def test_columns_are_found_and_broken_up_on_a_cluster(tmp_path: Path, held: str)
     data = dc.read(tmp_path / "source", Plan.read(plan).schema)
     require_same_slices(dc.load(tmp_path / "release"), dc.publish(data, Plan.read(plan).method))
     require_same_audit(report, dc.audit(tmp_path / "release", data))
+
+
+def test_people_are_dealt_on_a_cluster_and_all_their_classes_are_in_one_file(
+    tmp_path: Path, held: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income", "region"), tmp_path / "source")
+    more = '[columns.region]\nrole = "quasi-identifier"'
+    near = '[[method.principles]]\nname = "proximity"\nepsilon = 1000\nm = 3'
+    plan = write_plan(tmp_path, near)
+    plan.write_text(plan.read_text().replace("[method]", f"{more}\n[method]"))
+    report = publish(plan, held, [], {})
+    schema, method = Plan.read(plan).schema, Plan.read(plan).method
+    data = dc.read(tmp_path / "source", schema)
+    made = dc.publish(data, method)
+    made.write(tmp_path / "memory")
+    require_same(tmp_path / "release", tmp_path / "memory")
+    assert len(list((tmp_path / "release").glob("generalized-*.parquet"))) > 1
+    require_same_audit(report, dc.audit(tmp_path / "release", data))
+    scattered = pl.col("class").rank("dense") * 7919 % 100_003
+    odd = made.tables["generalized"].with_columns(scattered.cast(pl.Int32).alias("class"))
+    made.tables["generalized"] = odd.sort("class", maintain_order=True)
+    monkeypatch.setattr(table_files, "PART", 1500)
+    made.write(tmp_path / "scattered")
+    with pytest.raises(dc.errors.SchemaError, match="covered by classes of several files"):
+        on_cluster.audit_by_cluster(
+            tmp_path / "scattered", tmp_path / "source", schema, held, asked=AskedOfParts(),
+            progress=lambda *told: None,
+        )  # fmt: skip
 
 
 def test_odd_tables_give_the_same_on_a_cluster(tmp_path: Path, held: str) -> None:

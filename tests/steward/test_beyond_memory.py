@@ -29,27 +29,39 @@ from in_parts import spread, write_plan
 
 CENSUS = dc.datasets.census(4000, sensitive="income")
 GB = 2**30
+PROMISE = dc.KAnonymity(5)
 
 
 def test_more_memory_holds_more_rows_at_once(tmp_path: Path) -> None:
     schema = CENSUS.schema.published
     facts = survey(ParquetFiles(spread(CENSUS.to_polars(), tmp_path / "source")), schema)
     assert choose_capacity(facts, GB) < choose_capacity(facts, 4 * GB)
-    assert choose_records(facts, GB) < choose_records(facts, 4 * GB)
+    assert choose_records(facts, GB, PROMISE) < choose_records(facts, 4 * GB, PROMISE)
     assert choose_batch(schema, 10**8, GB) < choose_batch(schema, 10**8, 4 * GB)
     # what all do for themselves is below the limit, whatever the others do
-    for rows, each in ((choose_capacity(facts, GB), 112), (choose_records(facts, GB), 720)):
+    for rows, each in (
+        (choose_capacity(facts, GB), 112),
+        (choose_records(facts, GB, PROMISE), 720),
+    ):
         assert LIBRARIES + rows * each <= GB
 
 
 def test_a_limit_is_refused_that_cannot_be_kept() -> None:
     schema = CENSUS.schema.published
-    require_enough(schema, 50_000_000, GROUND)
-    require_enough(schema, 1000, 10)
+    require_enough(schema, 50_000_000, GROUND, PROMISE)
+    require_enough(schema, 1000, 10, PROMISE)
     with pytest.raises(SchemaError, match="1,024 MB of memory are not enough") as refused:
-        require_enough(schema, 10**9, GB)
+        require_enough(schema, 10**9, GB, PROMISE)
     (asked,) = (word for word in str(refused.value.hint).split() if "MB" in word)
-    require_enough(schema, 10**9, beyond_memory.read_memory(asked.strip("),")))
+    require_enough(schema, 10**9, beyond_memory.read_memory(asked.strip("),")), PROMISE)
+
+
+def test_classes_that_overlap_take_memory_of_their_own() -> None:
+    schema, dealt = CENSUS.schema.published, dc.Proximity(epsilon=500, m=2)
+    require_enough(schema, 30_000_000, GROUND, PROMISE)
+    with pytest.raises(SchemaError, match="are not enough"):
+        require_enough(schema, 30_000_000, GROUND, dealt)
+    require_enough(schema, 30_000_000, GROUND, dealt & dc.KAnonymity(10))
 
 
 def test_it_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

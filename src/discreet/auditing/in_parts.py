@@ -3,7 +3,7 @@
 The release is read class by class. Everybody is held against every part in which a record might be
 theirs, as far as a glance at its boxes tells, and the same audit is made of each part with those
 whom it covers. Nothing is taken from how it was made: where parts end does not matter, as long as
-everybody is in one.
+everybody is in one. Where several classes may be somebody's it is looked for where parts may end.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from discreet.principles.base import Principle
 from discreet.release import Release
 from discreet.release.labels import Extent, read_codes, read_extents
 from discreet.release.parts import AT_ONCE, StoredParts
+from discreet.release.release import FindShares
 from discreet.release.store import find_rewritten, find_strangers
 from discreet.table.arrays import Bools, Ints
 from discreet.table.facts import Facts, Progress
@@ -212,18 +213,23 @@ class PeopleFiles:
 
         A box that is wide in every attribute has half of a table sent to its part.
         """
+        held: list[Microdata] = []
+        for people in self.take_in_turn(number):
+            if held or people.n == SENT * self.at_once:  # there are more, or may be
+                there = find_view(part).match(people).set_of >= 0
+                held.append(people.taken(np.flatnonzero(there)))
+            else:
+                held.append(people)
+        return held[0] if len(held) == 1 else self._hold(held)
+
+    def take_in_turn(self, number: int) -> Iterator[Microdata]:
+        """Give those who were sent to a part, once, so many at a time."""
         path = self._folder / f"people-{number}"
         size = path.stat().st_size if path.exists() else 0
         step = 4 * (len(self._names) + 2) * SENT * self.at_once
-        held = []
-        for start in range(0, max(1, size), step):
-            people = self._read(path, start, step // 4) if size else self._hold([])
-            if size > step:
-                there = find_view(part).match(people).set_of >= 0
-                people = people.taken(np.flatnonzero(there))
-            held.append(people)
+        for start in range(0, size, step):
+            yield self._read(path, start, step // 4)
         path.unlink(missing_ok=True)
-        return held[0] if len(held) == 1 else self._hold(held)
 
     def forget(self) -> None:
         """Remove those whom nobody takes: they were sent where no record is."""
@@ -265,6 +271,7 @@ def audit_files(
 ) -> AuditReport:
     """Audit a release in its folder against a table in files, with a folder for what is between."""
     from discreet.auditing.in_windows import audit_windows
+    from discreet.auditing.part_ends import find_ends
 
     stored = StoredParts(release)
     stored.refuse_unsealed()
@@ -275,19 +282,33 @@ def audit_files(
             stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
         )
     else:
+        if stored.may_overlap:
+            ends = find_ends(stored, files, facts, people, folder, progress)
+            stored = replace(stored, counted=stored.whole, ends=ends)
         strewn = StrewnTables(stored, folder, max(1, facts.n // at_once))
         seen = []
-        for number, part in freeing(enumerate(stored.read(at_once)), at_once):
+        for part in freeing(stored.read(at_once), at_once):
+            strewn.add(len(seen), part)
             seen.append(glance(part, facts))
-            strewn.add(number, part)
             del part
         people.send(files, put_side_by_side(seen).find, progress)
         shares = strewn.seal()
-        parts = (replace(part, shares=shares) for part in stored.read(at_once))
-        report = audit_each(enumerate(parts), people, facts, asked, progress)
+        parts = _number_parts(stored, at_once, shares)
+        report = audit_each(parts, people, facts, asked, progress)
         report = count_groups(report, stored, shares)
         strewn.remove()
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
+
+
+def _number_parts(
+    stored: StoredParts, at_once: int, shares: dict[str, FindShares]
+) -> Iterator[tuple[int, Release]]:
+    """Give parts by their numbers; ``enumerate`` would hold each until the next is read."""
+    number = 0
+    for part in stored.read(at_once):
+        yield number, replace(part, shares=shares)
+        del part
+        number += 1
 
 
 def audit_each(

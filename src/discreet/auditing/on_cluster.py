@@ -27,8 +27,9 @@ from discreet.auditing.in_parts import (
 )
 from discreet.auditing.merging import PartFindings, merge
 from discreet.auditing.strewn import count_groups, find_view
+from discreet.errors import SchemaError
 from discreet.release import Release
-from discreet.release.parts import StoredParts
+from discreet.release.parts import MORE, StoredParts
 from discreet.table.facts import Facts, Progress
 from discreet.table.spark_frames import (
     ArrowBatches,
@@ -179,6 +180,12 @@ def _audit_each_file(
     examine = examine_sent(TakeFile(stored, shares), facts, send.names, asked)
     progress("Auditing", 0, facts.n)
     findings, some, twice = examine_parts(session, source, send, examine, folder)
+    if twice and stored.may_overlap:
+        # beliefs of them follow from all classes together, which nobody had
+        raise SchemaError(
+            f"{twice:,} people are covered by classes of several files, which are examined apart.",
+            hint=MORE,
+        )
     found = [findings.get(number) or PartFindings(None, one.records, one.groups, NOBODY)
              for number, one in enumerate(seen)]  # fmt: skip
     return count_groups(merge(found, facts.n, facts.n - some, twice), stored, shares)

@@ -242,6 +242,10 @@ class Form(ABC):
         """Put what all parts add to some groups together."""
         raise NotImplementedError
 
+    def may_overlap(self, release: Release) -> bool:  # noqa: ARG002
+        """Whether groups of different numbers may be somebody's, who are then in one part."""
+        return False
+
     @abstractmethod
     def views(self, release: Release) -> list[View]:
         """Read the groups, once per table that shows people; refuse what is not of this form."""

@@ -42,8 +42,7 @@ class BoxView(View):
     @property
     def boxes_may_overlap(self) -> bool:
         """Whether a person may be covered by boxes of several groups."""
-        blanked = bool(self.release.parameters.get("blanked"))
-        return blanked or self.release.promise.principle.dealt
+        return may_cover_twice(self.release)
 
     def match(self, data: Microdata) -> Matches:
         """Find the boxes that cover each person."""
@@ -207,6 +206,11 @@ def _list_named(
         total,
         of_groups,
     )
+
+
+def may_cover_twice(release: Release) -> bool:
+    """Whether boxes may overlap, as people were dealt, or blanked who are in others as well."""
+    return bool(release.parameters.get("blanked")) or release.promise.principle.dealt
 
 
 def box_columns(release: Release) -> list[str]:

@@ -52,6 +52,8 @@ class StoredParts:
     folder: Path
     counted: dict[str, pl.DataFrame] | None = None
     """What :attr:`whole` would be, where somebody else counted it."""
+    ends: Ints | None = None
+    """The numbers after which a part may end, where somebody is shown by several of them."""
 
     @cached_property
     def _opened(self) -> tuple[Release, dict[str, Stored]]:
@@ -95,6 +97,13 @@ class StoredParts:
 
         assert self.parted
         return find_form(self.release.form).scattered
+
+    @property
+    def may_overlap(self) -> bool:
+        """Whether several numbers may show somebody, so that parts may not end everywhere."""
+        from discreet.forms import find_form
+
+        return find_form(self.release.form).may_overlap(self.release)
 
     @property
     def records(self) -> Stored:
@@ -185,6 +194,8 @@ class StoredParts:
             tops = np.maximum.accumulate(np.append(top, values))
             rest = np.minimum.accumulate(np.append(behind[number], values[::-1]))[::-1]
             found = np.flatnonzero(tops[1:] < rest[1:]) + 1
+            if self.ends is not None:
+                found = found[np.isin(tops[found], self.ends)]
             places = np.concatenate([places, np.stack([base + found, tops[found]], axis=1)])
             while len(places) and places[-1, 0] - start > at_once:
                 wanted = int(np.searchsorted(places[:, 0], start + at_once, side="right"))

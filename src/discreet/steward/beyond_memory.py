@@ -12,10 +12,12 @@ from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts, audit_files
 from discreet.errors import SchemaError
 from discreet.files import drafting, resolve, writing
+from discreet.principles.base import Principle
 from discreet.publishing.backends import Progress
 from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.partitioners.packing import lay_out
+from discreet.release.parts import StoredParts
 from discreet.release.table_files import PART
 from discreet.steward.plan import Plan
 from discreet.table.coded_table import Intake
@@ -39,6 +41,8 @@ MOST_RECORDS = 1 << 22
 """So many records are audited at once at most: more would take longer, each of them."""
 CELL, AUDITED = 64, 80
 """Bytes that a cell takes while it is read and coded, and while its record is audited."""
+CLASS = 13
+"""Bytes that a class takes where several may be somebody's, until it is known where parts end."""
 
 
 def read_memory(text: str | None) -> int:
@@ -63,13 +67,13 @@ def is_beyond(source: Path, schema: Schema, memory: int) -> bool:
     return IN_MEMORY * codes > memory
 
 
-def require_enough(schema: Schema, n: int, memory: int) -> None:
+def require_enough(schema: Schema, n: int, memory: int, principle: Principle) -> None:
     """Refuse, before any work, a limit that cannot be kept for a table of so many rows."""
     shown = [20 if a.role is Role.QUASI_IDENTIFIER and a.type.ordered else 8
              for a in schema.published]  # fmt: skip
     # a file is written as a whole, with what is shown besides until it is full
     written = min(n, PART) * (4 + sum(shown)) * 5 // 4
-    need = LIBRARIES + n + max(written, LEAST * len(shown) * AUDITED)
+    need = LIBRARIES + _count_bytes(n, principle) + max(written, LEAST * len(shown) * AUDITED)
     if need > max(memory, GROUND):
         raise SchemaError(
             f"{memory >> 20:,} MB of memory are not enough for {n:,} rows with {len(shown)} "
@@ -78,9 +82,16 @@ def require_enough(schema: Schema, n: int, memory: int) -> None:
         )
 
 
-def _leave_room(n: int, memory: int) -> int:
-    """Give what is left for rows, beside libraries and a byte for everybody."""
-    return max(memory, GROUND) - LIBRARIES - n
+def _count_bytes(n: int, principle: Principle | None) -> int:
+    """Count what so many people take: a byte each, and their classes where these may overlap."""
+    if principle is None or not principle.dealt:
+        return n
+    return n + CLASS * (n // principle.min_size)
+
+
+def _leave_room(n: int, memory: int, principle: Principle | None = None) -> int:
+    """Give what is left for rows, beside libraries and what everybody takes."""
+    return max(memory, GROUND) - LIBRARIES - _count_bytes(n, principle)
 
 
 def choose_batch(schema: Schema, n: int, memory: int) -> int:
@@ -105,9 +116,9 @@ def refuse_drawing(plan: Plan) -> None:
         )
 
 
-def choose_records(facts: Facts, memory: int) -> int:
-    """Say how many records of a release can be audited at once."""
-    fit = _leave_room(facts.n, memory) // (AUDITED * len(facts.domains))
+def choose_records(facts: Facts, memory: int, principle: Principle) -> int:
+    """Say how many records of a release under a principle can be audited at once."""
+    fit = _leave_room(facts.n, memory, principle) // (AUDITED * len(facts.domains))
     return min(MOST_RECORDS, max(LEAST, fit))
 
 
@@ -133,10 +144,11 @@ def publish_on_disk(
     """
     refuse_drawing(plan)
     plan.method.require_parts()
-    files = _open(plan.source, plan.schema, memory)
+    files = _open(plan.source, plan.schema, memory, plan.method.principle)
     facts = _survey(files, plan.schema, progress)
     with working_folder(plan.folder) as work:
-        capacity, at_once = choose_capacity(facts, memory), choose_records(facts, memory)
+        capacity = choose_capacity(facts, memory)
+        at_once = choose_records(facts, memory, plan.method.principle)
         backend = DiskBackend(files, facts, work, capacity, at_once, plan.format, progress)
 
         def approve(draft: Path) -> None:
@@ -163,19 +175,20 @@ def audit_on_disk(
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against files, part by part."""
-    files = _open(source, schema, memory)
+    promised = StoredParts(release).release.promise.principle
+    files = _open(source, schema, memory, promised)
     facts = _survey(files, schema, progress)
     with tempfile.TemporaryDirectory() as work:
         return audit_files(
-            release, files, facts, Path(work), asked=asked, at_once=choose_records(facts, memory),
-            progress=progress,
+            release, files, facts, Path(work), asked=asked,
+            at_once=choose_records(facts, memory, promised), progress=progress,
         )  # fmt: skip
 
 
-def _open(source: Path, schema: Schema, memory: int) -> ParquetFiles:
+def _open(source: Path, schema: Schema, memory: int, principle: Principle) -> ParquetFiles:
     """Open a table that is read by as many rows at once as memory allows for."""
     n = ParquetFiles(source).height
-    require_enough(schema, n, memory)
+    require_enough(schema, n, memory, principle)
     spare()
     return ParquetFiles(source, choose_batch(schema, n, memory))
 

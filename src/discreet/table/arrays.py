@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,6 +48,26 @@ def number_by_sorting(keys: Ints) -> tuple[Ints, Ints]:
     numbers = np.empty(len(keys), dtype=np.int64)
     numbers[rows] = place
     return values, numbers
+
+
+def order_rows(columns: Iterable[NDArray[np.integer]], sizes: Sequence[int], n: int) -> Ints:
+    """Give ``n`` rows in the order of columns of so many codes each, the first one's first.
+
+    >>> order_rows([np.array([1, 0, 1]), np.array([1, 0, 0])], [2, 2], 3).tolist()
+    [1, 2, 0]
+    """
+    keys, reach = [np.zeros(n, dtype=np.int64)], 1
+    for column, size in zip(columns, sizes, strict=True):  # as few numbers as hold all codes
+        if reach * size >= 2**62:
+            keys.append(np.zeros(n, dtype=np.int64))
+            reach = 1
+        keys[-1] *= size
+        keys[-1] += column
+        reach *= size
+    if len(keys) == 1 and reach * n < 2**62:
+        # with the row in the same number: sorting numbers is far faster than sorting rows
+        return np.sort(keys[0] * n + np.arange(n)) % max(n, 1)
+    return np.lexsort(keys[::-1])
 
 
 def _begin_runs(keys: Ints) -> Bools:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.table.arrays import Bools, Ints, number_by_sorting
+from discreet.table.arrays import Bools, Ints, number_by_sorting, order_rows
 from discreet.table.coarsening import Coded, coarsen, encode_finer
 from discreet.table.coded_table import (
     CodedTable,
@@ -161,19 +161,8 @@ class Microdata(CodedTable):
 
         By all attributes it does not depend on the order in which people came in.
         """
-        keys = [np.zeros(self.n, dtype=np.int64)]
-        reach = 1
-        for name in names:  # as few numbers as hold all codes of a row
-            size = self.domains[name].size
-            if reach * size >= 2**62:
-                keys.append(np.zeros(self.n, dtype=np.int64))
-                reach = 1
-            keys[-1] = keys[-1] * size + self.codes[name]
-            reach *= size
-        if len(keys) == 1 and reach * self.n < 2**62:
-            # with the row in the same number: sorting numbers is far faster than sorting rows
-            return np.sort(keys[0] * self.n + np.arange(self.n)) % max(self.n, 1)
-        return np.lexsort(keys[::-1])
+        sizes = [self.domains[name].size for name in names]
+        return order_rows((self.codes[name] for name in names), sizes, self.n)
 
     def head(self, n: int) -> Microdata:
         """Give the first ``n`` rows as a table of their own."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from discreet.forms.base import Statement, View
+from discreet.forms.boxes import may_cover_twice
 from discreet.forms.generalized.view import read_generalized
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
@@ -45,9 +46,9 @@ class Generalized(GroupedForm):
     }  # fmt: skip
     optional: ClassVar[frozenset[str]] = frozenset(SUPPRESSED)
 
-    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
-        """Where people were dealt, boxes overlap, and it has to be seen whole."""
-        return () if release.promise.principle.dealt else self.parted
+    def may_overlap(self, release: Release) -> bool:
+        """Where people were dealt, or show nothing, several classes may be somebody's."""
+        return may_cover_twice(release)
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

@@ -76,13 +76,19 @@ class PackedRows(ABC):
         samples: Mapping[str, pl.DataFrame],
         *,
         keep: bool = False,
+        whole: bool = False,
     ) -> Mapping[str, FinishedLeaves]:
         """Bring the rows of each leaf together, and make something of each, for every table.
 
         ``samples`` have no lines, and the columns and types of what is made. The first table has a
         record for every row. ``keep`` says whether these words are needed again; else they are gone
-        then.
+        then. ``whole``: whether what is made of a leaf has to be examined together, as it is if
+        there are several tables.
         """
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Remove these words, which were kept."""
 
 
 class FinishedLeaves(ABC):
@@ -100,6 +106,10 @@ class FinishedLeaves(ABC):
     @abstractmethod
     def distinct(self, columns: list[str]) -> pl.DataFrame:
         """Give the different lines of some columns."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Remove these lines, of which nothing will be written."""
 
     @abstractmethod
     def write(

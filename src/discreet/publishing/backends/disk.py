@@ -107,13 +107,18 @@ class DiskRows(PackedRows):
                 rows = order[ends[number - 1] if number else 0 : ends[number]]
                 with (folder / f"leaf-{number}").open("ab") as file:
                     words[:, rows].T.tofile(file)
-        for path in () if keep else self.batches:
-            path.unlink()
+        if not keep:
+            self.discard()
         for number in range(leaves):
             spilled = folder / f"leaf-{number}"
             words = np.fromfile(spilled, dtype=np.int64).reshape(-1, self.planes).T.copy()
             spilled.unlink()
             yield number, words
+
+    def discard(self) -> None:
+        """Remove the files."""
+        for path in self.batches:
+            path.unlink()
 
     def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> DiskRows:
         """Bring rows together leaf by leaf, and write other words of each to a file of its own."""
@@ -132,6 +137,7 @@ class DiskRows(PackedRows):
         samples: Mapping[str, pl.DataFrame],
         *,
         keep: bool = False,
+        whole: bool = False,  # noqa: ARG002
     ) -> dict[str, DiskLeaves]:
         """Bring rows together leaf by leaf, in a file each, and finish one after the other."""
         paths: dict[str, list[Path]] = {title: [] for title in samples}
@@ -171,6 +177,11 @@ class DiskLeaves(FinishedLeaves):
     def distinct(self, columns: list[str]) -> pl.DataFrame:
         """Give the different lines of some columns."""
         return pl.concat(pl.read_ipc(p, columns=columns).unique() for p in self.paths).unique()
+
+    def discard(self) -> None:
+        """Remove the files."""
+        for path in self.paths:
+            path.unlink()
 
     def write(
         self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame

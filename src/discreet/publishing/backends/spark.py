@@ -121,8 +121,12 @@ class SparkRows(PackedRows):
         place = (backend.folder / name).as_uri()
         found.groupBy(LEAF).applyInArrow(work, schema).write.mode("overwrite").parquet(place)
         if not keep:
-            self.words.unpersist()
+            self.discard()
         return backend.session.read.parquet(place)
+
+    def discard(self) -> None:
+        """Let the workers forget them."""
+        self.words.unpersist()
 
     def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> SparkRows:
         """Bring rows together by leaf, and keep other words of them on disk."""
@@ -140,6 +144,7 @@ class SparkRows(PackedRows):
         samples: Mapping[str, pl.DataFrame],
         *,
         keep: bool = False,
+        whole: bool = False,
     ) -> dict[str, SparkLeaves]:
         """Bring rows together by leaf, finish each where it is, and keep what was made on disk."""
         from pyspark.sql import functions as f
@@ -155,7 +160,7 @@ class SparkRows(PackedRows):
         for number, (title, sample) in enumerate(samples.items()):
             own = [f.col(quote(name_own(number, c))).alias(c) for c in sample.columns]
             lines = staged.filter(f.col(TABLE) == number).select(LEAF, PLACE, *own)
-            tables[title] = SparkLeaves(backend, lines, whole=len(samples) > 1)
+            tables[title] = SparkLeaves(backend, lines, whole=whole or len(samples) > 1)
         _require_all(next(iter(tables.values())).height, backend.facts.n, "splitting")
         return tables
 
@@ -176,7 +181,7 @@ class SparkLeaves(FinishedLeaves):
     backend: SparkBackend
     lines: DataFrame
     whole: bool
-    """Whether a leaf lies in one file, as other tables refer to what it holds."""
+    """Whether a leaf lies in one file, as what it holds has to be examined together."""
 
     @cached_property
     def _counted(self) -> pl.DataFrame:
@@ -200,6 +205,9 @@ class SparkLeaves(FinishedLeaves):
     def distinct(self, columns: list[str]) -> pl.DataFrame:
         """Give the different lines of some columns."""
         return collect(self.lines.select(*map(quote, columns)).distinct())
+
+    def discard(self) -> None:
+        """Leave them where they are: what is made next is written over them."""
 
     def write(
         self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame

@@ -7,7 +7,7 @@ they measure is labelled once for all, and every record shown with the label of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,22 @@ from numpy.typing import NDArray
 from discreet.principles.base import Principle
 from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.methods.boxes import add_columns, measure, show_extents, sort_extents
-from discreet.publishing.methods.leaves import LeafSplitter, descend, list_within
+from discreet.publishing.methods.leaves import (
+    LeafSplitter,
+    RankedRows,
+    descend,
+    find_top,
+    list_within,
+    pack_all,
+)
 from discreet.publishing.partition import Partition, sort_within_groups
-from discreet.publishing.partitioners.mondrian import Categories
+from discreet.publishing.partitioners.mondrian import Categories, Demand
+from discreet.publishing.partitioners.proximity import Dealing, DealingPlan, refuse_dealing
 from discreet.release import Recoding
 from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
 
-SIZE = "size"
+SIZE, KEPT = "size", "#kept"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,8 @@ class LeafWork:
     exact: list[str]
     categories: Categories
     title: str
+    promised: Demand | None = None
+    """What classes must be held against, where splitting does not see to it."""
 
     def __call__(self, leaf: int, words: Ints) -> dict[str, pl.DataFrame]:
         """Give a line per class: its size, its extents, and its records' exact codes."""
@@ -48,6 +58,8 @@ class LeafWork:
         sizes = [self.domains[name].size for name in self.exact]
         for i, column in enumerate(sort_within_groups(partition, codes, sizes)):
             columns[name_codes(i)] = list_within(partition, column)
+        if self.promised is not None:
+            columns[KEPT] = pl.Series(self.promised.admits(partition, grouped.read))
         return {self.title: pl.DataFrame(columns)}
 
     @property
@@ -56,6 +68,7 @@ class LeafWork:
         columns: dict[str, Any] = {SIZE: pl.Int64}
         columns |= sample_extents(self.domains, self.known, self.categories)
         columns |= {name_codes(i): pl.List(pl.Int32) for i in range(len(self.exact))}
+        columns |= {} if self.promised is None else {KEPT: pl.Boolean}
         return pl.DataFrame(schema=columns)
 
 
@@ -120,6 +133,42 @@ def split_in_parts(
     work = LeafWork(split, domains, known, exact, categories, title)
     made = rows.map_leaves(routes.find_leaves, routes.leaves, work, {title: work.sample})
     return made[title]
+
+
+def deal_in_parts(
+    backend: Backend,
+    principle: Principle,
+    known: list[str],
+    exact: list[str],
+    categories: Categories,
+    title: str,
+    dealing: Dealing,
+) -> FinishedLeaves:
+    """Split and deal a table wherever its rows are, as ``split_and_deal`` does, and measure it."""
+    facts = backend.facts
+    plan = DealingPlan.of(facts, principle, dealing)
+    domains = {name: facts.domains[name] for name in (*known, *exact)}
+    promised = None if plan.alone else Demand.of(facts, principle, known)
+    ranked = RankedRows(
+        plan.spaced, {name: facts.domains[name].size for name in plan.order}, plan.dealer
+    )
+    rows, layout = pack_all(backend, known, exact, categories)
+    capacity = min(backend.capacity, backend.examined)  # boxes of a leaf may overlap
+    for number, condition in enumerate(plan.conditions):
+        routes, split = find_top(facts, rows, layout, condition, known, categories, capacity)
+        if condition is not principle:
+            split = replace(split, ranked=ranked)
+        work = LeafWork(split, domains, known, exact, categories, title, promised)
+        last = plan.alone or number == len(plan.conditions) - 1
+        made = rows.map_leaves(
+            routes.find_leaves, routes.leaves, work, {title: work.sample}, keep=not last, whole=True
+        )[title]
+        if plan.alone or made.distinct([KEPT])[KEPT].all():
+            if not last:
+                rows.discard()
+            return made
+        made.discard()
+    raise refuse_dealing(principle)
 
 
 @dataclass(frozen=True, eq=False)

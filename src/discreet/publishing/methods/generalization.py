@@ -14,7 +14,7 @@ from discreet.publishing.backends import Backend
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
 from discreet.publishing.methods.boxes import Ends, ShownBoxes, blur, open_presence
-from discreet.publishing.methods.boxes_in_parts import label_in_parts, split_in_parts
+from discreet.publishing.methods.boxes_in_parts import deal_in_parts, label_in_parts, split_in_parts
 from discreet.publishing.methods.exact import recode_exactly, refuse_names
 from discreet.publishing.partition import Partition, sort_within_groups
 from discreet.publishing.partitioners.guards import bind_guards
@@ -133,7 +133,11 @@ class Generalization(Method):
         exact = [a.name for a in facts.schema.published if a.name not in known]
         self._require_taxonomy(facts)
         refuse_names([*known, *exact], CLASS)
-        leaves = split_in_parts(backend, self.principle, known, exact, self.categories, TABLE)
+        fixed = (backend, self.principle, known, exact, self.categories, TABLE)
+        if self.principle.dealt:
+            leaves = deal_in_parts(*fixed, self.dealing)
+        else:
+            leaves = split_in_parts(*fixed)
         labels, sample, recodings = label_in_parts(
             backend, leaves, known, exact, self.categories, CLASS
         )
@@ -152,11 +156,9 @@ class Generalization(Method):
             )
 
     def require_parts(self) -> None:
-        """People who are dealt or suppressed, and regions, need all rows at hand."""
+        """People who are suppressed, and regions, need all rows at hand."""
         what = None
-        if self.principle.dealt:
-            what = f"{self.principle}, for which people are dealt,"
-        elif any(part.personal for part in self.principle.parts):
+        if any(part.personal for part in self.principle.parts):
             what = "what each person guards"
         elif ratio(self.suppress):
             what = "suppress"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.principles.base import Principle
 from discreet.publishing.backends import Backend, PackedRows
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.descent import Descent, Routes
+from discreet.publishing.partitioners.descent import Descent, Routes, SplitNode
 from discreet.publishing.partitioners.levels import SplitCells
 from discreet.publishing.partitioners.mondrian import (
     Categories,
@@ -20,7 +20,8 @@ from discreet.publishing.partitioners.mondrian import (
     split_rows,
 )
 from discreet.publishing.partitioners.packing import Layout
-from discreet.table.arrays import Ints
+from discreet.publishing.partitioners.proximity import Dealer
+from discreet.table.arrays import Ints, order_rows
 from discreet.table.facts import Facts
 
 
@@ -67,20 +68,45 @@ class LeafSplitter:
     attrs: Ints
     trees: Ints
     demand: Demand
-    nodes: list[Ints]
+    leaves: list[SplitNode]
     """What is known of the rows of each leaf."""
     shown: Layout
     """Where what is shown of rows is in their words."""
+    ranked: RankedRows | None = None
+    """In which order they have to come, and how they are dealt then, where they are."""
 
     def __call__(self, leaf: int, words: Ints) -> GroupedRows:
         """Split rows, given by their words."""
         buffers = np.empty((2, *words.shape), dtype=np.int64)
-        buffers[0] = words
+        ranked, known = self.ranked, self.leaves[leaf]
+        if ranked is None:
+            buffers[0] = words
+        else:
+            np.take(words, ranked.order(self.layout, words, known.turned), axis=1, out=buffers[0])
         reads = {name: self.layout.find(name) for name in self.demand.reads}
         cells = SplitCells(buffers, self.attrs, self.trees, self.layout.fields[0], reads)
-        root = self.nodes[leaf].copy()
+        root = known.node.copy()
         root[:3] = 0, words.shape[1], 0
-        return GroupedRows(self.shown, buffers, split_rows(cells, self.demand, root).leaves)
+        tree = split_rows(cells, self.demand, root, None if ranked is None else ranked.spaced)
+        if ranked is not None:
+            ranked.deal(tree)
+        return GroupedRows(self.shown, buffers, tree.leaves)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedRows:
+    """Rows that come in the order of a number, by which they are dealt."""
+
+    spaced: str
+    sizes: dict[str, int]
+    """Per attribute, in the order in which they count, how many codes it has."""
+    deal: Dealer
+
+    def order(self, layout: Layout, words: Ints, turned: bool) -> Ints:
+        """Give the order in which the kernel would have the rows of a node."""
+        columns = (layout.read(words, name) for name in self.sizes)
+        order = order_rows(columns, list(self.sizes.values()), words.shape[1])
+        return order[::-1] if turned else order
 
 
 def descend(
@@ -92,11 +118,18 @@ def descend(
     capacity: int,
 ) -> tuple[PackedRows, Routes, LeafSplitter]:
     """Pack all rows, and find the top of the tree that ``mondrian`` would grow of them."""
+    rows, layout = pack_all(backend, known, exact, categories)
+    return rows, *find_top(backend.facts, rows, layout, principle, known, categories, capacity)
+
+
+def pack_all(
+    backend: Backend, known: list[str], exact: list[str], categories: Categories
+) -> tuple[PackedRows, Layout]:
+    """Pack all rows, with what is split of them first."""
     facts = backend.facts
     ranks = plan_splitting(facts, known, categories).ranks
     layout = Layout.of([*known, *exact], facts.domains, ranks)
-    rows = backend.pack(layout)
-    return rows, *find_top(facts, rows, layout, principle, known, categories, capacity)
+    return backend.pack(layout), layout
 
 
 def find_top(
@@ -113,8 +146,8 @@ def find_top(
     splitting = plan_splitting(facts, known, categories)
     attrs = splitting.place([layout.find(name) for name in known])
     descent = Descent(layout, attrs, splitting.trees, demand, facts.n, rows.tally)
-    routes, nodes = descent.descend(capacity)
-    return routes, LeafSplitter(layout, attrs, splitting.trees, demand, nodes, layout)
+    routes, leaves = descent.descend(capacity)
+    return routes, LeafSplitter(layout, attrs, splitting.trees, demand, leaves, layout)
 
 
 def list_within(partition: Partition, codes: NDArray[np.integer]) -> pl.Series:

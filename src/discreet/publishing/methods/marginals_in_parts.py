@@ -196,7 +196,7 @@ def _stretch(
 ) -> WideLeaves:
     """Find the leaves with too many rows, what they measure, and where to part their people."""
     place = np.full(routes.leaves, -1, dtype=np.int64)
-    large = [leaf for leaf, node in enumerate(split.nodes) if node[1] > capacity]
+    large = [leaf for leaf, node in enumerate(split.leaves) if node.n > capacity]
     place[large] = np.arange(len(large))
     stretch = np.zeros((len(large), regions), dtype=np.int64)
     if not large:

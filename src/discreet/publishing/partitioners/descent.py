@@ -19,6 +19,7 @@ from discreet.principles.groups import Groups
 from discreet.publishing.partitioners.levels import sweep_cuts
 from discreet.publishing.partitioners.mondrian import Demand
 from discreet.publishing.partitioners.packing import Layout
+from discreet.publishing.partitioners.pair_counts import PairCounter, Pairs, gather_sides
 from discreet.table.arrays import Bools, Floats, Ints
 
 KeyCounts = tuple[Ints, Ints]
@@ -87,41 +88,6 @@ class FieldCounter:
         return keys, flat[keys]
 
 
-@dataclass(frozen=True, eq=False)
-class PairCounter:
-    """Counts, of the rows at some nodes, the bins of every attribute with each sensitive code."""
-
-    routes: Routes
-    place: Ints
-    attributes: Ints
-    """Plane, shift and mask of each attribute."""
-    lows: Ints
-    """Per place and attribute the code at which bins start."""
-    widths: Ints
-    """Per place and attribute the logarithm of how many codes a bin has."""
-    fields: Ints
-    bases: Ints
-    """Per place, attribute and sensitive field where its keys start."""
-    sizes: Ints
-    """Per sensitive field how many codes it has."""
-
-    def __call__(self, words: Ints) -> KeyCounts:
-        """Count some rows."""
-        at = self.place[self.routes.walk(words)]
-        words, at = words[:, at >= 0], at[at >= 0]
-        keys = []
-        codes = [_read(words, field) for field in self.fields]
-        for a, attribute in enumerate(self.attributes):
-            bins = (_read(words, attribute) - self.lows[at, a]) >> self.widths[at, a]
-            keys += [self.bases[at, a, f] + bins * self.sizes[f] + own
-                     for f, own in enumerate(codes)]  # fmt: skip
-        return np.unique(np.concatenate(keys), return_counts=True)
-
-
-def _read(words: Ints, field: Ints) -> Ints:
-    return np.asarray((words[field[0]] >> field[1]) & field[2])
-
-
 @dataclass(eq=False)
 class SplitNode:
     """A node of the tree: its bounds, as kernels have them, and how it is split, if it is."""
@@ -134,11 +100,24 @@ class SplitNode:
     children: list[SplitNode] = field(default_factory=list)
     final: bool = False
     """Whether no cut is admitted."""
+    turned: bool = False
+    """Whether the kernel, which lays the right side of a cut down from its end, would have its rows
+    in the opposite order."""
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return int(self.node[1])
+
+
+@dataclass(frozen=True, eq=False)
+class TriedCuts:
+    """A node whose best cut was made, and what the best cuts of its attributes are worth."""
+
+    branch: SplitNode
+    tally: Ints
+    merit: Floats
+    cuts: Ints
 
 
 class Descent:
@@ -159,10 +138,10 @@ class Descent:
         self.hist = np.zeros(max(BINS, widest) + 2, dtype=np.int64)
         self.merit, self.cuts = np.empty(len(attrs)), np.empty(len(attrs), dtype=np.int64)
 
-    def descend(self, capacity: int) -> tuple[Routes, list[Ints]]:
+    def descend(self, capacity: int) -> tuple[Routes, list[SplitNode]]:
         """Split until no node has more rows than ``capacity``, or none can be split.
 
-        Gives the way to the leaves, and their nodes, from left to right.
+        Gives the way to the leaves, and these, from left to right.
         """
         level = [self.root]
         while True:
@@ -171,31 +150,41 @@ class Descent:
                 break
             self._split_level(level)
             level = [child for branch in level for child in branch.children]
-        routes, branches = self._route()
-        return routes, [branch.node for branch in branches]
+        return self._route()
 
     def _split_level(self, level: list[SplitNode]) -> None:
-        refused: list[tuple[SplitNode, Ints]] = []
+        from discreet.kernels.cuts import UNSEEN
+
+        refused: list[TriedCuts] = []
         for part in _in_turn(level, int((self.attrs[:, 3] + 1).sum())):
             tallies = self._count(part, self.attrs[:, :3], self.attrs[:, 3] + 1)
+            tried = []
             for branch, tally in zip(part, tallies, strict=True):
+                self.merit.fill(UNSEEN)
                 a = self._choose(branch, tally, every=False)
                 if a < 0:
                     branch.final = True
                 else:
                     self._split(branch, a, int(self.cuts[a]), tally)
-            tried = [(b, t) for b, t in zip(part, tallies, strict=True) if b.children]
-            good = self._admits([b for b, _ in tried])
-            refused += [pair for pair, fine in zip(tried, good, strict=True) if not fine]
-        for branch, _ in refused:
-            branch.children = []
-        if refused:
+                    tried.append(TriedCuts(branch, tally, self.merit.copy(), self.cuts.copy()))
+            good = self._admits([one.branch for one in tried])
+            refused += [one for one, fine in zip(tried, good, strict=True) if not fine]
+        for one in refused:
+            one.branch.children = []
+            self.merit[:], self.cuts[:] = one.merit, one.cuts
+            if not self.demand.complete:  # without rules all are looked at again
+                self.merit.fill(UNSEEN)
+            self._choose(one.branch, one.tally, every=True)
+            one.merit[:], one.cuts[:] = self.merit, self.cuts
+        if refused and self.demand.sweeps:
             self._split_otherwise(refused)
+        elif refused:
+            self._split_in_turn(refused)
 
     def _choose(self, branch: SplitNode, tally: Ints, *, every: bool) -> int:
-        from discreet.kernels.cuts import UNSEEN, choose_cuts
+        """Weigh the cuts of attributes that were not seen yet: all, or until one wins."""
+        from discreet.kernels.cuts import choose_cuts
 
-        self.merit.fill(UNSEEN)
         nothing = np.zeros((2, 1, 0), dtype=np.int64)
         fixed = (nothing, branch.node, self.attrs, self.demand.min_size, self.trees)
         return int(choose_cuts(*fixed, self.hist, self.merit, every, self.cuts, tally))
@@ -221,7 +210,8 @@ class Descent:
             child = np.empty_like(branch.node)
             open_side(child, branch.node, s, ends, self.attrs, a, cut)
             child[:3] = 0, size, 0
-            branch.children.append(SplitNode(child))
+            turned = branch.turned ^ (side is None and s > 0)
+            branch.children.append(SplitNode(child, turned=turned))
 
     def _of(self, tally: Ints, a: int) -> Ints:
         start = int((self.attrs[:a, 3] + 1).sum())
@@ -263,19 +253,33 @@ class Descent:
                 good &= part.admits(Groups.from_table(own, whole.domain, whole.whole))
         return good
 
-    def _split_otherwise(self, refused: list[tuple[SplitNode, Ints]]) -> None:
+    def _split_in_turn(self, refused: list[TriedCuts]) -> None:
+        """Split by the best cut of the first attribute, most merit first, that is admitted."""
+        from discreet.kernels.cuts import rank_cuts
+
+        ranked = [(one, [a for a in rank_cuts(self.attrs, one.merit, -1.0, False).tolist()
+                         if a != one.branch.attribute]) for one in refused]  # fmt: skip
+        while ranked:
+            for one, rest in ranked:
+                one.branch.final = not rest
+                if rest:
+                    self._split(one.branch, rest[0], int(one.cuts[rest[0]]), one.tally)
+            tried = [(one, rest) for one, rest in ranked if rest]
+            good = self._admits([one.branch for one, _ in tried])
+            ranked = [(one, rest[1:]) for (one, rest), fine in zip(tried, good, strict=True)
+                      if not fine]  # fmt: skip
+            for one, _ in ranked:
+                one.branch.children = []
+
+    def _split_otherwise(self, refused: list[TriedCuts]) -> None:
         """Split where it gains most among all cuts that the principles admit, if there is one."""
-        chosen = []
-        for branch, tally in refused:
-            self._choose(branch, tally, every=True)
-            chosen.append((self.merit.copy(), self.cuts.copy()))
-        counted = self._count_pairs([branch for branch, _ in refused])
-        for (branch, tally), (merit, cuts), pairs in zip(refused, chosen, counted, strict=True):
-            attribute, cut = self._find_cut(branch.node, tally, merit, cuts, pairs)
+        counted = self._count_pairs([one.branch for one in refused])
+        for one, pairs in zip(refused, counted, strict=True):
+            attribute, cut = self._find_cut(one.branch.node, one.tally, one.merit, one.cuts, pairs)
             if attribute < 0:
-                branch.final = True
+                one.branch.final = True
             else:
-                self._split(branch, attribute, cut, tally)
+                self._split(one.branch, attribute, cut, one.tally)
 
     def _find_cut(
         self, node: Ints, tally: Ints, merit: Floats, cuts: Ints, pairs: list[Pairs]
@@ -296,7 +300,7 @@ class Descent:
         best, attribute, cut = sweep_cuts(node, self.attrs, self.demand.min_size, count, admits)
         for a in rank_cuts(self.attrs, merit, best, True).tolist():
             sides = self._find_sides(a, int(cuts[a]), self._of(tally, a))
-            if self._judge(_gather(pairs[a], sides, int(self.secret_sizes.sum()))).all():
+            if self._judge(gather_sides(pairs[a], sides, int(self.secret_sizes.sum()))).all():
                 return a, int(cuts[a])
         return attribute, cut
 
@@ -395,22 +399,6 @@ class Descent:
             self.attrs[:, :3].copy(), owners, cuts, firsts, tables, np.concatenate(sides), leaf_of
         )
         return routes, order
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """How many rows have a code in a bin and a sensitive code, in the order of the bins."""
-
-    bins: Ints
-    codes: Ints
-    rows: Ints
-
-
-def _gather(pairs: Pairs, sides: Ints, size: int) -> Ints:
-    """Count the sensitive codes of each side, where a bin is one code."""
-    counts = np.zeros((int(sides.max()) + 1, size), dtype=np.int64)
-    np.add.at(counts, (sides[pairs.bins], pairs.codes), pairs.rows)
-    return counts
 
 
 def _list_leaves(root: SplitNode) -> list[SplitNode]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
 from discreet.principles.base import Principle, demands
@@ -56,7 +57,11 @@ def bag_groups(data: Microdata, groups: Partition, name: str | None) -> Groups:
     """The groups as bags of a sensitive attribute; without a name, of people only."""
     if name is None:
         return Groups.of_people(groups.sizes)
-    codes, whole = data.codes[name][groups.order], histogram(data, name)
+    return bag_codes(data.codes[name][groups.order], groups, histogram(data, name))
+
+
+def bag_codes(codes: NDArray[np.int32], groups: Partition, whole: Groups) -> Groups:
+    """The groups of a part of a table as bags of codes, which come in group order."""
     return Groups.from_labels(
         groups.sorted_labels, codes, whole.domain, count=groups.count, whole=whole.whole
     )

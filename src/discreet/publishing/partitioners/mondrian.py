@@ -11,9 +11,10 @@ Every choice depends on counts alone, so the order of the input rows does not ma
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -23,10 +24,10 @@ from discreet.errors import PromiseError
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.histograms import histogram, require_names
+from discreet.publishing.partitioners.histograms import bag_codes, histogram, require_names
 from discreet.publishing.partitioners.levels import LevelSplitter, SplitCells, SplitCheck
 from discreet.publishing.partitioners.packing import Field, pack_rows, rank_by_frequency
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Bools, Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 
@@ -154,6 +155,35 @@ class Demand:
     def reads(self) -> list[str]:
         """The sensitive attributes that it is about."""
         return list(dict.fromkeys(name for _, name in self.wanted if name is not None))
+
+    def admits(self, groups: Partition, read: Callable[[str], NDArray[np.int32]]) -> Bools:
+        """Say of groups, whose codes are read in group order, which keep all of it."""
+        good = np.ones(groups.count, dtype=bool)
+        for part, name in self.wanted:
+            bags = Groups.of_people(groups.sizes)
+            if name is not None:
+                bags = bag_codes(read(name), groups, self.wholes[name])
+            good &= part.admits(bags)
+        return good
+
+    @cached_property
+    def _rules(self) -> tuple[Ints, Ints, bool]:
+        return _compile(self.wanted, self.wholes, self.reads, None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether rules for kernels say all of it."""
+        return self._rules[2]
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether all cuts are tried where the best is refused; else the best of each attribute.
+
+        The kernel does the latter where moving one row may move a whole window.
+        """
+        from discreet.kernels.rules import COVER
+
+        return not self.complete or not (self._rules[0][:, 0] == COVER).any()
 
 
 def split_rows(
