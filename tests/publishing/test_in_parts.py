@@ -149,7 +149,7 @@ def test_the_command_line_works_from_disk_with_little_memory(tmp_path: Path) -> 
     [
         (["--memory", "lots"], "", "", "is no amount of memory"),
         (["--memory", "20KB", "--ledger", "book"], "", "", "ledgers"),
-        (["--memory", "20KB"], "", 'name = "angelization"\nbatches = "mondrian"', "beyond memory"),
+        (["--memory", "20KB"], "", 'name = "angelization"\nbatches = "anatomize"', "beyond memory"),
         (["--memory", "20KB"], "", 'name = "generalization"\nsuppress = 0.1', "beyond memory"),
         (["--memory", "20KB"], "", 'name = "generalization"\nends = "cuts"', "beyond memory"),
     ],

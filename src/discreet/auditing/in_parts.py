@@ -286,7 +286,7 @@ def audit_files(
             ends = find_ends(stored, files, facts, people, folder, progress)
             stored = replace(stored, counted=stored.whole, ends=ends)
         strewn = StrewnTables(stored, folder, max(1, facts.n // at_once))
-        seen = []
+        seen: list[dict[str, NDArray[np.uint8]]] = []
         for part in freeing(stored.read(at_once), at_once):
             strewn.add(len(seen), part)
             seen.append(glance(part, facts))
@@ -308,7 +308,7 @@ def _number_parts(
     for part in stored.read(at_once):
         yield number, replace(part, shares=shares)
         del part
-        number += 1
+        number += 1  # noqa: SIM113
 
 
 def audit_each(
