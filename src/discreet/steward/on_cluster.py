@@ -13,7 +13,7 @@ import discreet
 from discreet import errors
 from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts
-from discreet.auditing.on_cluster import audit_on_cluster
+from discreet.auditing.on_cluster import Place, audit_on_cluster
 from discreet.cluster import open_session
 from discreet.cluster.reaching import adjust, say, spark_errors
 from discreet.errors import ClusterError, DiscreetError, SchemaError
@@ -27,10 +27,11 @@ from discreet.steward.inspection import Inspection
 from discreet.steward.inspection_in_parts import inspect_in_parts
 from discreet.steward.plan import Plan
 from discreet.table.coded_table import Intake
-from discreet.table.facts import survey
+from discreet.table.facts import Facts, survey
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Schema
 from discreet.table.spark_frames import SparkFrame, collect
+from discreet.table.staged_frames import StagedFrame
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -191,17 +192,26 @@ def _publish(
     examine: Callable[[AuditReport, Intake], None],
     progress: Progress,
 ) -> None:
-    progress("Reading", 0, 0)
-    facts = survey(source, schema)
-    backend = SparkBackend(session, source, facts, work, CAPACITY, EXAMINED, progress)
+    place, facts = _read(session, source, schema, work, progress)
+    backend = SparkBackend(session, place.rows, facts, work, CAPACITY, EXAMINED, progress)
 
     def approve(draft: Path) -> None:
-        found = audit_on_cluster(draft, session, source, facts, work, progress=progress)
+        found = audit_on_cluster(draft, place, facts, progress=progress)
         examine(found, facts.intake)
 
     publish_in_parts(
         backend, method, folder, format="parquet", overwrite=overwrite, approve=approve
     )
+
+
+def _read(
+    session: SparkSession, source: SparkFrame, schema: Schema, work: Path, progress: Progress
+) -> tuple[Place, Facts]:
+    """Read a table once, into files that all workers see, and count its cells."""
+    progress("Reading", 0, 0)
+    staged = StagedFrame(source, [a.name for a in schema.published], work)
+    facts = survey(staged, schema)
+    return Place(session, staged.rows, work), facts
 
 
 def audit_by_cluster(
@@ -215,9 +225,5 @@ def audit_by_cluster(
 ) -> AuditReport:
     """Audit a release against a table that a cluster has."""
     with working_folder(release) as work, _working_on(address) as session:
-        frame = _open_source(session, source)
-        progress("Reading", 0, 0)
-        facts = survey(frame, schema)
-        return audit_on_cluster(
-            release.absolute(), session, frame, facts, work, asked=asked, progress=progress
-        )
+        place, facts = _read(session, _open_source(session, source), schema, work, progress)
+        return audit_on_cluster(release.absolute(), place, facts, asked=asked, progress=progress)
