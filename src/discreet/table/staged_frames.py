@@ -1,8 +1,8 @@
 """Staged frames: the rows of a frame of Spark, read once, in files from which workers code them.
 
-Reading a frame through Spark takes longer than all that is done with a row afterwards, and a frame
-may give other rows whenever it is read. So every row is read once: workers write, piece by piece,
-which of a column's cells each row has, and of each cell how often it occurs.
+A frame takes long to go from Java to Python, and may give other rows whenever it is read. So every
+row is read once: workers write, piece by piece, which of a column's cells each row has, and of each
+cell how often it occurs. Where the frame is of Parquet files, they read these themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError
 from discreet.table.arrays import Bools, Ints
-from discreet.table.by_workers import name_file, run_shares, say
+from discreet.table.by_workers import SAYING, name_file, run_each, run_shares, say
 from discreet.table.facts import Facts, keep_rows, settle_cells
 from discreet.table.spark_frames import ArrowBatches, SparkFrame, collect, number_columns
 
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PIECE = 1 << 19
-"""So many rows are in a file, or a few more."""
+"""So many rows are in a file, or a few more, where workers can hold them."""
+READ = 1 << 17
+"""So many rows are read at once."""
 MOST_PARTS = 64
 """So many counts are kept before they are added up."""
+NESTED = ("array", "map", "struct")
 CountedCells = dict[str, tuple[pl.Series, Ints]]
 """Per column some cells, settled, and how often each occurs."""
 
@@ -125,6 +128,8 @@ class StagedFrame:
     source: SparkFrame
     names: list[str]
     folder: Path
+    piece: int = PIECE
+    """So many rows are read at once by a worker, or a few more."""
 
     @property
     def where(self) -> str:
@@ -145,16 +150,23 @@ class StagedFrame:
     @cached_property
     def rows(self) -> StagedRows:
         """Its rows, in files."""
-        cells = number_columns(self.source.frame, self.names)
-        stage = _Stage(self.folder, len(self.names))
-        told = collect(cells.mapInArrow(stage, "number long, said binary")).sort("number")
-        pieces = [piece for said in told["said"] for piece in pickle.loads(said)]  # its workers'
-        return StagedRows(self.names, pieces)
+        kinds = {column.name: column.dataType.typeName() for column in self.source.frame.schema}
+        # whoever asks for cells of cells is told their type, and will refuse them
+        names = [name for name in self.names if kinds[name] not in NESTED]
+        stage = _Stage(self.folder, names, self.piece)
+        if self.source.files:  # workers read these sooner than Spark would give them
+            shares = _list_shares(self.source.files, self.piece)
+            told = run_each(self.session, len(shares), _StageFiles(stage, shares))
+            return StagedRows(names, [piece for pieces in told for piece in pieces])
+        cells = number_columns(self.source.frame, names)
+        found = collect(cells.mapInArrow(stage, SAYING)).sort("number")
+        pieces = [piece for said in found["said"] for piece in pickle.loads(said)]  # its workers'
+        return StagedRows(names, pieces)
 
     @cached_property
     def _counted(self) -> dict[str, pl.DataFrame]:
         """Per column its different cells, and how often each occurs, as every piece says."""
-        held: dict[str, list[pl.DataFrame]] = {name: [] for name in self.names}
+        held: dict[str, list[pl.DataFrame]] = {name: [] for name in self.rows.names}
         for number in range(len(self.rows.pieces)):
             for name, (cells, counts) in self.rows.read_cells(number).items():
                 held[name].append(pl.DataFrame({"cell": cells, "count": counts}))
@@ -164,7 +176,7 @@ class StagedFrame:
 
     def count_cells(self, name: str, dropped: Mapping[str, pl.Series]) -> tuple[pl.Series, Ints]:
         """Give the different cells of a column, settled, and how often each occurs."""
-        if name not in self._counted:  # it has no rows, and its columns have a type
+        if name not in self._counted:  # it has no rows, or is not staged, and yet a type
             none = collect(number_columns(self.source.frame, [name]).limit(0))
             return none.select(settle_cells("c0", none.schema["c0"])).to_series(), np.zeros(0, int)
         added = self._counted[name]
@@ -205,22 +217,27 @@ class _Stage:
     """Writes rows to files."""
 
     folder: Path
-    columns: int
+    names: list[str]
+    piece: int
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        """Write some of them, and say where."""
+        """Write those of a partition, and say where."""
         from pyspark import TaskContext
 
-        pieces = [self._write(table) for table in gather(batches) if table.num_rows]
+        pieces = self.write_all(batches)
         context = TaskContext.get()
         assert context is not None
         if pieces:
             yield from say([context.partitionId()], pieces)
 
+    def write_all(self, batches: ArrowBatches) -> list[Piece]:
+        """Write rows, and say where."""
+        return [self._write(table) for table in _gather(batches, self.piece) if table.num_rows]
+
     def _write(self, table: pa.Table) -> Piece:
         cells, places = [], {}
-        for number in range(self.columns):
-            coded = table.column(number).combine_chunks().dictionary_encode(null_encoding="encode")
+        for number, column in enumerate(table.columns):
+            coded = _take_cells(column).dictionary_encode(null_encoding="encode")
             place = coded.indices.to_numpy()
             counts = np.bincount(place, minlength=len(coded.dictionary)).astype(np.int64)
             found: Any = pl.from_arrow(coded.dictionary)
@@ -234,15 +251,67 @@ class _Stage:
         return Piece(path, beside, table.num_rows)
 
 
-def gather(batches: ArrowBatches) -> Iterator[pa.Table]:
+def _take_cells(column: pa.ChunkedArray) -> pa.Array:
+    """Give a column in one piece, whatever its texts are stored as."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.type == pa.string_view():
+        column = column.cast(pa.large_string())
+    return column.combine_chunks()
+
+
+def _gather(batches: ArrowBatches, enough: int) -> Iterator[pa.Table]:
     """Put batches together, so that fewer are worked on."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
-        if sum(one.num_rows for one in held) >= PIECE:
+        if sum(one.num_rows for one in held) >= enough:
             yield pa.Table.from_batches(held)
             held = []
     if held:
         yield pa.Table.from_batches(held)
+
+
+class Share(NamedTuple):
+    """Some groups of rows of a Parquet file."""
+
+    path: Path
+    groups: list[int]
+
+
+def _list_shares(files: Sequence[Path], enough: int) -> list[Share]:
+    """Share files out, so that each share has enough rows or is the rest of a file."""
+    import pyarrow.parquet as pq
+
+    shares = []
+    for path in files:
+        about = pq.read_metadata(path)
+        held, rows = list[int](), 0
+        for group in range(about.num_row_groups):
+            held.append(group)
+            rows += about.row_group(group).num_rows
+            if rows >= enough or group == about.num_row_groups - 1:
+                shares.append(Share(path, held))
+                held, rows = [], 0
+    return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _StageFiles:
+    """Writes rows of Parquet files."""
+
+    stage: _Stage
+    shares: list[Share]
+
+    def __call__(self, number: int) -> list[Piece]:
+        import pyarrow.parquet as pq
+
+        path, groups = self.shares[number]
+        with pq.ParquetFile(path) as file:
+            names = self.stage.names
+            batches = file.iter_batches(READ, row_groups=groups, columns=names)
+            return self.stage.write_all(batch.select(names) for batch in batches)

@@ -219,7 +219,7 @@ class SparkLeaves(FinishedLeaves):
         """Let workers write the records of all classes, whole classes in each file."""
         backend, height = self.backend, self.height
         backend.progress("Writing", 0, height)
-        files = max(1, height // PART)
+        files = max(1, height // min(PART, backend.examined))
         work = WriteRecords(show, self.lines, self.whole, files, sample, backend.folder)
         told = [file for file in run_each(backend.session, files, work) if file is not None]
         _require_all(sum(rows for _, rows in told), height, "writing")
