@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import discreet as dc
@@ -11,9 +13,12 @@ from discreet.table.parquet_files import ParquetFiles
 from in_parts import spread
 
 
-def test_workers_with_little_memory_are_given_fewer_rows(tmp_path) -> None:
-    data = dc.datasets.census(100, sensitive="income")
-    facts = survey(ParquetFiles(spread(data.to_polars(), tmp_path / "source")), data.schema)
+def test_workers_with_little_memory_are_given_fewer_rows(tmp_path: Path) -> None:
+    frame = dc.datasets.census(100, sensitive="income").to_polars()
+    schema = dc.Schema.infer(
+        frame, quasi_identifiers=[c for c in frame.columns if c != "income"], sensitive=["income"]
+    )
+    facts = survey(ParquetFiles(spread(frame, tmp_path / "source")), schema)
     plenty, little = WorkerMemory(UNLIMITED, 2**36, 4), WorkerMemory(700 << 20, 2**36, 4)
     assert plenty.choose_capacity(facts, 10**6) == plenty.choose_records(facts, 10**6) == 10**6
     assert 10**5 < little.choose_capacity(facts, 10**7) < 10**7

@@ -45,7 +45,7 @@ Settle = Callable[[int, Release, PartFindings], PartFindings]
 """Puts down what has to be added up over all parts, and leaves the rest."""
 
 
-class Place(NamedTuple):
+class WorkPlace(NamedTuple):
     """Where an audit works: a session, all rows of the table, and a folder that workers see."""
 
     session: SparkSession
@@ -198,7 +198,7 @@ def _add_up(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 def audit_on_cluster(
     release: Path,
-    place: Place,
+    place: WorkPlace,
     facts: Facts,
     *,
     asked: AskedOfParts | None = None,
@@ -227,7 +227,7 @@ def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.Dat
 
 
 def _audit_each_file(
-    stored: StoredParts, place: Place, facts: Facts, *, asked: AskedOfParts, progress: Progress
+    stored: StoredParts, place: WorkPlace, facts: Facts, *, asked: AskedOfParts, progress: Progress
 ) -> AuditReport:
     """Look at all files, then audit each with the people whom it might cover."""
     seen: list[Seen] = look_at_files(place.session, stored, _Look(stored, facts))
@@ -244,7 +244,7 @@ def look_at_files(session: SparkSession, stored: StoredParts, look: Callable[[in
 
 
 def examine_parts(
-    place: Place,
+    place: WorkPlace,
     facts: Facts,
     find: FindParts,
     parts: int,

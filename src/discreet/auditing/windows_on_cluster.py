@@ -18,7 +18,7 @@ from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.in_windows import GroupTotals, WindowFinder, conclude
 from discreet.auditing.merging import PartFindings, merge
-from discreet.auditing.on_cluster import Place, examine_parts, look_at_files
+from discreet.auditing.on_cluster import WorkPlace, examine_parts, look_at_files
 from discreet.forms.base import read_values
 from discreet.forms.verify import verify
 from discreet.principles.groups import Groups
@@ -139,7 +139,7 @@ def _read(folder: Path, window: int) -> pl.DataFrame:
 
 
 def audit_windows_on_cluster(
-    stored: StoredParts, place: Place, facts: Facts, *, asked: AskedOfParts, progress: Progress
+    stored: StoredParts, place: WorkPlace, facts: Facts, *, asked: AskedOfParts, progress: Progress
 ) -> AuditReport:
     """Verify all groups, then audit window by window."""
     session, _, folder = place

@@ -14,7 +14,7 @@ import discreet
 from discreet import errors
 from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts
-from discreet.auditing.on_cluster import Place, audit_on_cluster
+from discreet.auditing.on_cluster import WorkPlace, audit_on_cluster
 from discreet.cluster import open_session
 from discreet.cluster.reaching import adjust, say, spark_errors
 from discreet.errors import ClusterError, DiscreetError, SchemaError
@@ -240,14 +240,14 @@ def _read(
     schema: Schema,
     work: Path,
     progress: Progress,
-) -> tuple[Place, Facts]:
+) -> tuple[WorkPlace, Facts]:
     """Read a table once, into files that all workers see, and count its cells."""
     progress("Reading", 0, 0)
     names = [a.name for a in schema.published]
     memory.require_enough(len(names))
     staged = StagedFrame(source, names, work, memory.choose_piece(max(1, len(names)), PIECE))
     facts = survey(staged, schema)
-    return Place(session, staged.rows, work), facts
+    return WorkPlace(session, staged.rows, work), facts
 
 
 def audit_by_cluster(

@@ -11,18 +11,18 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.table.facts import Made
 from discreet.table.spark_frames import ArrowBatches, collect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Made = TypeVar("Made")
 SAYING = "number long, said binary"
 
 

@@ -276,15 +276,15 @@ def _gather(batches: ArrowBatches, enough: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-class Share(NamedTuple):
+class RowGroups(NamedTuple):
     """Some groups of rows of a Parquet file."""
 
     path: Path
     groups: list[int]
 
 
-def _list_shares(files: Sequence[Path], enough: int) -> list[Share]:
-    """Share files out, so that each share has enough rows or is the rest of a file."""
+def _list_shares(files: Sequence[Path], enough: int) -> list[RowGroups]:
+    """RowGroups files out, so that each share has enough rows or is the rest of a file."""
     import pyarrow.parquet as pq
 
     shares = []
@@ -295,7 +295,7 @@ def _list_shares(files: Sequence[Path], enough: int) -> list[Share]:
             held.append(group)
             rows += about.row_group(group).num_rows
             if rows >= enough or group == about.num_row_groups - 1:
-                shares.append(Share(path, held))
+                shares.append(RowGroups(path, held))
                 held, rows = [], 0
     return shares
 
@@ -305,7 +305,7 @@ class _StageFiles:
     """Writes rows of Parquet files."""
 
     stage: _Stage
-    shares: list[Share]
+    shares: list[RowGroups]
 
     def __call__(self, number: int) -> list[Piece]:
         import pyarrow.parquet as pq

@@ -42,7 +42,7 @@ from discreet.publishing.backends.spark_tasks import (
     RewordRows,
     SortedRows,
     SortRows,
-    Words,
+    WordFile,
     WriteRecords,
     find_distinct,
     read_counts,
@@ -87,11 +87,11 @@ class SparkBackend(Backend):
 
 @dataclass(frozen=True, eq=False)
 class SparkRows(PackedRows):
-    """Words in files."""
+    """WordFile in files."""
 
     backend: SparkBackend
     planes: int
-    files: list[Words]
+    files: list[WordFile]
 
     def tally(self, count: Count) -> KeyCounts:
         """Add up what is counted of all rows."""
@@ -172,7 +172,7 @@ def _share_out(rows: list[int]) -> list[tuple[int, int]]:
     return [*pieces, (start, len(rows))]
 
 
-def _hold(backend: SparkBackend, planes: int, words: list[Words], stage: str) -> SparkRows:
+def _hold(backend: SparkBackend, planes: int, words: list[WordFile], stage: str) -> SparkRows:
     _require_all(sum(file.rows for file in words), backend.facts.n, stage)
     return SparkRows(backend, planes, words)
 

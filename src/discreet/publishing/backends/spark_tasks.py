@@ -27,7 +27,7 @@ from discreet.table.facts import Facts
 from discreet.table.staged_frames import StagedRows
 
 
-class Words(NamedTuple):
+class WordFile(NamedTuple):
     """A file of words, and how many rows it has."""
 
     path: Path
@@ -39,12 +39,12 @@ class Words(NamedTuple):
         return words
 
 
-def write_words(folder: Path, words: Ints) -> Words:
+def write_words(folder: Path, words: Ints) -> WordFile:
     """Write words to a file of their own."""
     path = name_file(folder, "words")
     with path.open("wb") as file:  # by its name an ending would be added
         np.save(file, words)
-    return Words(path, words.shape[1])
+    return WordFile(path, words.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class PackRows:
     layout: Layout
     folder: Path
 
-    def __call__(self, number: int) -> Words:
+    def __call__(self, number: int) -> WordFile:
         """Work on a piece of them."""
         _, codes = self.rows.encode(number, self.facts)
         return write_words(self.folder, self.layout.pack(codes))
@@ -67,10 +67,10 @@ class CountRows:
     """Counts something of rows, and puts it down."""
 
     count: Count
-    files: list[Words]
+    files: list[WordFile]
     folder: Path
 
-    def __call__(self, numbers: Sequence[int]) -> Words:
+    def __call__(self, numbers: Sequence[int]) -> WordFile:
         """Work on some files."""
         parts: list[KeyCounts] = []
         for number in numbers:
@@ -82,17 +82,17 @@ class CountRows:
 class AddCounts:
     """Adds up counts that were put down."""
 
-    files: list[Words]
+    files: list[WordFile]
     each: int
     folder: Path
 
-    def __call__(self, number: int) -> Words:
+    def __call__(self, number: int) -> WordFile:
         """Work on so many of them."""
         some = self.files[number * self.each : (number + 1) * self.each]
         return write_words(self.folder, np.stack(read_counts(some)))
 
 
-def read_counts(files: Sequence[Words]) -> KeyCounts:
+def read_counts(files: Sequence[WordFile]) -> KeyCounts:
     """Read and add up counts that were put down."""
     return add_counts([(keys, rows) for keys, rows in (file.read() for file in files)])
 
@@ -102,10 +102,10 @@ class RewordRows:
     """Gives rows other words."""
 
     reword: Callable[[Ints], Ints]
-    files: list[Words]
+    files: list[WordFile]
     folder: Path
 
-    def __call__(self, number: int) -> Words:
+    def __call__(self, number: int) -> WordFile:
         """Work on a file of them."""
         return write_words(self.folder, self.reword(self.files[number].read()))
 
@@ -115,7 +115,7 @@ class SortRows:
     """Sorts rows by their leaves."""
 
     find: Find
-    files: list[Words]
+    files: list[WordFile]
     leaves: int
     folder: Path
 
@@ -149,7 +149,7 @@ class RewordLeaves:
     reword: Reword
     folder: Path
 
-    def __call__(self, number: int) -> Words:
+    def __call__(self, number: int) -> WordFile:
         """Work on some leaves."""
         made = [self.reword(leaf, words) for leaf, words in self.rows.read(number)]
         return write_words(self.folder, np.concatenate(made, axis=1))
