@@ -284,7 +284,7 @@ class RowGroups(NamedTuple):
 
 
 def _list_shares(files: Sequence[Path], enough: int) -> list[RowGroups]:
-    """RowGroups files out, so that each share has enough rows or is the rest of a file."""
+    """Share files out, so that each share has enough rows or is the rest of a file."""
     import pyarrow.parquet as pq
 
     shares = []

@@ -87,7 +87,7 @@ class SparkBackend(Backend):
 
 @dataclass(frozen=True, eq=False)
 class SparkRows(PackedRows):
-    """WordFile in files."""
+    """Words in files."""
 
     backend: SparkBackend
     planes: int
