@@ -7,8 +7,10 @@
 `discreet publish` runs as a process of its own, from Parquet to a release that was verified and
 audited. From disk it is held against the same in memory, row for row, and its memory against the
 limit it was given. On a cluster, of a master and two workers of one core on this machine, the
-processor seconds of all processes are held against it. What is published is compared as well: the
-same files from disk, the same records from the cluster.
+processor seconds of all processes are held against it: from nothing, and without those that master
+and workers take to start, as a cluster runs already. What a session takes that does nothing, with
+its driver and its executors, stands beside. What is published is compared as well: the same files
+from disk, the same records from the cluster.
 
 Independent parts are what one gets who splits a table and anonymizes each part by itself. Their
 loss is held against that of the whole table, by the same measure.
@@ -94,6 +96,13 @@ METHODS = {
 }
 """Methods other than generalization, as plans ask for them."""
 PUBLISH = "import sys; from discreet.cli import main; sys.argv[0] = 'discreet'; main()"
+SESSION = """
+import sys
+from discreet.cluster import open_session
+from discreet.steward.on_cluster import STARTED
+with open_session(sys.argv[1], **STARTED) as session:
+    assert session.range(1).count() == 1
+"""
 PLENTY = str(2**50)
 """More memory than a table needs: it is held there."""
 OFTEN = 0.1
@@ -305,6 +314,12 @@ class Watch:
         user, system = np.array(list(self.times.values())).reshape(-1, 2).sum(axis=0) / tick
         return float(user), float(system)
 
+    def take(self, user: float, system: float, seconds: float) -> Spent:
+        """Say what was spent since so much had been."""
+        self.look()
+        now = self.seconds
+        return Spent(seconds, now[0] - user, now[1] - system, max(self.peaks.values()))
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Look until this is over."""
@@ -322,6 +337,13 @@ class Watch:
             over.set()
             thread.join()
             self.look()
+
+
+def start_session(address: str) -> float:
+    """Have a driver and executors started for one row, by a process of its own; give seconds."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", SESSION, address], check=True)
+    return time.perf_counter() - start
 
 
 def measure_cluster(n: int) -> list[dict[str, Any]]:
@@ -350,24 +372,36 @@ def measure_cluster(n: int) -> list[dict[str, Any]]:
             daemons = [d.process.pid for d in (running.master, *running.workers)]
             watch = Watch([*daemons, os.getpid()])
             watch.look()
-            before = watch.seconds
+            idle = watch.seconds
             with watch.watching():
+                empty = start_session(running.address)
+                opened = watch.take(*idle, empty)
+                before = watch.seconds
                 spent = publish(plan, "--engine", running.address, SPARK_CONF_DIR=str(settings))
-            user, system = (a - b for a, b in zip(watch.seconds, before, strict=True))
+            published = watch.take(*before, spent.seconds)
         finally:
             running.stop()
         if not records.equals(read_records(plan)):
             raise SystemExit("Other records from the cluster than in memory.")
         moved = sum_shuffles(log)
-    all_of_it = Spent(spent.seconds, user, system, max(watch.peaks.values()))
+    started = Spent(0.0, *idle, 0)
+    all_of_it = Spent(spent.seconds, published.user + started.user,
+                      published.system + started.system, published.peak)  # fmt: skip
     codes = n * ATTRIBUTES * CODE
     return [
-        {**describe("on a cluster: processor, all processes", n, all_of_it),
+        {**describe("in memory: processor", n, held)},
+        {**describe("on a cluster: processor, all processes, from nothing", n, all_of_it),
          "against": "in memory", "ratio": all_of_it.processor / held.processor},
+        {**describe("on a cluster: processor, without starting master and workers", n, published),
+         "against": "in memory", "ratio": published.processor / held.processor},
+        {**describe("on a cluster: starting master and workers", n, started),
+         "against": "in memory", "ratio": started.processor / held.processor},
+        {**describe("on a cluster: a session that asks for one row", n, opened),
+         "against": "in memory", "ratio": opened.processor / held.processor},
         {"what": "on a cluster: wall clock", "n": n, "seconds": spent.seconds,
          "against": "in memory", "ratio": spent.seconds / held.seconds},
-        {"what": "on a cluster: peak memory of a process", "n": n, "bytes": all_of_it.peak,
-         "against": "size of the codes", "ratio": all_of_it.peak / codes},
+        {"what": "on a cluster: peak memory of a process", "n": n, "bytes": published.peak,
+         "against": "size of the codes", "ratio": published.peak / codes},
         {"what": "on a cluster: bytes shuffled", "n": n, "bytes": moved["shuffled"],
          "per row": moved["shuffled"] / n, "against": "size of the codes",
          "ratio": moved["shuffled"] / codes},

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import discreet as dc
@@ -18,7 +20,7 @@ from discreet.cluster import open_session
 from discreet.publishing.backends import spark as backend
 from discreet.release import table_files
 from discreet.release.store import fingerprint
-from discreet.steward import on_cluster
+from discreet.steward import on_cluster, worker_memory
 from discreet.steward.inspection import inspect_table
 from discreet.steward.plan import Plan
 from in_parts import (
@@ -245,6 +247,26 @@ def test_a_frame_of_a_notebook_is_published_by_its_own_session(tmp_path: Path, h
     require_same(tmp_path / "release", tmp_path / "memory")
 
 
+def test_a_frame_that_is_another_whenever_it_is_read_is_read_once(
+    tmp_path: Path, held: str
+) -> None:
+    def draw(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            drawn = pa.array(np.random.default_rng().integers(0, 90, batch.num_rows))
+            yield pa.RecordBatch.from_arrays([drawn, *batch.columns[1:]], names=batch.schema.names)
+
+    data = CENSUS.to_polars().select(pl.col("age").cast(pl.Int64), "sex", "income")
+    spread(data, tmp_path / "source")
+    schema = dc.Schema.infer(data, quasi_identifiers=["age", "sex"], sensitive=["income"])
+    with open_session(held) as session:
+        frame = session.read.parquet((tmp_path / "source").as_uri())
+        drawn = frame.mapInArrow(draw, frame.schema)
+        method = dc.Generalization(dc.KAnonymity(4))
+        found = dc.publish(drawn, method, schema=schema, folder=tmp_path / "release")
+    assert found.people == CENSUS.n
+    assert found.kept
+
+
 def test_a_table_looks_the_same_on_a_cluster(tmp_path: Path, held: str) -> None:
     n = 600
     height = [row if row >= 500 else row % 90 for row in range(n)]
@@ -305,6 +327,9 @@ def test_workers_that_could_not_do_the_work_are_refused_first(
 ) -> None:
     spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
     plan = write_plan(tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(dc.errors.ClusterError, match="executor"):
+        patch.setattr(worker_memory, "LIBRARIES", 2**50)
+        publish(plan, held, [], {})
     monkeypatch.setattr(dc, "__version__", "0.0.7")
     with pytest.raises(dc.errors.ClusterError, match=r"here is 0\.0\.7"):
         publish(plan, held, [], {})

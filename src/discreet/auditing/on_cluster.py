@@ -1,22 +1,23 @@
 """On a cluster: the audit in parts, each by whichever worker has the time.
 
-Workers read the files of the release themselves, from a folder that all of them see, and are sent
-the people whom a file might cover.
+Workers read the files of the release themselves, from a folder that all of them see, and those in
+which the people are whom a file might cover.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from discreet.auditing import AuditReport, refuse_other_table
 from discreet.auditing.in_parts import (
+    SENT,
     AskedOfParts,
     FindParts,
     Seen,
@@ -30,22 +31,29 @@ from discreet.auditing.strewn import count_groups, find_view
 from discreet.errors import SchemaError
 from discreet.release import Release
 from discreet.release.parts import MORE, StoredParts
+from discreet.release.release import PartedTable
+from discreet.table.arrays import Ints
+from discreet.table.by_workers import Spills, name_file, remove, run_each, run_shares, spill
 from discreet.table.facts import Facts, Progress
-from discreet.table.spark_frames import (
-    ArrowBatches,
-    SparkFrame,
-    collect,
-    number_columns,
-    quote,
-    read_batch,
-)
+from discreet.table.microdata import Microdata
+from discreet.table.staged_frames import StagedRows
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-PART, ROW, SAID, ROWS = "part", "row", "said", "rows"
-NUMBER = "#row"  # no column is called so
+NOBODY = np.zeros(0, dtype=np.int64)
+MOST_SENT = 1 << 21
+"""So many people are held before they are sent."""
+Settle = Callable[[int, Release, PartFindings], PartFindings]
+"""Puts down what has to be added up over all parts, and leaves the rest."""
+
+
+class WorkPlace(NamedTuple):
+    """Where an audit works: a session, all rows of the table, and a folder that workers see."""
+
+    session: SparkSession
+    rows: StagedRows
+    folder: Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,92 +63,148 @@ class _Look:
     stored: StoredParts
     facts: Facts
 
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        for number in list_sent(batches):
-            part = self.stored.take_file(number)
-            view = find_view(part)
-            seen = Seen(glance(part, self.facts), view.table.height, view.count,
-                        *self.stored.span(part))  # fmt: skip
-            yield say(number, seen, NOBODY)
-
-
-def list_sent(batches: ArrowBatches) -> Iterator[int]:
-    """List the numbers of what a worker is to look at."""
-    for batch in batches:
-        yield from batch.column(0).to_pylist()
-
-
-def say(number: int, said: object, rows: Any) -> pa.RecordBatch:
-    """Say something of a part, and which rows it is about."""
-    import pyarrow as pa
-
-    columns = [pa.array([number], pa.int64()), pa.array([pickle.dumps(said)], pa.binary()),
-               pa.array([rows], pa.list_(pa.int64()))]  # fmt: skip
-    return pa.RecordBatch.from_arrays(columns, names=[PART, SAID, ROWS])
-
-
-NOBODY = np.zeros(0, dtype=np.int64)
-SAYING = f"{PART} long, {SAID} binary, {ROWS} array<long>"
+    def __call__(self, number: int) -> Seen:
+        part = self.stored.take_file(number)
+        view = find_view(part)
+        return Seen(glance(part, self.facts), view.table.height, view.count,
+                    *self.stored.span(part))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class SendPeople:
-    """Sends people to the parts that might cover them."""
+    """Sends people to the parts that might cover them: a line of numbers each, row and codes."""
+
+    rows: StagedRows
+    facts: Facts
+    find: FindParts
+    folder: Path
+
+    def __call__(self, number: int) -> list[Path]:
+        """Send those of a piece."""
+        rows, codes = self.rows.encode(number, self.facts)
+        lines = write_lines(rows, codes)
+        paths: list[Path] = []
+        parts: list[Ints] = []
+        people: list[Ints] = []
+        for part, some in self.find(codes):
+            parts.append(np.full(len(some), part))
+            people.append(some)
+            if sum(map(len, people)) > MOST_SENT:
+                paths.append(self._send(parts, people, lines))
+                parts, people = [], []
+        return [*paths, self._send(parts, people, lines)] if parts else paths
+
+    def _send(self, parts: list[Ints], people: list[Ints], lines: NDArray[np.int32]) -> Path:
+        return spill(self.folder, np.concatenate(parts), lines[np.concatenate(people)])
+
+
+def write_lines(rows: Ints, codes: Mapping[str, NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Write people as lines: the number of the row, in two halves, and all codes."""
+    halves = rows.astype(np.int64)[:, None].view(np.int32).reshape(-1, 2)
+    return np.column_stack([halves, *codes.values()])
+
+
+@dataclass(frozen=True, eq=False)
+class SentPeople:
+    """People who were sent to parts."""
 
     facts: Facts
-    names: list[str]
-    find: FindParts
+    spills: Spills
 
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        """Send some of them."""
-        import pyarrow as pa
+    def take(self, number: int, part: Release) -> Microdata:
+        """Give those who were sent to a part; of very many only those whom it covers.
 
-        for batch in batches:
-            frame = read_batch(batch, [*self.names, NUMBER])
-            rows = frame.filter(self.facts.keeps(frame))[NUMBER].to_numpy()
-            codes = self.facts.encode(frame)
-            for part, people in self.find(codes):
-                columns = [pa.array(np.full(len(people), part)), pa.array(rows[people]),
-                           *(pa.array(codes[name][people]) for name in self.names)]  # fmt: skip
-                titles = [PART, ROW, *(f"c{i}" for i in range(len(self.names)))]
-                yield pa.RecordBatch.from_arrays(columns, names=titles)
+        A box that is wide in every attribute has half of a table sent to its part.
+        """
+        view = find_view(part)
+        most = SENT * view.table.height
+        held: list[NDArray[np.integer]] = [np.zeros((0, self.spills.width), np.int32)]
+        for lines in self.spills.read(number):
+            held.append(lines)
+            if sum(map(len, held)) > most:
+                some = self._hold(held)
+                kept = np.flatnonzero(view.match(some).set_of >= 0)
+                held = [np.concatenate(held)[kept]]
+                most = max(most, 2 * len(kept))
+        return self._hold(held)
+
+    def _hold(self, held: Sequence[NDArray[np.integer]]) -> Microdata:
+        lines = np.concatenate(held)
+        codes = {name: lines[:, i + 2].astype(np.int32) for i, name in enumerate(self.facts.cells)}
+        rows = lines[:, :2].astype(np.int32).view(np.int64).ravel()
+        return replace(self.facts.hold(codes), rows=rows)
 
 
-def examine_sent(
-    take: Callable[[int], Release | None],
-    facts: Facts,
-    names: list[str],
-    asked: AskedOfParts,
-    settle: Callable[[int, Release, PartFindings], PartFindings] | None = None,
-) -> Callable[[pa.Table], pa.Table]:
-    """Make a function, of one argument, that audits a part with the people who were sent to it.
+@dataclass(frozen=True, eq=False)
+class _Examine:
+    """Audits a part with the people who were sent to it."""
 
-    ``settle`` puts down what has to be added up over all parts, and leaves the rest.
-    """
+    take: Callable[[int], Release | None]
+    people: SentPeople
+    asked: AskedOfParts
+    settle: Settle | None
+    folder: Path
 
-    def run(table: pa.Table) -> pa.Table:
-        import pyarrow as pa
-
-        number = table.column(PART)[0].as_py()
-        codes = {name: table.column(f"c{i}").to_numpy().astype(np.int32)
-                 for i, name in enumerate(names)}  # fmt: skip
-        people = replace(facts.hold(codes), rows=table.column(ROW).to_numpy())
-        part = take(number)
+    def __call__(self, number: int) -> tuple[PartFindings, Path]:
+        """Give what was found, and where it stands whom it covers."""
+        part = self.take(number)
         found = PartFindings(None, 0, 0, NOBODY)
         if part is not None:
-            found = audit_part(part, people, asked)
-            found = found if settle is None else settle(number, part, found)
-        return pa.Table.from_batches([say(number, replace(found, rows=NOBODY), found.rows)])
+            found = audit_part(part, self.people.take(number, part), self.asked)
+            found = found if self.settle is None else self.settle(number, part, found)
+        path = name_file(self.folder, "covered")
+        with path.open("wb") as file:
+            np.save(file, np.sort(found.rows))
+        return replace(found, rows=NOBODY), path
 
-    return run
+
+@dataclass(frozen=True, eq=False)
+class _CountCovered:
+    """Counts the people of a piece whom no part covers, and those whom several do."""
+
+    rows: StagedRows
+    facts: Facts
+    paths: list[Path]
+
+    def __call__(self, number: int) -> tuple[int, int]:
+        low, high = self.rows.starts[number : number + 2].tolist()
+        times = np.zeros(high - low, dtype=np.int64)
+        for path in self.paths:
+            covered = np.load(path, mmap_mode="r")
+            some = slice(*np.searchsorted(covered, [low, high]).tolist())
+            times += np.bincount(covered[some] - low, minlength=high - low)
+        times = times[self.rows.list_kept(number, self.facts)]
+        return int((times == 0).sum()), int((times > 1).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _CountValues:
+    """Counts what files of a table of a release hold of some attributes."""
+
+    stored: StoredParts
+    table: PartedTable
+    names: list[str]
+
+    def __call__(self, numbers: Sequence[int]) -> dict[str, pl.DataFrame]:
+        table, names = self.table, self.names
+        columns = [*names, *([table.counts] if table.counts else [])]
+        held: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
+        for number in numbers:
+            path = self.stored.folder / self.stored.find(table).paths[number]
+            frame = pl.read_parquet(path, columns=columns, glob=False)
+            for name in names:
+                held[name] = [_add_up([*held[name], table.count_values(frame, name)])]
+        return {name: found for name, (found,) in held.items()}
+
+
+def _add_up(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(parts).group_by("value").agg(pl.col("rows").sum())
 
 
 def audit_on_cluster(
     release: Path,
-    session: SparkSession,
-    source: SparkFrame,
+    place: WorkPlace,
     facts: Facts,
-    folder: Path,
     *,
     asked: AskedOfParts | None = None,
     progress: Progress,
@@ -151,99 +215,72 @@ def audit_on_cluster(
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
-    stored = replace(stored, counted=_count_whole(session, stored))
+    stored = replace(stored, counted=_count_whole(place.session, stored))
     progress("Matching", 0, facts.n)
     audit_all = audit_windows_on_cluster if stored.scattered else _audit_each_file
-    report = audit_all(
-        stored, session, source, facts, folder, asked=asked or AskedOfParts(), progress=progress
-    )
+    report = audit_all(stored, place, facts, asked=asked or AskedOfParts(), progress=progress)
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
 
 
+def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.DataFrame]:
+    """Count, on the cluster, what the release holds of what is not a quasi-identifier."""
+    whole: dict[str, pl.DataFrame] = {}
+    for table, names in stored.counting.items():
+        files = len(stored.find(table).paths)
+        told = run_shares(session, files, _CountValues(stored, table, names))
+        whole |= {name: _add_up([some[name] for some in told]) for name in names}
+    return whole
+
+
 def _audit_each_file(
-    stored: StoredParts,
-    session: SparkSession,
-    source: SparkFrame,
-    facts: Facts,
-    folder: Path,
-    *,
-    asked: AskedOfParts,
-    progress: Progress,
+    stored: StoredParts, place: WorkPlace, facts: Facts, *, asked: AskedOfParts, progress: Progress
 ) -> AuditReport:
     """Look at all files, then audit each with the people whom it might cover."""
     from discreet.auditing.strewn_on_cluster import TakeFile, share_on_cluster
 
-    seen: list[Seen] = look_at_files(session, stored, _Look(stored, facts))
+    seen: list[Seen] = look_at_files(place.session, stored, _Look(stored, facts))
     looked = put_side_by_side([one.looked for one in seen])
-    send = SendPeople(facts, list(facts.cells), looked.find)
-    shares = share_on_cluster(session, stored, folder)
-    examine = examine_sent(TakeFile(stored, shares), facts, send.names, asked)
+    shares = share_on_cluster(place.session, stored, place.folder)
     progress("Auditing", 0, facts.n)
-    findings, some, twice = examine_parts(session, source, send, examine, folder)
+    take = TakeFile(stored, shares)
+    found, people, none, twice = examine_parts(place, facts, looked.find, len(seen), take, asked)
     if twice and stored.may_overlap:
         # beliefs of them follow from all classes together, which nobody had
         raise SchemaError(
             f"{twice:,} people are covered by classes of several files, which are examined apart.",
             hint=MORE,
         )
-    found = [findings.get(number) or PartFindings(None, one.records, one.groups, NOBODY)
-             for number, one in enumerate(seen)]  # fmt: skip
-    return count_groups(merge(found, facts.n, facts.n - some, twice), stored, shares)
+    return count_groups(merge(found, people, none, twice), stored, shares)
 
 
-def look_at_files(session: SparkSession, stored: StoredParts, look: Any) -> list[Any]:
+def look_at_files(session: SparkSession, stored: StoredParts, look: Callable[[int], Any]) -> Any:
     """Have workers look at all files of records, and refuse these unless they are in order."""
-    files = len(stored.records.paths)
-    numbers = session.range(files).repartition(files)
-    said = collect_said(numbers.mapInArrow(look, SAYING))
-    seen = [said[number] for number in range(files)]
+    seen = run_each(session, len(stored.records.paths), look)
     stored.require_order([one.ends for one in seen], [one.beside for one in seen])
     return seen
 
 
 def examine_parts(
-    session: SparkSession,
-    source: SparkFrame,
-    send: SendPeople,
-    examine: Callable[[pa.Table], pa.Table],
-    folder: Path,
-) -> tuple[dict[int, PartFindings], int, int]:
-    """Send people to parts, and have these examined where they arrive.
+    place: WorkPlace,
+    facts: Facts,
+    find: FindParts,
+    parts: int,
+    take: Callable[[int], Release | None],
+    asked: AskedOfParts,
+    settle: Settle | None = None,
+) -> tuple[list[PartFindings], int, int, int]:
+    """Send people to so many parts, and have these examined.
 
-    Also says how many people are covered, and how many twice.
+    Gives what was found, how many people there are, and how many are not covered, and twice.
     """
-    from pyspark.sql import functions as f
-
-    names = send.names
-    cells = number_columns(source.frame, names)
-    numbered = cells.withColumn(ROW, f.monotonically_increasing_id())
-    kept = f"{PART} long, {ROW} long, " + ", ".join(f"c{i} int" for i in range(len(names)))
-    place = (folder / "findings").as_uri()
-    sent = numbered.mapInArrow(send, kept).groupBy(PART).applyInArrow(examine, SAYING)
-    sent.write.mode("overwrite").parquet(place)
-    written = session.read.parquet(place)
-    covered = written.select(f.explode(ROWS).alias(ROW)).groupBy(ROW).count()
-    ((some, twice),) = covered.agg(f.count("*"), f.count_if(f.col("count") > 1)).collect()
-    return collect_said(written), int(some), int(twice)
-
-
-def _count_whole(session: SparkSession, stored: StoredParts) -> dict[str, pl.DataFrame]:
-    """Count, on the cluster, what the release holds of what is not a quasi-identifier."""
-    from pyspark.sql import functions as f
-
-    whole = {}
-    for name in stored.counted_names:
-        parted = stored.find_counting(name)
-        paths = [(stored.folder / path).as_uri() for path in stored.find(parted).paths]
-        table = session.read.parquet(*paths)
-        people = f.count("*") if parted.counts is None else f.sum(quote(parted.counts))
-        counted = table.groupBy(table[quote(name)].alias("value")).agg(people.alias("rows"))
-        whole[name] = collect(counted)
-    return whole
-
-
-def collect_said(frame: DataFrame) -> dict[int, Any]:
-    """Bring what workers said of each part to this process."""
-    found = collect(frame.select(PART, SAID))
-    said = zip(found[PART].to_list(), found[SAID].to_list(), strict=True)
-    return {number: pickle.loads(text) for number, text in said}  # its own workers wrote it
+    session, rows, folder = place
+    send = SendPeople(rows, facts, find, folder)
+    sent = [path for paths in run_each(session, len(rows.pieces), send) for path in paths]
+    people = SentPeople(facts, Spills(sent, len(facts.cells) + 2, np.int32))
+    told = run_each(session, parts, _Examine(take, people, asked, settle, folder))
+    people.spills.forget()
+    covered = [path for _, path in told]
+    counted = run_each(session, len(rows.pieces), _CountCovered(rows, facts, covered))
+    remove(covered)
+    none, twice = np.array(counted, dtype=np.int64).reshape(-1, 2).sum(axis=0).tolist()
+    return [found for found, _ in told], facts.n, none, twice

@@ -18,15 +18,7 @@ from discreet.auditing import AuditReport
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.in_windows import GroupTotals, WindowFinder, conclude
 from discreet.auditing.merging import PartFindings, merge
-from discreet.auditing.on_cluster import (
-    NOBODY,
-    SendPeople,
-    examine_parts,
-    examine_sent,
-    list_sent,
-    look_at_files,
-    say,
-)
+from discreet.auditing.on_cluster import WorkPlace, examine_parts, look_at_files
 from discreet.forms.base import read_values
 from discreet.forms.verify import verify
 from discreet.principles.groups import Groups
@@ -35,7 +27,7 @@ from discreet.release.labels import read_codes
 from discreet.release.parts import StoredParts
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts, Progress
-from discreet.table.spark_frames import ArrowBatches, SparkFrame, number_columns, read_batch
+from discreet.table.spark_frames import ArrowBatches, number_columns, read_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,12 +52,10 @@ class _VerifyFile:
 
     stored: StoredParts
 
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        for number in list_sent(batches):
-            part = self.stored.take_file(number)
-            verify(part)
-            seen = VerifiedFile(part.views[0].sizes, *self.stored.span(part))
-            yield say(number, seen, NOBODY)
+    def __call__(self, number: int) -> VerifiedFile:
+        part = self.stored.take_file(number)
+        verify(part)
+        return VerifiedFile(part.views[0].sizes, *self.stored.span(part))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,16 +139,10 @@ def _read(folder: Path, window: int) -> pl.DataFrame:
 
 
 def audit_windows_on_cluster(
-    stored: StoredParts,
-    session: SparkSession,
-    source: SparkFrame,
-    facts: Facts,
-    folder: Path,
-    *,
-    asked: AskedOfParts,
-    progress: Progress,
+    stored: StoredParts, place: WorkPlace, facts: Facts, *, asked: AskedOfParts, progress: Progress
 ) -> AuditReport:
     """Verify all groups, then audit window by window."""
+    session, _, folder = place
     totals = GroupTotals()
     for seen in look_at_files(session, stored, _VerifyFile(stored)):
         totals.add(seen.sizes)
@@ -167,16 +151,15 @@ def audit_windows_on_cluster(
     )
     columns = _sort_records(stored, session, facts, finder, folder)
     progress("Auditing", 0, facts.n)
-    send = SendPeople(facts, list(facts.cells), finder.send)
-    place = folder / "used"
-    place.mkdir()
-    take, put_down = _TakeWindow(stored, folder, columns), _PutDown(stored, place)
-    examine = examine_sent(take, facts, send.names, asked, put_down)
-    findings, some, twice = examine_parts(session, source, send, examine, folder)
-    found = list(findings.values())
+    used = folder / "used"
+    used.mkdir()
+    take, put_down = _TakeWindow(stored, folder, columns), _PutDown(stored, used)
+    found, *counted = examine_parts(
+        place, facts, finder.send, finder.windows, take, asked, put_down
+    )
     own = [one.scattered.own for one in found if one.scattered is not None]
-    report = merge(found, facts.n, facts.n - some, twice)
-    overdrawn = _is_overdrawn(session, sorted(place.glob("*.parquet")))
+    report = merge(found, *counted)
+    overdrawn = _is_overdrawn(session, sorted(used.glob("*.parquet")))
     return conclude(report, stored, facts, totals, own, overdrawn=overdrawn)
 
 

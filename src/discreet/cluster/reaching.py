@@ -93,7 +93,7 @@ def await_workers(session: SparkSession, places: list[Place], cancel: Callable[[
 
     Thread(target=give_up, daemon=True).start()
     try:
-        session.range(1).count()
+        session.range(1).collect()
     except spark_errors() as error:
         told = (
             f"nothing within {PATIENCE:.0f} seconds." if late.is_set() else f"no job. {say(error)}"

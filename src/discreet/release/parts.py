@@ -338,33 +338,34 @@ class StoredParts:
         tables = {self.parted[0].title: records}
         return replace(self.release, tables=tables, whole=self.whole, bags=bags)
 
-    def find_counting(self, name: str) -> PartedTable:
-        """Give the table that says how many people have each value of an attribute."""
-        return next(
-            (table for table in self.parted if table.counts and name in self.find(table).types),
-            self.parted[0],
-        )
+    @property
+    def counting(self) -> dict[PartedTable, list[str]]:
+        """Per table the attributes of which it says how many people have each value.
+
+        They are those beside quasi-identifiers, each of which somebody may call sensitive.
+        """
+        found: dict[PartedTable, list[str]] = {}
+        counting = [table for table in self.parted if table.counts]
+        for name in self.release.schema.names:
+            if name not in self.release.schema.quasi_identifiers:
+                tables = [table for table in counting if name in self.find(table).types]
+                found.setdefault(next(iter(tables), self.parted[0]), []).append(name)
+        return found
 
     @cached_property
     def whole(self) -> dict[str, pl.DataFrame]:
         """What the whole holds of each attribute that is not a quasi-identifier, and how often."""
         if self.counted is not None:
             return self.counted
-        counts: dict[str, list[pl.DataFrame]] = {name: [] for name in self.counted_names}
-        for table in dict.fromkeys(map(self.find_counting, counts)):
-            names = [name for name in counts if self.find_counting(name) == table]
+        counts: dict[str, list[pl.DataFrame]] = {}
+        for table, names in self.counting.items():
+            counts |= {name: [] for name in names}
             columns = [*names, *([table.counts] if table.counts else [])]
             for frame in self._read_rows(table, AT_ONCE, columns):
                 for name in names:
                     counts[name].append(table.count_values(frame, name))
         return {name: pl.concat(found).group_by("value").agg(pl.col("rows").sum())
                 for name, found in counts.items()}  # fmt: skip
-
-    @property
-    def counted_names(self) -> list[str]:
-        """The attributes beside quasi-identifiers, each of which somebody may call sensitive."""
-        schema = self.release.schema
-        return [name for name in schema.names if name not in schema.quasi_identifiers]
 
     def _read_rows(
         self, table: PartedTable, at_once: int, columns: Sequence[str] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,8 @@ class SparkFrame:
     where: str = "the table"
     types: Mapping[str, pl.DataType] = field(default_factory=dict)
     """What files say of their columns that Spark does not know."""
+    files: Sequence[Path] = ()
+    """Where it lies, if that is Parquet in a place that all workers see."""
 
     @property
     def columns(self) -> list[str]:

@@ -1,18 +1,18 @@
-"""Spark: a table that a cluster has, worked on where its rows are.
+"""Spark: a table that a cluster has, worked on by its workers.
 
-Only frames and functions over Arrow are used, so that Spark Connect and managed clusters will do.
-What is in between lies in a folder that all workers and this process see. Functions that workers
-run give the same for the same rows, so whoever is lost is replaced, and people are counted after
-every stage.
+Spark reads the table once, and from then on says who does which piece of work. What is in between
+lies in files, in a folder that all workers and this process see. Functions that workers run give
+the same for the same rows, so whoever is lost is replaced, and people are counted after every
+stage. Only frames and functions over Arrow are used, so that Spark Connect and managed clusters
+will do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -32,41 +32,45 @@ from discreet.publishing.backends import (
     say_nothing,
 )
 from discreet.publishing.backends.spark_tasks import (
-    LEAF,
-    PLACE,
-    TABLE,
+    AddCounts,
     CountRows,
-    FindLeaf,
+    FindDistinct,
+    FinishLeaves,
+    Lines,
     PackRows,
+    RewordLeaves,
     RewordRows,
-    WriteLines,
-    finish_leaf,
-    name_own,
-    put_together,
-    reword_leaf,
-    spell_words,
-    to_arrow,
+    SortedRows,
+    SortRows,
+    WordFile,
+    WriteRecords,
+    find_distinct,
+    read_counts,
 )
 from discreet.publishing.partitioners.packing import Layout
 from discreet.release.seals import Seal, name_files
 from discreet.table.arrays import Ints
+from discreet.table.by_workers import Spills, remove, run_each, run_shares
 from discreet.table.facts import Facts
-from discreet.table.spark_frames import SparkFrame, collect, number_columns, quote
+from discreet.table.staged_frames import StagedRows
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 PART = 1 << 19
 """So many records go into a file, about."""
+FEW = 1 << 22
+"""So many counts are added up here; more are added up by workers first."""
+TOGETHER = 8
+"""So many files of counts are added up by one of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class SparkBackend(Backend):
-    """Rows in a frame, and a folder for what is in between."""
+    """Rows in files, as workers read them from a frame, and a folder for what is in between."""
 
     session: SparkSession
-    source: SparkFrame
+    rows: StagedRows
     facts: Facts
     folder: Path
     capacity: int
@@ -74,67 +78,65 @@ class SparkBackend(Backend):
     progress: Progress = field(default=say_nothing)
 
     def pack(self, layout: Layout) -> SparkRows:
-        """Code and pack rows where they are; the words are kept there."""
+        """Code and pack rows, and keep the words of each piece in a file."""
         self.progress("Coding", 0, self.facts.n)
-        names = list(self.facts.cells)
-        cells = number_columns(self.source.frame, names)
-        words = cells.mapInArrow(PackRows(self.facts, layout, names), spell_words(layout.planes))
-        return SparkRows(self, layout.planes, words.persist())
+        pack = PackRows(self.rows, self.facts, layout, self.folder)
+        words = run_each(self.session, len(self.rows.pieces), pack)
+        return _hold(self, layout.planes, words, "coding")
 
 
 @dataclass(frozen=True, eq=False)
 class SparkRows(PackedRows):
-    """Words in a frame."""
+    """Words in files."""
 
     backend: SparkBackend
     planes: int
-    words: DataFrame
+    files: list[WordFile]
 
     def tally(self, count: Count) -> KeyCounts:
         """Add up what is counted of all rows."""
-        from pyspark.sql import functions as f
-
+        session, folder = self.backend.session, self.backend.folder
         self.backend.progress("Counting", 0, self.backend.facts.n)
-        counted = self.words.mapInArrow(CountRows(count), "key long, rows long")
-        found = collect(counted.groupBy("key").agg(f.sum("rows").alias("rows"))).sort("key")
-        return found["key"].to_numpy(), found["rows"].to_numpy()
+        parts = run_shares(session, len(self.files), CountRows(count, self.files, folder))
+        while len(parts) > 1 and sum(part.rows for part in parts) > FEW:
+            some = -(-len(parts) // TOGETHER)
+            added = run_each(session, some, AddCounts(parts, TOGETHER, folder))
+            remove(part.path for part in parts)
+            parts = added
+        found = read_counts(parts)
+        remove(part.path for part in parts)
+        return found
 
     def reword(self, reword: Callable[[Ints], Ints], planes: int) -> SparkRows:
-        """Give rows other words where they are, which are kept there instead."""
-        again = self.words.mapInArrow(RewordRows(reword), spell_words(planes)).persist()
-        again.count()  # while these words are kept still
-        self.words.unpersist()
-        return SparkRows(self.backend, planes, again)
+        """Give rows other words, in other files."""
+        work = RewordRows(reword, self.files, self.backend.folder)
+        words = run_each(self.backend.session, len(self.files), work)
+        self.discard()
+        return _hold(self.backend, planes, words, "coding")
 
-    def _work_on_leaves(
-        self,
-        find: Find,
-        work: Callable[[pa.Table], pa.Table],
-        schema: Any,
-        name: str,
-        *,
-        keep: bool = False,
-    ) -> DataFrame:
-        """Bring rows together by leaf, work on each where it is, and keep what was made on disk."""
-        backend = self.backend
-        found = self.words.mapInArrow(FindLeaf(find), f"{spell_words(self.planes)}, leaf int")
-        place = (backend.folder / name).as_uri()
-        found.groupBy(LEAF).applyInArrow(work, schema).write.mode("overwrite").parquet(place)
-        if not keep:
-            self.discard()
-        return backend.session.read.parquet(place)
+    def _sort(self, find: Find, leaves: int) -> SortedRows:
+        """Sort all rows by leaf, and share leaves out, so many rows to each piece of work."""
+        work = SortRows(find, self.files, leaves, self.backend.folder)
+        told = run_each(self.backend.session, len(self.files), work)
+        counts = sum((counts for _, counts in told), np.zeros(leaves, np.int64))
+        _require_all(int(counts.sum()), self.backend.facts.n, "sorting")
+        spills = Spills([path for path, _ in told], self.planes, np.int64)
+        return SortedRows(spills, _share_out(counts.tolist()))
 
     def discard(self) -> None:
-        """Let the workers forget them."""
-        self.words.unpersist()
+        """Remove these words, which were kept."""
+        remove(file.path for file in self.files)
 
     def regroup(self, find: Find, leaves: int, reword: Reword, planes: int) -> SparkRows:
-        """Bring rows together by leaf, and keep other words of them on disk."""
-        self.backend.progress("Grouping", 0, leaves)
-        work = reword_leaf(reword, self.planes)
-        staged = self._work_on_leaves(find, work, spell_words(planes), "grouped")
-        _require_all(staged.count(), self.backend.facts.n, "grouping")
-        return SparkRows(self.backend, planes, staged)
+        """Bring rows together by leaf, and keep other words of them."""
+        backend = self.backend
+        backend.progress("Grouping", 0, leaves)
+        rows = self._sort(find, leaves)
+        work = RewordLeaves(rows, reword, backend.folder)
+        words = run_each(backend.session, len(rows.pieces), work)
+        rows.spills.forget()
+        self.discard()
+        return _hold(backend, planes, words, "grouping")
 
     def map_leaves(
         self,
@@ -146,23 +148,37 @@ class SparkRows(PackedRows):
         keep: bool = False,
         whole: bool = False,
     ) -> dict[str, SparkLeaves]:
-        """Bring rows together by leaf, finish each where it is, and keep what was made on disk."""
-        from pyspark.sql import functions as f
-        from pyspark.sql.pandas.types import from_arrow_schema
-
+        """Bring rows together by leaf, finish each, and keep what was made."""
         backend = self.backend
         backend.progress("Splitting", 0, leaves)
-        made = to_arrow(put_together(samples, 0))
-        work, schema = finish_leaf(finish, self.planes), from_arrow_schema(made.schema)
-        name = f"leaves-{next(iter(samples))}"
-        staged = self._work_on_leaves(find, work, schema, name, keep=keep)
-        tables = {}
-        for number, (title, sample) in enumerate(samples.items()):
-            own = [f.col(quote(name_own(number, c))).alias(c) for c in sample.columns]
-            lines = staged.filter(f.col(TABLE) == number).select(LEAF, PLACE, *own)
-            tables[title] = SparkLeaves(backend, lines, whole=whole or len(samples) > 1)
+        rows = self._sort(find, leaves)
+        work = FinishLeaves(rows, finish, samples, backend.folder)
+        told = run_each(backend.session, len(rows.pieces), work)
+        rows.spills.forget()
+        if not keep:
+            self.discard()
+        made = [leaf for some in told for leaf in some]
+        whole = whole or len(samples) > 1
+        tables = {title: SparkLeaves(backend, [leaf[title] for leaf in made], whole)
+                  for title in samples}  # fmt: skip
         _require_all(next(iter(tables.values())).height, backend.facts.n, "splitting")
         return tables
+
+
+def _share_out(rows: list[int]) -> list[tuple[int, int]]:
+    """Put leaves together, one after the other, so that each piece has enough rows or one leaf."""
+    pieces, start, held = [], 0, 0
+    for leaf, count in enumerate(rows):
+        if held and held + count > PART:
+            pieces.append((start, leaf))
+            start, held = leaf, 0
+        held += count
+    return [*pieces, (start, len(rows))]
+
+
+def _hold(backend: SparkBackend, planes: int, words: list[WordFile], stage: str) -> SparkRows:
+    _require_all(sum(file.rows for file in words), backend.facts.n, stage)
+    return SparkRows(backend, planes, words)
 
 
 def _require_all(found: int, wanted: int, stage: str) -> None:
@@ -170,64 +186,51 @@ def _require_all(found: int, wanted: int, stage: str) -> None:
     if found != wanted:
         raise ClusterError(
             f"After {stage} there are {found:,} records for {wanted:,} people.",
-            hint="The table was changed meanwhile, or the cluster lost some: publish again.",
+            hint="Workers may not see the same folder, or somebody writes to it: publish again.",
         )
 
 
 @dataclass(frozen=True, eq=False)
 class SparkLeaves(FinishedLeaves):
-    """Lines about classes, in files that all workers see."""
+    """Lines about classes, in a file per leaf."""
 
     backend: SparkBackend
-    lines: DataFrame
+    lines: list[Lines]
     whole: bool
     """Whether a leaf lies in one file, as what it holds has to be examined together."""
-
-    @cached_property
-    def _counted(self) -> pl.DataFrame:
-        """Per leaf its classes and its records."""
-        from pyspark.sql import functions as f
-
-        counted = self.lines.groupBy(LEAF).agg(
-            f.count("*").alias("classes"), f.sum("size").alias("records")
-        )
-        return collect(counted).sort(LEAF)
 
     @property
     def height(self) -> int:
         """How many records all classes have."""
-        return int(self._counted["records"].sum())
+        return sum(line.records for line in self.lines)
 
     def count_classes(self) -> Ints:
         """Say how many classes each leaf has."""
-        return self._counted["classes"].to_numpy()
+        return np.array([line.classes for line in self.lines], dtype=np.int64)
 
     def distinct(self, columns: list[str]) -> pl.DataFrame:
         """Give the different lines of some columns."""
-        return collect(self.lines.select(*map(quote, columns)).distinct())
+        backend = self.backend
+        work = FindDistinct(self.lines, columns, backend.folder)
+        paths = run_shares(backend.session, len(self.lines), work)
+        found = find_distinct(paths, columns)
+        remove(paths)
+        return found
 
     def discard(self) -> None:
-        """Leave them where they are: what is made next is written over them."""
+        """Remove them, as nobody will write them."""
+        remove(line.path for line in self.lines)
 
     def write(
         self, show: ShowClasses, folder: Path, title: str, sample: pl.DataFrame
     ) -> list[Seal]:
-        """Let the workers write the records of all classes, whole classes in each file."""
+        """Let workers write the records of all classes, whole classes in each file."""
         backend, height = self.backend, self.height
         backend.progress("Writing", 0, height)
-        counts = self.count_classes()
-        first = dict(zip(self._counted[LEAF].to_list(), (np.cumsum(counts) - counts).tolist(),
-                         strict=True))  # fmt: skip
-        files = max(1, height // PART)
-        by = [LEAF] if self.whole else [LEAF, PLACE]
-        ordered = self.lines.repartitionByRange(files, *by)
-        ordered = ordered.sortWithinPartitions(LEAF, PLACE)
-        place = backend.folder / title
-        place.mkdir()
-        write = WriteLines(show, first, sample, place)
-        written = collect(ordered.mapInArrow(write, "number long, path string, rows long"))
-        _require_all(int(written["rows"].sum()), height, "writing")
-        found = [Path(path) for path in written.sort("number")["path"]]
-        names = name_files(title, len(found), "parquet")
+        files = max(1, height // min(PART, backend.examined))
+        work = WriteRecords(show, self.lines, self.whole, files, sample, backend.folder)
+        told = [file for file in run_each(backend.session, files, work) if file is not None]
+        _require_all(sum(rows for _, rows in told), height, "writing")
+        names = name_files(title, len(told), "parquet")
         return [Seal.of(path.rename(folder / name))
-                for path, name in zip(found, names, strict=True)]  # fmt: skip
+                for (path, _), name in zip(told, names, strict=True)]  # fmt: skip

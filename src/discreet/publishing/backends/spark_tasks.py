@@ -1,87 +1,100 @@
-"""Spark tasks: what workers do with the rows that they have, as functions over Arrow."""
+"""Spark tasks: what workers do with files that all of them see, piece by piece."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from discreet.publishing.backends import Count, Find, Finish, Reword, ShowClasses, add_counts
+from discreet.publishing.backends import (
+    Count,
+    Find,
+    Finish,
+    KeyCounts,
+    Reword,
+    ShowClasses,
+    add_counts,
+)
 from discreet.publishing.partitioners.packing import Layout
 from discreet.release.table_files import write_frame
 from discreet.table.arrays import Ints
+from discreet.table.by_workers import Spills, name_file, spill
 from discreet.table.facts import Facts
-from discreet.table.spark_frames import ArrowBatches, read_batch
+from discreet.table.staged_frames import StagedRows
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-AT_ONCE = 1 << 19
-"""So many rows are counted at once by a worker."""
-LEAF, PLACE, TABLE = "leaf", "place", "table"
+class WordFile(NamedTuple):
+    """A file of words, and how many rows it has."""
+
+    path: Path
+    rows: int
+
+    def read(self) -> Ints:
+        """Give its words, plane by plane."""
+        words: Ints = np.load(self.path)
+        return words
+
+
+def write_words(folder: Path, words: Ints) -> WordFile:
+    """Write words to a file of their own."""
+    path = name_file(folder, "words")
+    with path.open("wb") as file:  # by its name an ending would be added
+        np.save(file, words)
+    return WordFile(path, words.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
 class PackRows:
     """Codes and packs rows."""
 
+    rows: StagedRows
     facts: Facts
     layout: Layout
-    names: list[str]
+    folder: Path
 
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        """Work on some of them."""
-        for batch in batches:
-            yield give_words(self.layout.pack(self.facts.encode(read_batch(batch, self.names))))
-
-
-def give_words(words: Ints, **more: NDArray[np.integer]) -> pa.RecordBatch:
-    """Give words, a column for each plane, and what else goes with them."""
-    import pyarrow as pa
-
-    planes = {f"c{number}": plane for number, plane in enumerate(words)}
-    return pa.RecordBatch.from_pydict({**planes, **more})
-
-
-def read_words(columns: Iterable[pa.Array]) -> Ints:
-    """Read the planes of words."""
-    return np.stack([column.to_numpy() for column in columns])
-
-
-def spell_words(planes: int) -> str:
-    """Give the columns of words, as Spark spells them."""
-    return ", ".join(f"c{plane} long" for plane in range(planes))
-
-
-def gather_words(batches: ArrowBatches) -> Iterator[Ints]:
-    """Put batches of words together, so that fewer are worked on."""
-    held: list[Ints] = []
-    for batch in batches:
-        held.append(read_words(batch.columns))
-        if sum(words.shape[1] for words in held) >= AT_ONCE:
-            yield np.concatenate(held, axis=1)
-            held = []
-    if held:
-        yield np.concatenate(held, axis=1)
+    def __call__(self, number: int) -> WordFile:
+        """Work on a piece of them."""
+        _, codes = self.rows.encode(number, self.facts)
+        return write_words(self.folder, self.layout.pack(codes))
 
 
 @dataclass(frozen=True, eq=False)
 class CountRows:
-    """Counts something of rows."""
+    """Counts something of rows, and puts it down."""
 
     count: Count
+    files: list[WordFile]
+    folder: Path
 
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        """Work on some of them."""
-        import pyarrow as pa
+    def __call__(self, numbers: Sequence[int]) -> WordFile:
+        """Work on some files."""
+        parts: list[KeyCounts] = []
+        for number in numbers:
+            parts = [add_counts([*parts, self.count(self.files[number].read())])]
+        return write_words(self.folder, np.stack(parts[0]))
 
-        keys, rows = add_counts([self.count(words) for words in gather_words(batches)])
-        yield pa.RecordBatch.from_arrays([pa.array(keys), pa.array(rows)], names=["key", "rows"])
+
+@dataclass(frozen=True, eq=False)
+class AddCounts:
+    """Adds up counts that were put down."""
+
+    files: list[WordFile]
+    each: int
+    folder: Path
+
+    def __call__(self, number: int) -> WordFile:
+        """Work on so many of them."""
+        some = self.files[number * self.each : (number + 1) * self.each]
+        return write_words(self.folder, np.stack(read_counts(some)))
+
+
+def read_counts(files: Sequence[WordFile]) -> KeyCounts:
+    """Read and add up counts that were put down."""
+    return add_counts([(keys, rows) for keys, rows in (file.read() for file in files)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,117 +102,153 @@ class RewordRows:
     """Gives rows other words."""
 
     reword: Callable[[Ints], Ints]
+    files: list[WordFile]
+    folder: Path
 
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        """Work on some of them."""
-        for words in gather_words(batches):
-            yield give_words(self.reword(words))
+    def __call__(self, number: int) -> WordFile:
+        """Work on a file of them."""
+        return write_words(self.folder, self.reword(self.files[number].read()))
 
 
 @dataclass(frozen=True, eq=False)
-class FindLeaf:
-    """Says to which leaf each row belongs."""
+class SortRows:
+    """Sorts rows by their leaves."""
 
     find: Find
+    files: list[WordFile]
+    leaves: int
+    folder: Path
 
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        """Work on some of them."""
-        for batch in batches:
-            words = read_words(batch.columns)
-            yield give_words(words, **{LEAF: self.find(words).astype(np.int32)})
-
-
-def finish_leaf(finish: Finish, planes: int) -> Callable[[pa.Table], pa.Table]:
-    """Make a function of one argument, by the number of which Spark tells what to call it with."""
-
-    def run(table: pa.Table) -> pa.Table:
-        words = read_words(table.columns[:planes])
-        leaf = table.column(LEAF)[0].as_py()
-        return to_arrow(put_together(finish(leaf, words), leaf))
-
-    return run
-
-
-def reword_leaf(reword: Reword, planes: int) -> Callable[[pa.Table], pa.Table]:
-    """Make a function of one argument, as above."""
-
-    def run(table: pa.Table) -> pa.Table:
-        import pyarrow as pa
-
-        made = reword(table.column(LEAF)[0].as_py(), read_words(table.columns[:planes]))
-        return pa.Table.from_batches([give_words(made)])
-
-    return run
-
-
-def put_together(made: Mapping[str, pl.DataFrame], leaf: int) -> pl.DataFrame:
-    """Put the lines for all tables into one, as a stage makes one: each has columns of its own."""
-    numbered = []
-    for number, frame in enumerate(made.values()):
-        place = pl.int_range(frame.height, dtype=pl.Int64, eager=True)
-        lead = [pl.Series(LEAF, [leaf], pl.Int32).new_from_index(0, frame.height),
-                pl.Series(TABLE, [number], pl.Int32).new_from_index(0, frame.height),
-                place.alias(PLACE)]  # fmt: skip
-        own = [column.alias(name_own(number, column.name)) for column in frame]
-        numbered.append(pl.DataFrame([*lead, *own]))
-    return pl.concat(numbered, how="diagonal")
-
-
-def name_own(table: int, column: str) -> str:
-    """Name the column of one of several tables whose lines are together."""
-    return f"t{table} {column}"
-
-
-def to_arrow(frame: pl.DataFrame) -> pa.Table:
-    """Give a frame with the types that Spark knows."""
-    import pyarrow as pa
-
-    table = frame.with_columns(pl.col(pl.Enum).cast(pl.String)).to_arrow()
-    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary(),
-             pa.large_list(pa.int32()): pa.list_(pa.int32()),
-             pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}  # fmt: skip
-    fields = []
-    for column in table.schema:
-        kind = column.type
-        if pa.types.is_large_list(kind):
-            kind = pa.list_(kind.value_type)
-        fields.append(pa.field(column.name, plain.get(kind, kind)))
-    return table.cast(pa.schema(fields))
+    def __call__(self, number: int) -> tuple[Path, Ints]:
+        """Work on a file of them; also say how many go to each leaf."""
+        words = self.files[number].read()
+        leaf = self.find(words)
+        return spill(self.folder, leaf, words.T), np.bincount(leaf, minlength=self.leaves)
 
 
 @dataclass(frozen=True, eq=False)
-class WriteLines:
-    """Shows the records of classes, and writes them to a file for each range of classes.
+class SortedRows:
+    """Rows in files by their leaves, some leaves to each piece of work."""
 
-    Workers write it themselves: many columns of texts would take far longer through Spark's rows. A
-    file is of one attempt, and only those count of which Spark says that they were finished.
+    spills: Spills
+    pieces: list[tuple[int, int]]
+    """The first leaf of each, and the one behind its last."""
+
+    def read(self, number: int) -> Iterator[tuple[int, Ints]]:
+        """Give the leaves of a piece in turn, with the words of their rows."""
+        for leaf in range(*self.pieces[number]):
+            found = [np.zeros((0, self.spills.width), np.int64), *self.spills.read(leaf)]
+            yield leaf, np.ascontiguousarray(np.concatenate(found).T)
+
+
+@dataclass(frozen=True, eq=False)
+class RewordLeaves:
+    """Gives the rows of leaves other words."""
+
+    rows: SortedRows
+    reword: Reword
+    folder: Path
+
+    def __call__(self, number: int) -> WordFile:
+        """Work on some leaves."""
+        made = [self.reword(leaf, words) for leaf, words in self.rows.read(number)]
+        return write_words(self.folder, np.concatenate(made, axis=1))
+
+
+class Lines(NamedTuple):
+    """A file of what was made of a leaf for a table."""
+
+    path: Path
+    classes: int
+    records: int
+
+
+@dataclass(frozen=True, eq=False)
+class FinishLeaves:
+    """Makes lines of leaves, for every table."""
+
+    rows: SortedRows
+    finish: Finish
+    samples: Mapping[str, pl.DataFrame]
+    folder: Path
+
+    def __call__(self, number: int) -> list[dict[str, Lines]]:
+        """Work on some leaves."""
+        told = []
+        for leaf, words in self.rows.read(number):
+            made = self.finish(leaf, words)
+            told.append({title: self._write(made[title], sample)
+                         for title, sample in self.samples.items()})  # fmt: skip
+        return told
+
+    def _write(self, made: pl.DataFrame, sample: pl.DataFrame) -> Lines:
+        path = name_file(self.folder, "lines")
+        made.match_to_schema(sample.schema).write_ipc(path)
+        return Lines(path, made.height, int(made["size"].sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class FindDistinct:
+    """Finds the different lines of some columns."""
+
+    lines: list[Lines]
+    columns: list[str]
+    folder: Path
+
+    def __call__(self, numbers: Sequence[int]) -> Path:
+        """Look at some leaves."""
+        path = name_file(self.folder, "distinct")
+        find_distinct([self.lines[number].path for number in numbers], self.columns).write_ipc(path)
+        return path
+
+
+def find_distinct(paths: Sequence[Path], columns: list[str]) -> pl.DataFrame:
+    """Give the different lines of some columns in files, one after the other."""
+    found = pl.read_ipc(paths[0], columns=columns).unique()
+    for path in paths[1:]:
+        more = pl.read_ipc(path, columns=columns).unique()
+        found = pl.concat([found, more]).unique()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class WriteRecords:
+    """Shows the records of classes, and writes them to a file for each range of records.
+
+    A class is in the file in whose range it begins, or the whole of its leaf.
     """
 
     show: ShowClasses
-    first: dict[int, int]
-    """Per leaf the number of its first class."""
+    lines: list[Lines]
+    whole: bool
+    files: int
     sample: pl.DataFrame
-    place: Path
+    folder: Path
 
-    def __call__(self, batches: ArrowBatches) -> ArrowBatches:
-        """Write the records of some lines, and say where."""
-        import pyarrow as pa
-        from pyspark import TaskContext
-
+    def __call__(self, number: int) -> tuple[Path, int] | None:
+        """Write a file, and say where and how many records; nothing begins in some ranges."""
+        ends = np.cumsum([line.records for line in self.lines])
+        classes = np.cumsum([line.classes for line in self.lines])
+        low, high = (int(ends[-1]) * place // self.files for place in (number, number + 1))
         shown = []
-        for batch in batches:
-            frame: Any = pl.from_arrow(pa.Table.from_batches([batch]))
-            for leaf, classes in frame.group_by(LEAF, maintain_order=True):
-                first = self.first[int(leaf[0])] + int(classes[PLACE][0])
-                records = self.show(classes.drop(LEAF, PLACE), first)
-                shown.append(records.match_to_schema(self.sample.schema))
-        context = TaskContext.get()
-        if not shown or context is None:
-            return
+        for leaf, line in enumerate(self.lines):
+            start = int(ends[leaf]) - line.records
+            if start >= high or ends[leaf] <= low or not line.classes:
+                continue
+            if self.whole and start < low:
+                continue
+            found = pl.read_ipc(line.path)
+            first = int(classes[leaf]) - line.classes
+            if not self.whole:
+                sizes = found["size"].to_numpy()
+                begin = start + np.cumsum(sizes) - sizes
+                some = slice(*np.searchsorted(begin, [low, high]).tolist())
+                found, first = found[some], first + some.start
+            if found.height:
+                shown.append(self.show(found, first).match_to_schema(self.sample.schema))
+        if not shown:
+            return None
         table = pl.concat(shown, rechunk=True)
-        number = context.partitionId()
-        path = self.place / f"{number:06d}-{context.taskAttemptId()}.parquet"
+        path = name_file(self.folder, "records")
         write_frame(table, path, "parquet")
-        told = {"number": [number], "path": [str(path)], "rows": [table.height]}
-        yield pa.RecordBatch.from_pydict(told, schema=pa.schema(
-            [("number", pa.int64()), ("path", pa.string()), ("rows", pa.int64())]))  # fmt: skip
+        return path, table.height
