@@ -20,6 +20,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing import AuditReport, audit, refuse_other_table
+from discreet.auditing.earlier_in_parts import (
+    DisclosedKinds,
+    HeldAgainst,
+    ShownRecords,
+    hold_against,
+    part_judged,
+)
 from discreet.auditing.grounds import Grounds
 from discreet.auditing.merging import (
     PartFindings,
@@ -125,6 +132,8 @@ class Seen:
     """The first and the last of the numbers that its records have."""
     beside: int
     """How many rows other tables have of these."""
+    shown: pl.DataFrame | None = None
+    """Its different records, where what joins make of them is asked."""
 
 
 def _cover_any(extent: Extent, size: int) -> Bools:
@@ -147,6 +156,10 @@ class AskedOfParts:
     presets: Sequence[str] = ()
     principle: Principle | None = None
     roles: Schema | None = None
+    earlier: Sequence[tuple[str, Release]] = ()
+    """Earlier releases, by their names."""
+    held: HeldAgainst | None = None
+    """What has to be known of the whole to hold a part against them."""
 
 
 def audit_part(
@@ -168,14 +181,18 @@ def audit_part(
     for name, bags in part.bags.items():
         own = people.codes_in(name, bags.domain)
         scattered = ScatteredValues(count_own(matches, name, own), list_used(matches, bags, own))
+    held = asked.held
+    linked, broken = ([], None) if held is None else held.check(matches, covered)
     del matches
     data = people.taken(covered)
-    report = audit(
-        part, data, presets=list(asked.presets), principle=asked.principle, schema=asked.roles
-    )
+    alone, judged = part_judged(part, asked.principle)
+    report = audit(part, data, presets=list(asked.presets), principle=alone, schema=asked.roles)
+    report = replace(report, judged=judged, checks=[*report.checks, *linked])
+    if broken is not None:
+        report = replace(report, breached=report.breached | broken)
     return PartFindings(
         put_together(report, explained), view.table.height, view.count, people.rows[covered],
-        scattered,
+        scattered, None if held is None else held.disclose(part, data, asked.roles),
     )  # fmt: skip
 
 
@@ -267,17 +284,25 @@ def audit_files(
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
-    people = PeopleFiles(folder, facts, at_once)
+    asked = asked or AskedOfParts()
+    held = hold_against(stored, facts, asked.earlier, asked.principle, asked.roles)
+    people, lost = PeopleFiles(folder, facts, at_once), list[str]()
     if stored.scattered:
         report = audit_windows(
             stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
         )
     else:
-        parts = freeing(stored.read(at_once), at_once)
-        looked = put_side_by_side([glance(part, facts) for part in parts])
-        people.send(files, looked.find, progress)
+        looked, shown = [], ShownRecords(at_once)
+        for part in freeing(stored.read(at_once), at_once):
+            looked.append(glance(part, facts))
+            shown.add(None if held is None else held.count_shown(part))
+            del part
+        if held is not None:
+            held, lost = shown.judge(held, asked.earlier)
+        people.send(files, put_side_by_side(looked).find, progress)
+        asked = replace(asked, held=held)
         report = audit_each(enumerate(stored.read(at_once)), people, facts, asked, progress)
-    return replace(report, findings=[*find_odd_words(stored), *report.findings])
+    return replace(report, findings=[*find_odd_words(stored), *report.findings, *lost])
 
 
 def audit_each(
@@ -292,22 +317,27 @@ def audit_each(
 
     ``settle`` is told what has to be added up over all of them.
     """
-    explained: list[Grounds] = []
+    asked = asked or AskedOfParts()
+    explained, disclosed = list[Grounds](), DisclosedKinds(people.at_once)
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
     for number, part in freeing(parts, people.at_once):
         sent = people.take(number, part)
-        found.append(audit_part(part, sent, asked or AskedOfParts(), explained))
+        found.append(audit_part(part, sent, asked, explained))
         if found[-1].report is not None:
             explained = rank_explained([*explained, *(found[-1].report.explained or [])])
         covered[found[-1].rows] = np.minimum(covered[found[-1].rows] + 1, 2)
         if settle is not None and found[-1].scattered is not None:
             settle(part, found[-1].scattered)
+        disclosed.add(found[-1].disclosed)
         # nobody asks for these again
-        found[-1] = replace(found[-1], rows=np.zeros(0, dtype=np.int64), scattered=None)
+        found[-1] = replace(
+            found[-1], rows=np.zeros(0, dtype=np.int64), scattered=None, disclosed=None
+        )
         records += found[-1].records
         del part, sent
         progress("Auditing", records, facts.n)
-    return merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
+    report = merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
+    return disclosed.compose(report, asked.earlier, asked.held, facts)
 
 
 def find_odd_words(stored: StoredParts) -> list[str]:

@@ -16,6 +16,13 @@ import numpy as np
 import polars as pl
 
 from discreet.auditing import AuditReport, refuse_other_table
+from discreet.auditing.earlier_in_parts import (
+    MOST_KINDS,
+    DisclosedKinds,
+    HeldAgainst,
+    ShownRecords,
+    hold_against,
+)
 from discreet.auditing.in_parts import (
     AskedOfParts,
     FindParts,
@@ -52,13 +59,15 @@ class _Look:
 
     stored: StoredParts
     facts: Facts
+    held: HeldAgainst | None
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
         for number in list_sent(batches):
             part = self.stored.take_file(number)
             (view,) = part.views
+            shown = None if self.held is None else self.held.count_shown(part)
             seen = Seen(glance(part, self.facts), view.table.height, view.count,
-                        *self.stored.span(part))  # fmt: skip
+                        *self.stored.span(part), shown)  # fmt: skip
             yield say(number, seen, NOBODY)
 
 
@@ -151,10 +160,11 @@ def audit_on_cluster(
     refuse_other_table(stored.release, facts)
     stored = replace(stored, counted=_count_whole(session, stored))
     progress("Matching", 0, facts.n)
+    asked = asked or AskedOfParts()
+    held = hold_against(stored, facts, asked.earlier, asked.principle, asked.roles)
+    asked = replace(asked, held=held)
     audit_all = audit_windows_on_cluster if stored.scattered else _audit_each_file
-    report = audit_all(
-        stored, session, source, facts, folder, asked=asked or AskedOfParts(), progress=progress
-    )
+    report = audit_all(stored, session, source, facts, folder, asked=asked, progress=progress)
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
 
 
@@ -169,15 +179,27 @@ def _audit_each_file(
     progress: Progress,
 ) -> AuditReport:
     """Look at all files, then audit each with the people whom it might cover."""
-    seen: list[Seen] = look_at_files(session, stored, _Look(stored, facts))
+    seen: list[Seen] = look_at_files(session, stored, _Look(stored, facts, asked.held))
+    held, lost = asked.held, list[str]()
+    if held is not None:
+        shown = ShownRecords(MOST_KINDS)
+        for one in seen:
+            shown.add(one.shown)
+        held, lost = shown.judge(held, asked.earlier)
     looked = put_side_by_side([one.looked for one in seen])
     send = SendPeople(facts, list(facts.cells), looked.find)
-    examine = examine_sent(stored.take_file, facts, send.names, asked)
+    light = replace(asked, held=held, earlier=())  # workers need none of their records
+    examine = examine_sent(stored.take_file, facts, send.names, light)
     progress("Auditing", 0, facts.n)
     findings, some, twice = examine_parts(session, source, send, examine, folder)
     found = [findings.get(number) or PartFindings(None, one.records, one.groups, NOBODY)
              for number, one in enumerate(seen)]  # fmt: skip
-    return merge(found, facts.n, facts.n - some, twice)
+    report = merge(found, facts.n, facts.n - some, twice)
+    disclosed = DisclosedKinds(MOST_KINDS)
+    for part in found:
+        disclosed.add(part.disclosed)
+    report = disclosed.compose(report, asked.earlier, held, facts)
+    return replace(report, findings=[*report.findings, *lost])
 
 
 def look_at_files(session: SparkSession, stored: StoredParts, look: Any) -> list[Any]:

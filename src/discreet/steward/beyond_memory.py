@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from discreet.auditing import AuditReport
+from discreet.auditing import AuditReport, open_earlier
+from discreet.auditing.earlier_in_parts import refuse_earlier
 from discreet.auditing.in_parts import AskedOfParts, audit_files
 from discreet.errors import SchemaError
 from discreet.files import drafting, resolve, writing
@@ -133,14 +134,18 @@ def publish_on_disk(
     """
     refuse_drawing(plan)
     plan.method.require_parts()
+    asked = AskedOfParts(earlier=open_earlier(plan.method.earlier))
     files = _open(plan.source, plan.schema, memory)
     facts = _survey(files, plan.schema, progress)
+    refuse_earlier(facts, asked.earlier)
     with working_folder(plan.folder) as work:
         capacity, at_once = choose_capacity(facts, memory), choose_records(facts, memory)
         backend = DiskBackend(files, facts, work, capacity, at_once, plan.format, progress)
 
         def approve(draft: Path) -> None:
-            found = audit_files(draft, files, facts, work, at_once=at_once, progress=progress)
+            found = audit_files(
+                draft, files, facts, work, asked=asked, at_once=at_once, progress=progress
+            )
             examine(found, facts.intake)
 
         publish_in_parts(

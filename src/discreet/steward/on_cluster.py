@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import discreet
 from discreet import errors
-from discreet.auditing import AuditReport
+from discreet.auditing import AuditReport, open_earlier
+from discreet.auditing.earlier_in_parts import refuse_earlier
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.on_cluster import audit_on_cluster
 from discreet.cluster import open_session
@@ -191,12 +192,16 @@ def _publish(
     examine: Callable[[AuditReport, Intake], None],
     progress: Progress,
 ) -> None:
+    asked = AskedOfParts(earlier=open_earlier(method.earlier))
     progress("Reading", 0, 0)
     facts = survey(source, schema)
+    refuse_earlier(facts, asked.earlier)
     backend = SparkBackend(session, source, facts, work, CAPACITY, EXAMINED, progress)
 
     def approve(draft: Path) -> None:
-        found = audit_on_cluster(draft, session, source, facts, work, progress=progress)
+        found = audit_on_cluster(
+            draft, session, source, facts, work, asked=asked, progress=progress
+        )
         examine(found, facts.intake)
 
     publish_in_parts(
