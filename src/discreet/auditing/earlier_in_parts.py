@@ -33,7 +33,7 @@ from discreet.table.finer import refine_data
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import Schema
 
-TIMES = "#times"  # no column is called so
+TIMES, GROUP = "#times", "#group"  # no columns are called so
 MOST_KINDS = 1 << 22
 """So many kinds of people are held at once, where nobody says how many can be."""
 
@@ -60,19 +60,23 @@ class HeldAgainst:
     names: list[str]
     """The attributes of people that matter to earlier releases."""
     columns: list[str]
-    """Of the table of records: the class, and what may be joined or is promised of joins."""
+    """Of the table of records: what may be joined or is promised of joins."""
     apart: list[int]
     """Which of the earlier releases show anything else than this one."""
-    broken: tuple[tuple[Linking, Ints], ...] = ()
-    """Per promise about joins the classes for which it fails."""
+    broken: tuple[tuple[Linking, pl.DataFrame], ...] = ()
+    """Per promise about joins what records show for whose people it fails."""
 
     def count_shown(self, part: Release) -> pl.DataFrame | None:
         """Give the different records of a part, as far as they matter to joins, if these do."""
         if not self.linkings:
             return None
         (view,) = part.views
-        texts = view.table.select(self.columns).with_columns(pl.col(pl.Enum).cast(pl.String))
-        return texts.group_by(self.columns).agg(pl.len().cast(pl.Int64).alias(TIMES))
+        return self._show(view.table).group_by(self.columns).agg(
+            pl.len().cast(pl.Int64).alias(TIMES)
+        )  # fmt: skip
+
+    def _show(self, table: pl.DataFrame) -> pl.DataFrame:
+        return table.select(self.columns).with_columns(pl.col(pl.Enum).cast(pl.String))
 
     def disclose(self, part: Release, people: Microdata, roles: Schema | None) -> DisclosedPart:
         """Say what a part discloses, and put people together who are alike in that."""
@@ -86,10 +90,11 @@ class HeldAgainst:
 
     def check(self, found: Matches, people: Ints) -> tuple[list[Check], Bools]:
         """Count those of some people who are in classes of which a join breaks a promise."""
-        table, labels = found.view.table, found.view.labels
+        shown = self._show(found.view.table).with_columns(pl.Series(GROUP, found.view.labels))
         checks, breached = [], np.zeros(len(people), dtype=bool)
-        for part, classes in self.broken:
-            groups = np.unique(labels[np.isin(table[self.columns[0]].to_numpy(), classes)])
+        for part, broken in self.broken:
+            bad = shown.join(broken, on=self.columns, how="semi", nulls_equal=True)
+            groups = bad[GROUP].unique().to_numpy()
             failing = np.isin(found.group_of[people], groups)
             checks.append(Check(part, None, int(failing.sum()), str(part)))
             breached |= failing
@@ -148,8 +153,7 @@ def hold_against(
     names = [name for name in facts.domains if name in matched]
     wanted = list_named(seen, [held for _, held in earlier], linkings)
     shown = [c for n in seen.schema.names if n in wanted for c in seen.recodings[n].columns(n)]
-    columns = [stored.parted[0].column, *shown]
-    return HeldAgainst(seen, linkings, knowledge, names, columns, apart)
+    return HeldAgainst(seen, linkings, knowledge, names, shown, apart)
 
 
 def _repeats(stored: StoredParts, other: Release) -> bool:
@@ -187,18 +191,18 @@ class ShownRecords:
         if not held.linkings:
             return held, []
         table = self._whole.sort(held.columns)
-        classes, number = np.unique(table[held.columns[0]].to_numpy(), return_inverse=True)
         broken, findings = [], dict[str, None]()
         for part in held.linkings:
             assert isinstance(part, Linking)
             groups, owners, lost = list_x_groups(
-                held.release, table, number.astype(np.int64), [r for _, r in earlier], part,
+                held.release, table, np.arange(table.height), [r for _, r in earlier], part,
                 table[TIMES],
             )  # fmt: skip
             findings |= dict.fromkeys(word_lost(lost))
             if groups is not None:
                 bad = np.flatnonzero(~part.admits(groups))
-                broken.append((part, classes[np.unique(owners[np.isin(owners[:, 0], bad), 1])]))
+                rows = np.unique(owners[np.isin(owners[:, 0], bad), 1])
+                broken.append((part, table[rows].select(held.columns)))
         return replace(held, broken=tuple(broken)), list(findings)
 
 

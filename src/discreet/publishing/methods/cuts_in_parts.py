@@ -162,25 +162,28 @@ class Cutting:
         layout = Layout.of(names, facts.domains, {})
         return Cutting(method, backend, layout, backend.pack(layout))
 
-    def estimate(self, names: Sequence[str]) -> int:
-        """Say how many kinds of people there are by some attributes, about."""
-        facts = self.backend.facts
-        keys = Keys(self.layout, show_codes(facts, names))
-        return estimate_kinds(self.rows, keys, facts.n, self.backend.capacity)
-
     def collapse(self, names: Sequence[str]) -> Kinds:
         """Count the kinds of people by some attributes, unless these are too many to be held."""
-        facts, capacity = self.backend.facts, self.backend.capacity
-        keys = Keys(self.layout, show_codes(facts, names))
-        found = estimate_kinds(self.rows, keys, facts.n, capacity)
-        if found > capacity:
+        keys = Keys(self.layout, show_codes(self.backend.facts, names))
+        self._require_room(keys, self.backend.capacity, "held at once")
+        return count_kinds(self.rows, keys, self.backend.facts)
+
+    def require_examined(self, cuts: Mapping[str, CodeCut], names: Sequence[str]) -> None:
+        """Refuse cuts beside which too many kinds of people, by some attributes, are examined."""
+        tables = {name: number for name, (_, number) in cuts.items()}
+        tables |= show_codes(self.backend.facts, names)
+        keys = Keys(self.layout, tables)
+        self._require_room(keys, self.backend.examined, "examined beside earlier releases")
+
+    def _require_room(self, keys: Keys, most: int, what: str) -> None:
+        found = estimate_kinds(self.rows, keys, self.backend.facts.n, most)
+        if found > most:
             raise SchemaError(
-                f"About {found:,} different combinations of {', '.join(names)} are more than can "
-                f"be held at once: {capacity:,} can.",
+                f"About {found:,} different combinations of {', '.join(keys.tables)} are more than "
+                f"can be {what}: {most:,} can.",
                 hint="Make some of them coarser, leave some out, or allow for more memory "
                 "(--memory).",
             )
-        return count_kinds(self.rows, keys, facts)
 
     def publish(self, cuts: Mapping[str, CodeCut]) -> PartedRelease:
         """Have everybody show their runs of every quasi-identifier."""

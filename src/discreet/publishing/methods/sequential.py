@@ -132,7 +132,11 @@ class Sequential(Method):
         cutting = Cutting.of(self, backend)
         kinds = cutting.collapse(self._list_needed(facts, history))
         found = self._specialize(kinds, history)
-        return cutting.publish(_list_cuts(facts, kinds.data, found, self.generalized(facts)))
+        cuts = _list_cuts(facts, kinds.data, found, self.generalized(facts))
+        if self.earlier:
+            shared = history.joined(facts.schema.published.names)
+            cutting.require_examined(cuts, shared)
+        return cutting.publish(cuts)
 
     def specialize(self, data: Microdata, history: History | None = None) -> Specialized:
         """Find the cut, with the steps that led to it; ``history`` if it was read already."""
