@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -226,3 +227,67 @@ k = 8
     assert fingerprint(plan.folder) == fingerprint(tmp_path / "memory")
     require_same_audit(found[0], dc.audit(plan.folder, data, earlier=plan.method.earlier))
     assert [check.principle for check in found[0].checks] == [plan.method.principle]
+
+
+ODD = ["age", "half", "size", "illness", "leaf"]
+FULL = {
+    "few people": dc.KAnonymity(6),
+    "values": dc.KAnonymity(3) & dc.DistinctDiversity(3),
+    "shares": dc.EntropyDiversity(2) & dc.TCloseness("2/5"),
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "named", "capacity"),
+    [
+        ("adult", "few people", 5000),
+        ("adult", "few people", 400),
+        ("adult", "shares", 700),
+        ("odd", "values", 300),
+        ("people", "values", 60),
+        ("people", "shares", 1200),
+    ],
+)
+def test_levels_are_the_same_from_disk(
+    tmp_path: Path, table: str, named: str, capacity: int
+) -> None:
+    odd = odd_table()
+    data = {
+        "adult": ADULT,
+        "odd": dc.read(odd.to_polars().select(ODD), odd.schema.only(ODD)),
+        "people": dc.read(AFTER, SCHEMA),
+    }[table]
+    require_same(data, dc.FullDomain(FULL[named]), tmp_path, capacity)
+
+
+@pytest.mark.parametrize("more", [{"suppress": 0.1}, {"ends": "cuts"}])
+def test_levels_with_all_rows_at_hand_are_refused_before_any_work(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    with pytest.raises(dc.errors.SchemaError, match="beyond memory"):
+        publish_from_disk(
+            tmp_path / "nowhere", SCHEMA, dc.FullDomain(dc.KAnonymity(2), **more), tmp_path, 100
+        )
+
+
+def test_more_combinations_than_one_number_tells_apart_are_refused(tmp_path: Path) -> None:
+    frame = pl.DataFrame({f"c{i}": [(j * (i + 3)) % 7 for j in range(60)] for i in range(30)})
+    schema = dc.Schema.infer(frame, quasi_identifiers=frame.columns, sensitive=[])
+    source = spread(frame, tmp_path / "source")
+    for number, method in enumerate((dc.FullDomain, dc.Sequential)):
+        with pytest.raises(dc.errors.SchemaError, match="than can be told apart"):
+            publish_from_disk(source, schema, method(dc.KAnonymity(2)), tmp_path / f"d{number}", 50)
+
+
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_any_small_table_gives_the_same_levels(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    frame, schema = draw_table(data)
+    promise = dc.KAnonymity(data.draw(st.integers(1, 5))) & dc.DistinctDiversity(
+        data.draw(st.integers(1, 2))
+    )
+    folder = tmp_path_factory.mktemp("same")
+    capacity = data.draw(st.integers(1, 20))
+    require_alike(frame, schema, dc.FullDomain(promise), folder, capacity, require_same)

@@ -126,6 +126,43 @@ def test_batches_are_filled_on_a_cluster(tmp_path: Path, held: str) -> None:
     require_same_audit(report, dc.audit(tmp_path / "release", data))
 
 
+def test_levels_are_found_on_a_cluster(tmp_path: Path, held: str) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path, method='name = "full-domain"')
+    plan.write_text(plan.read_text().replace(
+        "k = 4", 'k = 4\n[[method.principles]]\nname = "distinct-diversity"\nl = 3'))  # fmt: skip
+    report = publish(plan, held, [], {})
+    data = dc.read(tmp_path / "source", Plan.read(plan).schema)
+    dc.publish(data, Plan.read(plan).method).write(tmp_path / "memory")
+    require_same(tmp_path / "release", tmp_path / "memory")
+    require_same_audit(report, dc.audit(tmp_path / "memory", data))
+
+
+def test_a_release_is_held_against_earlier_ones_on_a_cluster(tmp_path: Path, held: str) -> None:
+    people = CENSUS.to_polars().select("sex", "region", "education", "household", "income")
+    old = people.select("sex", "education", "household")
+    schema = dc.Schema.infer(old, quasi_identifiers=["sex", "education"], sensitive=["household"])
+    dc.publish(dc.read(old, schema), dc.Generalization(dc.KAnonymity(50))).write(tmp_path / "old")
+    spread(people.drop("household", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path, method='name = "sequential"\nearlier = ["old"]')
+    text = plan.read_text().replace(
+        'name = "k-anonymity"\nk = 4',
+        'name = "xy-anonymity"\nx = ["sex", "region"]\ny = ["household"]\nk = 3')  # fmt: skip
+    columns = "".join(
+        f'[columns.{n}]\nrole = "quasi-identifier"\n' for n in ("region", "education")
+    )
+    text = text.replace('[columns.age]\nrole = "quasi-identifier"\ntype = "integer"\n', columns)
+    plan.write_text(text.replace('[columns.income]\nrole = "sensitive"\ntype = "integer"\n', ""))
+    report = publish(plan, held, [], {})
+    wanted = Plan.read(plan)
+    data = dc.read(tmp_path / "source", wanted.schema)
+    dc.publish(data, wanted.method).write(tmp_path / "memory")
+    require_same(tmp_path / "release", tmp_path / "memory")
+    whole = dc.audit(tmp_path / "memory", data, earlier=wanted.method.earlier)
+    assert [check.principle for check in report.checks] == [wanted.method.principle]
+    require_same_audit(report, whole)
+
+
 def test_numbers_are_shuffled_on_a_cluster_although_a_worker_is_lost(
     tmp_path: Path, cluster: Cluster, held: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

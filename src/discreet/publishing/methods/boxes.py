@@ -14,7 +14,7 @@ from discreet.errors import SchemaError
 from discreet.forms.wording import word_presence
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.hierarchies import Run
+from discreet.publishing.partitioners.hierarchies import ANY, Run
 from discreet.publishing.partitioners.mondrian import Categories
 from discreet.publishing.partitioners.regions import Region
 from discreet.release import Recoding, Transformation
@@ -33,7 +33,6 @@ ShownBoxes = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
 """Classes of people who show the same, one row of labels for each, and what these mean."""
 Ends = Literal["tight", "cuts"]
 """Where boxes end: at values of their people, or at cuts, whoever is on their sides."""
-ANY = "*"
 INTERVAL = {"low": pl.Int64, "high": pl.Int64, "absent": pl.Boolean}
 NODE = {"low": pl.Int64, "high": pl.Int64}
 Show = Callable[[pl.DataFrame], tuple[list[pl.Series], Recoding]]

@@ -34,6 +34,7 @@ from discreet.publishing.partitioners.kinds import (
     Kinds,
     count_kinds,
     estimate_kinds,
+    require_keys,
     show_codes,
 )
 from discreet.publishing.partitioners.packing import Layout
@@ -162,28 +163,26 @@ class Cutting:
         layout = Layout.of(names, facts.domains, {})
         return Cutting(method, backend, layout, backend.pack(layout))
 
+    def estimate(self, names: Sequence[str]) -> tuple[Keys, int]:
+        """Give keys of the kinds of people by some attributes, and about how many there are."""
+        facts = self.backend.facts
+        keys = Keys(self.layout, show_codes(facts, names))
+        require_keys(keys)
+        return keys, estimate_kinds(self.rows, keys, facts.n, self.backend.capacity)
+
     def collapse(self, names: Sequence[str]) -> Kinds:
         """Count the kinds of people by some attributes, unless these are too many to be held."""
-        keys = Keys(self.layout, show_codes(self.backend.facts, names))
-        self._require_room(keys, self.backend.capacity, "held at once")
+        keys, found = self.estimate(names)
+        _require_room(keys, found, self.backend.capacity, "held at once")
         return count_kinds(self.rows, keys, self.backend.facts)
 
     def require_examined(self, cuts: Mapping[str, CodeCut], names: Sequence[str]) -> None:
         """Refuse cuts beside which too many kinds of people, by some attributes, are examined."""
+        facts, most = self.backend.facts, self.backend.examined
         tables = {name: number for name, (_, number) in cuts.items()}
-        tables |= show_codes(self.backend.facts, names)
-        keys = Keys(self.layout, tables)
-        self._require_room(keys, self.backend.examined, "examined beside earlier releases")
-
-    def _require_room(self, keys: Keys, most: int, what: str) -> None:
-        found = estimate_kinds(self.rows, keys, self.backend.facts.n, most)
-        if found > most:
-            raise SchemaError(
-                f"About {found:,} different combinations of {', '.join(keys.tables)} are more than "
-                f"can be {what}: {most:,} can.",
-                hint="Make some of them coarser, leave some out, or allow for more memory "
-                "(--memory).",
-            )
+        keys = Keys(self.layout, tables | show_codes(facts, names))
+        found = estimate_kinds(self.rows, keys, facts.n, most)
+        _require_room(keys, found, most, "examined beside earlier releases")
 
     def publish(self, cuts: Mapping[str, CodeCut]) -> PartedRelease:
         """Have everybody show their runs of every quasi-identifier."""
@@ -207,3 +206,12 @@ class Cutting:
             how="horizontal",
         )  # fmt: skip
         return release_in_parts(self.method, facts, leaves[TABLE], labels, sample, recodings)
+
+
+def _require_room(keys: Keys, found: int, most: int, what: str) -> None:
+    if found > most:
+        raise SchemaError(
+            f"About {found:,} different combinations of {', '.join(keys.tables)} are more than "
+            f"can be {what}: {most:,} can.",
+            hint="Make some of them coarser, leave some out, or allow for more memory (--memory).",
+        )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import SchemaError
 from discreet.publishing.partitioners.packing import Layout
 from discreet.table.arrays import Ints, count_runs
 from discreet.table.facts import Facts
@@ -89,12 +90,14 @@ class CountKeys:
     keys: Keys
     slices: int = 1
     number: int = 0
+    within: int = 1
+    """So many keys, from one that this divides on, are in one slice."""
 
     def __call__(self, words: Ints) -> KeyCounts:
         """Count those of some rows."""
         made = self.keys.make(words)
         if self.slices > 1:
-            spread = made.astype(np.uint64) * SPREAD >> TOP
+            spread = (made // self.within).astype(np.uint64) * SPREAD >> TOP
             made = made[spread % np.uint64(self.slices) == self.number]
         made.sort()
         return count_runs(made)
@@ -105,8 +108,18 @@ def show_codes(facts: Facts, names: Sequence[str]) -> dict[str, Ints]:
     return {name: np.arange(facts.domains[name].size) for name in names}
 
 
+def require_keys(keys: Keys) -> None:
+    """Refuse attributes of which one number cannot tell all combinations apart."""
+    if keys.reach >= MOST_KEYS:
+        raise SchemaError(
+            f"{', '.join(keys.tables)} might be combined in more ways than can be told apart in a "
+            "table beyond memory: 2 to the 63.",
+            hint="Make some of them coarser, or leave some out.",
+        )
+
+
 def estimate_kinds(rows: PackedRows, keys: Keys, n: int, capacity: int) -> int:
-    """Say how many kinds there are of ``n`` rows; about, if there might be more than fit."""
+    """Say how many kinds there are of ``n`` rows, at most; about, if these might not fit."""
     most = min(n, keys.reach)
     slices = -(-most // capacity)
     if slices == 1 or keys.reach >= MOST_KEYS:
