@@ -264,10 +264,11 @@ def test_levels_are_the_same_from_disk(
 def test_levels_with_all_rows_at_hand_are_refused_before_any_work(
     tmp_path: Path, more: dict[str, Any]
 ) -> None:
-    with pytest.raises(dc.errors.SchemaError, match="beyond memory"):
-        publish_from_disk(
-            tmp_path / "nowhere", SCHEMA, dc.FullDomain(dc.KAnonymity(2), **more), tmp_path, 100
-        )
+    source = spread(AFTER, tmp_path / "source")
+    method = dc.FullDomain(dc.KAnonymity(2), **more)
+    with pytest.raises(dc.errors.SchemaError, match="is not made of tables beyond memory"):
+        publish_from_disk(source, SCHEMA, method, tmp_path / "d", 100)
+    assert not list((tmp_path / "d-work").iterdir())
 
 
 def test_more_combinations_than_one_number_tells_apart_are_refused(tmp_path: Path) -> None:
