@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.auditing import AuditReport
+from discreet.auditing import AuditReport, open_earlier
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.publishing.method import Method
 from discreet.publishing.methods import cuts_in_parts
@@ -169,6 +169,27 @@ def test_a_release_that_breaks_a_promise_of_joins_is_found_out_in_parts(tmp_path
     require_same_audit(found, whole)
     with pytest.raises(dc.errors.SchemaError, match="earlier releases are needed"):
         audit_parts(tmp_path / "release", files, facts, tmp_path / "work")
+
+
+def test_what_releases_tell_together_is_found_in_parts(tmp_path: Path) -> None:
+    data = dc.read(AFTER, SCHEMA)
+    dc.publish(data, dc.Sequential(dc.KAnonymity(3))).write(tmp_path / "release")
+    files = ParquetFiles(spread(AFTER, tmp_path / "source"))
+    (tmp_path / "work").mkdir()
+    some = AFTER.select("age", "race", "kind")
+    schema = dc.Schema.infer(some, quasi_identifiers=["age", "race"], sensitive=["kind"])
+    promise = dc.KAnonymity(3) & dc.FrequencyDiversity("3/2")
+    telling = dc.publish(dc.read(some, schema), dc.Generalization(promise))
+    same = dc.load(tmp_path / "release")  # of which nothing is learned
+    for earlier in ([same], [telling], [OLD, same, telling]):
+        asked = AskedOfParts(earlier=open_earlier(earlier))
+        found = audit_parts(
+            tmp_path / "release", files, survey(files, SCHEMA), tmp_path / "work", asked, 900
+        )
+        whole = dc.audit(tmp_path / "release", data, earlier=earlier)
+        assert (telling in earlier) == bool(whole.composed)
+        assert [c.to_dict() for c in found.composed] == [c.to_dict() for c in whole.composed]
+        require_same_audit(found, whole)
 
 
 def test_people_who_are_not_those_of_earlier_releases_are_found_out_in_parts(

@@ -250,6 +250,7 @@ class DisclosedKinds:
 
 def _join(parts: Sequence[Disclosure]) -> Disclosure:
     """Put what parts disclose, of people of their own each, into one."""
+    assert all(p.default_weight is None for p in parts)
     starts = np.cumsum([0, *(len(p.records) for p in parts)])[:-1].tolist()
     sets = [np.where(p.set_of < 0, -1, p.set_of + s) for p, s in zip(parts, starts, strict=True)]
     frames = [
