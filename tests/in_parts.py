@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.auditing import AuditReport
-from discreet.auditing.in_parts import audit_files
+from discreet.auditing import AuditReport, open_earlier
+from discreet.auditing.in_parts import AskedOfParts, audit_files
 from discreet.publishing.backends.disk import DiskBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.method import Method
@@ -26,9 +26,17 @@ AT_ONCE = 500
 """So many records are audited at once, where they can be parted."""
 
 
-def audit_parts(release: Path, files: ParquetFiles, facts: Facts, folder: Path) -> AuditReport:
+def audit_parts(
+    release: Path,
+    files: ParquetFiles,
+    facts: Facts,
+    folder: Path,
+    asked: AskedOfParts | None = None,
+    at_once: int = AT_ONCE,
+) -> AuditReport:
     """Audit a release in small parts."""
-    return audit_files(release, files, facts, folder, at_once=AT_ONCE, progress=lambda *told: None)
+    return audit_files(release, files, facts, folder, asked=asked, at_once=at_once,
+                       progress=lambda *told: None)  # fmt: skip
 
 
 def spread(frame: pl.DataFrame, folder: Path, files: int = 3) -> Path:
@@ -43,7 +51,12 @@ def spread(frame: pl.DataFrame, folder: Path, files: int = 3) -> Path:
 
 
 def publish_from_disk(
-    source: Path, schema: dc.Schema, method: Method, target: Path, capacity: int
+    source: Path,
+    schema: dc.Schema,
+    method: Method,
+    target: Path,
+    capacity: int,
+    at_once: int | None = None,
 ) -> AuditReport:
     """Publish a table in files, so many rows at once, and audit it before it is put in place."""
     files = ParquetFiles(source)
@@ -53,9 +66,10 @@ def publish_from_disk(
     found: list[AuditReport] = []
 
     def approve(draft: Path) -> None:
-        found.append(audit_parts(draft, files, facts, work))
+        asked = AskedOfParts(earlier=open_earlier(method.earlier))
+        found.append(audit_parts(draft, files, facts, work, asked, at_once or AT_ONCE))
 
-    backend = DiskBackend(files, facts, work, capacity, capacity)
+    backend = DiskBackend(files, facts, work, capacity, at_once or capacity)
     publish_in_parts(backend, method, target, format="parquet", overwrite=False, approve=approve)
     assert not list(work.iterdir())
     return found[0]

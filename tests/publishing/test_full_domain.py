@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,8 @@ import discreet as dc
 from discreet.errors import PromiseError, SchemaError
 from discreet.evaluate import measure_loss
 from discreet.forms.verify import verify
-from discreet.publishing.methods.full_domain import list_levels
+from discreet.publishing.partitioners.lattice import KindJudge, list_levels
+from discreet.table.arrays import Bools
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 from discreet.table.taxonomy import Node
 from samples import microdata
@@ -301,13 +303,13 @@ def test_every_value_is_below_one_label() -> None:
 
 
 def test_few_combinations_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, mix = [], dc.Groups.mix
+    looks, judge = [], KindJudge.find_failing
 
-    def count(*given: object) -> dc.Groups:
+    def count(*given: Any) -> Bools:
         looks.append(given)
-        return mix(*given)  # type: ignore[arg-type]
+        return judge(*given)
 
-    monkeypatch.setattr(dc.Groups, "mix", count)
+    monkeypatch.setattr(KindJudge, "find_failing", count)
     data = dc.datasets.adult(sensitive="occupation").head(3000)
     dc.publish(data, dc.FullDomain(dc.KAnonymity(10)))
     size = np.prod([len(list_levels(data.domains[name])) for name in data.quasi_identifiers])

@@ -146,6 +146,40 @@ def test_marginals_refer_to_batches_on_a_cluster(tmp_path: Path, held: str) -> N
     require_same_audit(report, dc.audit(tmp_path / "release", data))
 
 
+def test_levels_are_found_on_a_cluster(tmp_path: Path, held: str) -> None:
+    spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
+    plan = write_plan(tmp_path, method='name = "full-domain"')
+    report = publish(plan, held, [], {})
+    data = dc.read(tmp_path / "source", Plan.read(plan).schema)
+    dc.publish(data, Plan.read(plan).method).write(tmp_path / "memory")
+    require_same(tmp_path / "release", tmp_path / "memory")
+    require_same_audit(report, dc.audit(tmp_path / "memory", data))
+
+
+def test_a_release_is_held_against_earlier_ones_on_a_cluster(tmp_path: Path, held: str) -> None:
+    people = CENSUS.to_polars().select("sex", "marital", "education", "household")
+    old = people.select("sex", "education", "household")
+    schema = dc.Schema.infer(old, quasi_identifiers=["sex", "education"], sensitive=["household"])
+    dc.publish(dc.read(old, schema), dc.Generalization(dc.KAnonymity(50))).write(tmp_path / "old")
+    spread(people.drop("household"), tmp_path / "source")
+    plan = write_plan(tmp_path, method='name = "sequential"\nearlier = ["old"]')
+    text = plan.read_text().replace(
+        'name = "k-anonymity"\nk = 4',
+        'name = "xy-anonymity"\nx = ["sex", "marital"]\ny = ["household"]\nk = 3')  # fmt: skip
+    columns = '[columns.marital]\nrole = "quasi-identifier"\n[columns.education]\n'
+    columns += 'role = "quasi-identifier"\ntype = "integer"\n'
+    text = text.replace('[columns.age]\nrole = "quasi-identifier"\ntype = "integer"\n', columns)
+    plan.write_text(text.replace('[columns.income]\nrole = "sensitive"\ntype = "integer"\n', ""))
+    report = publish(plan, held, [], {})
+    wanted = Plan.read(plan)
+    data = dc.read(tmp_path / "source", wanted.schema)
+    dc.publish(data, wanted.method).write(tmp_path / "memory")
+    require_same(tmp_path / "release", tmp_path / "memory")
+    whole = dc.audit(tmp_path / "memory", data, earlier=wanted.method.earlier)
+    assert [check.principle for check in report.checks] == [wanted.method.principle]
+    require_same_audit(report, whole)
+
+
 def test_numbers_are_shuffled_on_a_cluster_although_a_worker_is_lost(
     tmp_path: Path, cluster: Cluster, held: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -285,7 +285,7 @@ def audit(
             "No published group covers anybody in this microdata.",
             hint="Give the table the release was made from.",
         )
-    before = [_open(held, i) for i, held in enumerate(earlier)]
+    before = open_earlier(earlier)
     # what takes most memory comes first, and what is kept of everybody last
     inconsistent = list(dict.fromkeys(f for found in views for f in check(found, data)))
     membership, loss = measure_membership(views, data), weigh_loss(data, *release.views)
@@ -381,13 +381,16 @@ def _load(release: Release | str | Path) -> tuple[Release, list[str]]:
     return loaded, [*findings, *find_rewritten(folder, loaded)]
 
 
-def _open(earlier: Release | str | Path, number: int) -> tuple[str, Release]:
-    """Give an earlier release and a name for it."""
+def open_earlier(earlier: Sequence[Release | str | Path]) -> list[tuple[str, Release]]:
+    """Give earlier releases, each with a name for it."""
     from discreet.release.store import load
 
-    if isinstance(earlier, Release):
-        return f"earlier release {number + 1}", earlier
-    return str(earlier), load(earlier)
+    return [
+        (f"earlier release {number + 1}", held)
+        if isinstance(held, Release)
+        else (str(held), load(held))
+        for number, held in enumerate(earlier)
+    ]
 
 
 def _widest(views: list[Matches]) -> Matches:

@@ -17,7 +17,7 @@ import polars as pl
 from discreet.forms.disclosure import Disclosure, Target
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
-from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.arrays import Bools, Floats, Ints, add_up
 from discreet.table.microdata import row_ids
 from discreet.table.people import Persons
 
@@ -263,8 +263,13 @@ def _coarsen(column: str, bits: int) -> pl.Expr:
     return pl.when(top < finest).then(weight).otherwise(fine)
 
 
-def sort_people(disclosed: list[Disclosure], persons: Persons | None) -> Iterator[Cells]:
-    """Sort people by what they look like to every release that shows them, two or more."""
+def sort_people(
+    disclosed: list[Disclosure], persons: Persons | None, times: Ints | None = None
+) -> Iterator[Cells]:
+    """Sort people by what they look like to every release that shows them, two or more.
+
+    They may be kinds of people, who stand for so many ``times`` each.
+    """
     of = np.stack([t.set_of for t in disclosed], axis=1)
     shown = of >= 0
     for pattern in np.unique(shown, axis=0):
@@ -277,7 +282,9 @@ def sort_people(disclosed: list[Disclosure], persons: Persons | None) -> Iterato
             known |= {name: codes[rows] for name, codes in disclosed[i].known.items()}
         columns = [*of[rows][:, covering].T, *known.values()]
         number = row_ids(columns, len(rows))
-        _, first, people = np.unique(number, return_index=True, return_counts=True)
+        _, first = np.unique(number, return_index=True)
+        each = np.ones(len(rows), dtype=np.int64) if times is None else times[rows]
+        people = add_up(number, each, len(first))
         yield Cells(
             disclosed,
             covering,
@@ -286,6 +293,6 @@ def sort_people(disclosed: list[Disclosure], persons: Persons | None) -> Iterato
                 {name: codes[first] for name, codes in known.items()}
                 or {"": np.zeros(len(first), dtype=np.int8)}
             ),
-            people.astype(np.int64),
+            people,
             people if persons is None else persons.taken(rows).count_units(number, len(people)),
         )

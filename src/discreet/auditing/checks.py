@@ -81,11 +81,7 @@ def check_links(
     data: Microdata,
 ) -> tuple[list[Check], Bools, list[str]]:
     """Count the people in classes of which some X-group of the join breaks a principle."""
-    if not tables:
-        raise SchemaError(
-            f"{parts[0]} is about joins: the earlier releases are needed to examine it.",
-            hint="Give them: earlier=[...], on the command line --earlier FOLDER.",
-        )
+    require_earlier(parts, tables)
     persons = data.persons
     checks, breached = [], np.zeros(data.n, dtype=bool)
     findings: dict[str, None] = {}
@@ -94,11 +90,7 @@ def check_links(
         groups, owners, lost = list_x_groups(
             release, found.view.table, found.view.labels, tables, part
         )
-        if any(lost):
-            findings[
-                f"{lost[0]} records match nobody in the earlier releases given, and "
-                f"{sum(lost[1:])} of theirs nobody here: these are not releases of the same people"
-            ] = None
+        findings |= dict.fromkeys(word_lost(lost))
         if groups is None:
             continue
         if persons is None:
@@ -112,6 +104,25 @@ def check_links(
         checks.append(Check(part, None, data.count_any(broken), str(part)))
         breached |= broken
     return checks, breached, list(findings)
+
+
+def require_earlier(parts: Sequence[Principle], tables: Sequence[Release]) -> None:
+    """Refuse promises about joins without the releases that these are with."""
+    if parts and not tables:
+        raise SchemaError(
+            f"{parts[0]} is about joins: the earlier releases are needed to examine it.",
+            hint="Give them: earlier=[...], on the command line --earlier FOLDER.",
+        )
+
+
+def word_lost(lost: Sequence[int]) -> list[str]:
+    """Say that records, so many per table, are in no join, where any are not."""
+    if not any(lost):
+        return []
+    return [
+        f"{lost[0]} records match nobody in the earlier releases given, and {sum(lost[1:])} of "
+        "theirs nobody here: these are not releases of the same people"
+    ]
 
 
 def _count_owners(owners: Ints, found: Matches, persons: Persons, count: int) -> Ints:

@@ -18,7 +18,13 @@ import numpy as np
 
 from discreet.auditing.cells import sort_people
 from discreet.auditing.links import list_x_groups
-from discreet.forms.disclosure import Disclosure, Target, background_knowledge, disclose
+from discreet.forms.disclosure import (
+    Disclosure,
+    Knowledge,
+    Target,
+    background_knowledge,
+    disclose,
+)
 from discreet.forms.posterior import find_largest
 from discreet.principles.base import Principle, demands, part_joins
 from discreet.principles.groups import Groups
@@ -96,7 +102,7 @@ def compose(
     ``data`` is the table the new release was made from; the people who matter are those in it.
     With ``remembered``, kept from call to call with the same table, earlier ones are read once.
     """
-    earlier = [(title, held) for title, held in earlier if not _repeats(release, held)]
+    earlier = [(title, held) for title, held in earlier if not repeats(release, held)]
     releases = [(name, release), *earlier]
     data = refine_data(data, [held.schema for _, held in releases])
     refined = tuple(name for name in data.finer if not is_coarse(data.schema[name]))
@@ -114,13 +120,45 @@ def compose(
             made, unseen = remembered[key]
         disclosed.append(made)
         notes += [f"{title}: {text}" for text in unseen]
+    return _try_all(releases, disclosed, targets, notes, data.persons)
+
+
+def compose_disclosed(
+    release: Release,
+    kinds: Microdata,
+    times: Ints,
+    earlier: Sequence[tuple[str, Release]],
+    knowledge: Knowledge,
+    own: tuple[Disclosure, Sequence[str]],
+    name: str = "this",
+) -> tuple[list[Composed], list[str]]:
+    """Do the same of kinds of people, who stand for so many each.
+
+    What the release discloses of them, which is not at hand, is known.
+    """
+    others = [(title, *disclose(held, kinds, knowledge)) for title, held in earlier]
+    notes = [f"{title}: {text}" for title, _, unseen in [(name, *own), *others] for text in unseen]
+    targets = {name: k for name, k in knowledge.targets.items() if name not in knowledge.known}
+    disclosed = [own[0], *(made for _, made, _ in others)]
+    return _try_all([(name, release), *earlier], disclosed, targets, notes, None, times)
+
+
+def _try_all(
+    releases: list[tuple[str, Release]],
+    disclosed: list[Disclosure],
+    targets: dict[str, Target],
+    notes: list[str],
+    persons: Persons | None,
+    times: Ints | None = None,
+) -> tuple[list[Composed], list[str]]:
+    """Put the first of some releases together with each of the others, then with all."""
     broken: list[Composed] = []
     trials: list[tuple[int, ...]] = [(0, i) for i in range(1, len(releases))]
     if len(releases) > 2:
         trials.append(tuple(range(len(releases))))
     for trial in trials:
         new, said = _examine(
-            [releases[i] for i in trial], [disclosed[i] for i in trial], targets, data.persons
+            [releases[i] for i in trial], [disclosed[i] for i in trial], targets, persons, times
         )
         known = {(b.promised_by, b.principle, b.attribute) for b in broken}
         broken += [b for b in new if (b.promised_by, b.principle, b.attribute) not in known]
@@ -128,7 +166,7 @@ def compose(
     return broken, list(dict.fromkeys(notes))
 
 
-def _repeats(one: Release, other: Release) -> bool:
+def repeats(one: Release, other: Release) -> bool:
     """Whether a release shows just what another does: nothing is learned from it."""
     same = one.recodings == other.recodings and one.tables.keys() == other.tables.keys()
     return same and all(one.tables[t].equals(other.tables[t]) for t in one.tables)
@@ -139,6 +177,7 @@ def _examine(
     disclosed: list[Disclosure],
     targets: dict[str, Target],
     persons: Persons | None,
+    times: Ints | None,
 ) -> tuple[list[Composed], list[str]]:
     """Ask every promise of what some releases let an adversary believe together."""
     asked = [
@@ -153,7 +192,7 @@ def _examine(
         for _, part, attribute in asked
         if part.personal
     ]
-    for cells in sort_people(disclosed, persons):
+    for cells in sort_people(disclosed, persons, times):
         for tally, (i, part, attribute) in zip(failing, asked, strict=True):
             if i not in cells.covering:
                 continue

@@ -20,6 +20,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing import AuditReport, audit, refuse_other_table
+from discreet.auditing.earlier_in_parts import (
+    DisclosedKinds,
+    HeldAgainst,
+    ShownRecords,
+    hold_against,
+    part_judged,
+)
 from discreet.auditing.grounds import Grounds
 from discreet.auditing.merging import (
     PartFindings,
@@ -127,6 +134,8 @@ class Seen:
     """The first and the last of the numbers that its records have."""
     beside: int
     """How many rows other tables have of these."""
+    shown: pl.DataFrame | None = None
+    """Its different records, where what joins make of them is asked."""
 
 
 def _cover_any(extent: Extent, size: int) -> Bools:
@@ -149,6 +158,10 @@ class AskedOfParts:
     presets: Sequence[str] = ()
     principle: Principle | None = None
     roles: Schema | None = None
+    earlier: Sequence[tuple[str, Release]] = ()
+    """Earlier releases, by their names."""
+    held: HeldAgainst | None = None
+    """What has to be known of the whole to hold a part against them."""
 
 
 def audit_part(
@@ -171,14 +184,18 @@ def audit_part(
         own, (matches,) = people.codes_in(name, bags.domain), found
         scattered = ScatteredValues(count_own(matches, name, own), list_used(matches, bags, own))
         del matches
+    held = asked.held
+    linked, broken = ([], None) if held is None else held.check(found[0], covered)
     del found
     data = people.taken(covered)
-    report = audit(
-        part, data, presets=list(asked.presets), principle=asked.principle, schema=asked.roles
-    )
+    alone, judged = part_judged(part, asked.principle)
+    report = audit(part, data, presets=list(asked.presets), principle=alone, schema=asked.roles)
+    report = replace(report, judged=judged, checks=[*report.checks, *linked])
+    if broken is not None:
+        report = replace(report, breached=report.breached | broken)
     return PartFindings(
         put_together(report, explained), view.table.height, view.count, people.rows[covered],
-        scattered,
+        scattered, None if held is None else held.disclose(part, data, asked.roles),
     )  # fmt: skip
 
 
@@ -276,7 +293,9 @@ def audit_files(
     stored = StoredParts(release)
     stored.refuse_unsealed()
     refuse_other_table(stored.release, facts)
-    people = PeopleFiles(folder, facts, at_once)
+    asked = asked or AskedOfParts()
+    held = hold_against(stored, facts, asked.earlier, asked.principle, asked.roles)
+    people, lost = PeopleFiles(folder, facts, at_once), list[str]()
     if stored.scattered:
         report = audit_windows(
             stored, files, facts, people, folder, asked=asked, at_once=at_once, progress=progress
@@ -286,27 +305,32 @@ def audit_files(
             ends = find_ends(stored, files, facts, people, folder, progress)
             stored = replace(stored, counted=stored.whole, ends=ends)
         strewn = StrewnTables(stored, folder, max(1, facts.n // at_once))
-        seen: list[dict[str, NDArray[np.uint8]]] = []
+        looked: list[dict[str, NDArray[np.uint8]]] = []
+        shown = ShownRecords(at_once)
         for part in freeing(stored.read(at_once), at_once):
-            strewn.add(len(seen), part)
-            seen.append(glance(part, facts))
+            strewn.add(len(looked), part)
+            looked.append(glance(part, facts))
+            shown.add(None if held is None else held.count_shown(part))
             del part
-        people.send(files, put_side_by_side(seen).find, progress)
+        if held is not None:
+            held, lost = shown.judge(held, asked.earlier)
+        people.send(files, put_side_by_side(looked).find, progress)
         shares = strewn.seal()
+        asked = replace(asked, held=held)
         parts = _number_parts(stored, at_once, shares)
         report = audit_each(parts, people, facts, asked, progress)
         report = count_groups(report, stored, shares)
         strewn.remove()
-    return replace(report, findings=[*find_odd_words(stored), *report.findings])
+    return replace(report, findings=[*find_odd_words(stored), *report.findings, *lost])
 
 
 def _number_parts(
-    stored: StoredParts, at_once: int, shares: dict[str, FindShares]
+    stored: StoredParts, at_once: int, shares: Mapping[str, FindShares]
 ) -> Iterator[tuple[int, Release]]:
     """Give parts by their numbers; ``enumerate`` would hold each until the next is read."""
     number = 0
     for part in stored.read(at_once):
-        yield number, replace(part, shares=shares)
+        yield number, replace(part, shares=dict(shares))
         del part
         number += 1  # noqa: SIM113
 
@@ -323,22 +347,27 @@ def audit_each(
 
     ``settle`` is told what has to be added up over all of them.
     """
-    explained: list[Grounds] = []
+    asked = asked or AskedOfParts()
+    explained, disclosed = list[Grounds](), DisclosedKinds(people.at_once)
     found, covered, records = [], np.zeros(facts.n, dtype=np.uint8), 0
     for number, part in freeing(parts, people.at_once):
         sent = people.take(number, part)
-        found.append(audit_part(part, sent, asked or AskedOfParts(), explained))
+        found.append(audit_part(part, sent, asked, explained))
         if found[-1].report is not None:
             explained = rank_explained([*explained, *(found[-1].report.explained or [])])
         covered[found[-1].rows] = np.minimum(covered[found[-1].rows] + 1, 2)
         if settle is not None and found[-1].scattered is not None:
             settle(part, found[-1].scattered)
+        disclosed.add(found[-1].disclosed)
         # nobody asks for these again
-        found[-1] = replace(found[-1], rows=np.zeros(0, dtype=np.int64), scattered=None)
+        found[-1] = replace(
+            found[-1], rows=np.zeros(0, dtype=np.int64), scattered=None, disclosed=None
+        )
         records += found[-1].records
         del part, sent
         progress("Auditing", records, facts.n)
-    return merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
+    report = merge(found, facts.n, int((covered == 0).sum()), int((covered > 1).sum()))
+    return disclosed.compose(report, asked.earlier, asked.held, facts)
 
 
 def find_odd_words(stored: StoredParts) -> list[str]:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import SchemaError
+from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking
 from discreet.release import Release
@@ -28,13 +29,14 @@ MOST = 20_000_000
 
 def list_x_groups(
     release: Release, table: pl.DataFrame, classes: Ints, earlier: Sequence[Release],
-    part: Linking,
+    part: Linking, times: pl.Series | None = None,
 ) -> tuple[Groups | None, Ints, list[int]]:  # fmt: skip
     """Join a release with earlier ones; give the X-groups, and pairs of a group and a class.
 
-    Also, per table, how many of its records match nobody: they are not in what is counted.
+    Also, per table, how many of its records match nobody: they are not in what is counted. Those of
+    the release may be different ones, which are shown so many ``times`` each.
     """
-    named = {*part.x, *(() if isinstance(part.y, str) else part.y)}
+    named = _name(part)
     seen: dict[str, Attribute] = {}
     tables = []
     for held in (release, *earlier):
@@ -64,7 +66,9 @@ def list_x_groups(
         if i == 0:
             columns["class"] = classes
         made = pl.DataFrame(columns) if columns else pl.DataFrame({"#": np.zeros(frame.height)})
-        counted = made.group_by(made.columns).len("w").with_columns(pl.col("w").cast(pl.Int64))
+        own = np.ones(frame.height, dtype=np.int64) if i or times is None else times
+        weighed = made.with_columns(pl.Series("w", own))
+        counted = weighed.group_by(made.columns).agg(pl.col("w").sum())
         frames.append(counted.with_row_index(f"#{i}"))
     joined = frames[0].with_columns(w0=pl.col("w"))
     for i in range(1, len(frames)):
@@ -75,6 +79,20 @@ def list_x_groups(
     ]
     groups, owners = _group(joined, labels, part) if joined.height else (None, np.zeros((0, 2)))
     return groups, owners.astype(np.int64), lost
+
+
+def list_named(
+    release: Release, earlier: Sequence[Release], parts: Sequence[Principle]
+) -> set[str]:
+    """List the attributes of a release that decide what such joins make of its records."""
+    named = {name for part in parts if isinstance(part, Linking) for name in _name(part)}
+    shared = {name for held in earlier for name in held.schema.names}
+    ruled = {name for here, _, there, _ in _read_rules(release) for name in (here, there)}
+    return {*release.schema.names} & (named | shared | ruled)
+
+
+def _name(part: Linking) -> set[str]:
+    return {*part.x, *(() if isinstance(part.y, str) else part.y)}
 
 
 Barred = tuple[str, frozenset[str], str, frozenset[str]]

@@ -12,6 +12,7 @@ import polars as pl
 
 from discreet.auditing import AuditReport, Check
 from discreet.auditing.counted import Counted
+from discreet.auditing.earlier_in_parts import DisclosedPart
 from discreet.auditing.grounds import WORST, Grounds
 from discreet.auditing.identity import measure_identity
 from discreet.auditing.kept_columns import KeptColumns
@@ -46,6 +47,8 @@ class PartFindings:
     """The rows of the people whom it covers."""
     scattered: ScatteredValues | None = None
     """What of it has to be added up over all parts, where groups are in several."""
+    disclosed: DisclosedPart | None = None
+    """What it discloses, to be held against earlier releases."""
 
 
 def rank_explained(people: Sequence[Grounds]) -> list[Grounds]:

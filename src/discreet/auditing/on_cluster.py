@@ -16,6 +16,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.auditing import AuditReport, refuse_other_table
+from discreet.auditing.earlier_in_parts import (
+    MOST_KINDS,
+    DisclosedKinds,
+    HeldAgainst,
+    ShownRecords,
+    hold_against,
+)
 from discreet.auditing.in_parts import (
     SENT,
     AskedOfParts,
@@ -62,12 +69,14 @@ class _Look:
 
     stored: StoredParts
     facts: Facts
+    held: HeldAgainst | None
 
     def __call__(self, number: int) -> Seen:
         part = self.stored.take_file(number)
         view = find_view(part)
+        shown = None if self.held is None else self.held.count_shown(part)
         return Seen(glance(part, self.facts), view.table.height, view.count,
-                    *self.stored.span(part))  # fmt: skip
+                    *self.stored.span(part), shown)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,8 +226,11 @@ def audit_on_cluster(
     refuse_other_table(stored.release, facts)
     stored = replace(stored, counted=_count_whole(place.session, stored))
     progress("Matching", 0, facts.n)
+    asked = asked or AskedOfParts()
+    held = hold_against(stored, facts, asked.earlier, asked.principle, asked.roles)
+    asked = replace(asked, held=held)
     audit_all = audit_windows_on_cluster if stored.scattered else _audit_each_file
-    report = audit_all(stored, place, facts, asked=asked or AskedOfParts(), progress=progress)
+    report = audit_all(stored, place, facts, asked=asked, progress=progress)
     return replace(report, findings=[*find_odd_words(stored), *report.findings])
 
 
@@ -238,19 +250,31 @@ def _audit_each_file(
     """Look at all files, then audit each with the people whom it might cover."""
     from discreet.auditing.strewn_on_cluster import TakeFile, share_on_cluster
 
-    seen: list[Seen] = look_at_files(place.session, stored, _Look(stored, facts))
+    seen: list[Seen] = look_at_files(place.session, stored, _Look(stored, facts, asked.held))
+    held, lost = asked.held, list[str]()
+    if held is not None:
+        shown = ShownRecords(MOST_KINDS)
+        for one in seen:
+            shown.add(one.shown)
+        held, lost = shown.judge(held, asked.earlier)
     looked = put_side_by_side([one.looked for one in seen])
     shares = share_on_cluster(place.session, stored, place.folder)
     progress("Auditing", 0, facts.n)
+    light = replace(asked, held=held, earlier=())  # workers need none of their records
     take = TakeFile(stored, shares)
-    found, people, none, twice = examine_parts(place, facts, looked.find, len(seen), take, asked)
+    found, people, none, twice = examine_parts(place, facts, looked.find, len(seen), take, light)
     if twice and stored.may_overlap:
         # beliefs of them follow from all classes together, which nobody had
         raise SchemaError(
             f"{twice:,} people are covered by classes of several files, which are examined apart.",
             hint=MORE,
         )
-    return count_groups(merge(found, people, none, twice), stored, shares)
+    report = count_groups(merge(found, people, none, twice), stored, shares)
+    disclosed = DisclosedKinds(MOST_KINDS)
+    for part in found:
+        disclosed.add(part.disclosed)
+    report = disclosed.compose(report, asked.earlier, held, facts)
+    return replace(report, findings=[*report.findings, *lost])
 
 
 def look_at_files(session: SparkSession, stored: StoredParts, look: Callable[[int], Any]) -> Any:

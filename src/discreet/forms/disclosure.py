@@ -93,8 +93,7 @@ def background_knowledge(releases: Sequence[tuple[str, Release]], data: Microdat
     targets = {}
     for name in dict.fromkeys(n for schema in schemas for n in schema.names):
         if name in data.codes:
-            counts = np.bincount(data.codes[name], minlength=data.domains[name].size)
-            targets[name] = Target(data.domains[name], counts.astype(np.int64))
+            targets[name] = Target(data.domains[name], data.count_whole(name))
         else:
             target = _read_target([held for _, held in releases], name)
             if target is not None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from discreet.auditing import AuditReport
+from discreet.auditing import AuditReport, open_earlier
+from discreet.auditing.earlier_in_parts import refuse_earlier
 from discreet.auditing.in_parts import AskedOfParts, audit_files
 from discreet.errors import SchemaError
 from discreet.files import drafting, resolve, writing
@@ -144,15 +145,19 @@ def publish_on_disk(
     """
     refuse_drawing(plan)
     plan.method.require_parts()
+    asked = AskedOfParts(earlier=open_earlier(plan.method.earlier))
     files = _open(plan.source, plan.schema, memory, plan.method.principle)
     facts = _survey(files, plan.schema, progress)
+    refuse_earlier(facts, asked.earlier)
     with working_folder(plan.folder) as work:
         capacity = choose_capacity(facts, memory)
         at_once = choose_records(facts, memory, plan.method.principle)
         backend = DiskBackend(files, facts, work, capacity, at_once, plan.format, progress)
 
         def approve(draft: Path) -> None:
-            found = audit_files(draft, files, facts, work, at_once=at_once, progress=progress)
+            found = audit_files(
+                draft, files, facts, work, asked=asked, at_once=at_once, progress=progress
+            )
             examine(found, facts.intake)
 
         publish_in_parts(

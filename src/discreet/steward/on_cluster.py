@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import discreet
 from discreet import errors
-from discreet.auditing import AuditReport
+from discreet.auditing import AuditReport, open_earlier
+from discreet.auditing.earlier_in_parts import refuse_earlier
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.on_cluster import WorkPlace, audit_on_cluster
 from discreet.cluster import open_session
@@ -219,13 +220,15 @@ def _publish(
     examine: Callable[[AuditReport, Intake], None],
     progress: Progress,
 ) -> None:
+    asked = AskedOfParts(earlier=open_earlier(method.earlier))
     place, facts = _read(session, memory, source, schema, work, progress)
+    refuse_earlier(facts, asked.earlier)
     capacity = memory.choose_capacity(facts, CAPACITY)
     examined = memory.choose_records(facts, EXAMINED)
     backend = SparkBackend(session, place.rows, facts, work, capacity, examined, progress)
 
     def approve(draft: Path) -> None:
-        found = audit_on_cluster(draft, place, facts, progress=progress)
+        found = audit_on_cluster(draft, place, facts, asked=asked, progress=progress)
         examine(found, facts.intake)
 
     publish_in_parts(

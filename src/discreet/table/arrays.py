@@ -25,6 +25,17 @@ def count_runs(keys: Ints) -> tuple[Ints, Ints]:
     return keys[first], lengths
 
 
+def add_up(numbers: NDArray[np.integer], weights: Ints, count: int) -> Ints:
+    """Add up the weights of each of so many numbers.
+
+    >>> add_up(np.array([1, 0, 1]), np.array([2, 3, 4]), 3).tolist()
+    [3, 6, 0]
+    """
+    found = np.zeros(count, dtype=np.int64)
+    np.add.at(found, numbers, weights)
+    return found
+
+
 def number_by_sorting(keys: Ints) -> tuple[Ints, Ints]:
     """Give the different keys in their order, and each key's place among them.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.publishing.partitioners.descent import KeyCounts
 from discreet.publishing.partitioners.packing import Layout
 from discreet.release.seals import Seal
-from discreet.table.arrays import Ints
+from discreet.table.arrays import Ints, add_up
 from discreet.table.facts import Facts, Progress, say_nothing
 
 Count = Callable[[Ints], KeyCounts]
@@ -127,9 +127,7 @@ def add_counts(parts: list[KeyCounts]) -> KeyCounts:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     keys = np.concatenate([part[0] for part in parts])
     found, which = np.unique(keys, return_inverse=True)
-    counts = np.zeros(len(found), dtype=np.int64)
-    np.add.at(counts, which, np.concatenate([part[1] for part in parts]))
-    return found, counts
+    return found, add_up(which, np.concatenate([part[1] for part in parts]), len(found))
 
 
 __all__ = ["Backend", "FinishedLeaves", "KeyCounts", "PackedRows", "Progress", "say_nothing"]

@@ -14,7 +14,7 @@ from discreet.errors import SchemaError
 from discreet.forms.wording import word_presence
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.hierarchies import Run
+from discreet.publishing.partitioners.hierarchies import ANY, Run
 from discreet.publishing.partitioners.mondrian import Categories
 from discreet.publishing.partitioners.regions import Region
 from discreet.release import Recoding, Transformation
@@ -27,11 +27,12 @@ from discreet.table.schema import Type
 
 Cut = tuple[Sequence[Run], Ints]
 """Runs of codes that do not overlap, and the number of everyone's run; every run is somebody's."""
+CodeCut = tuple[Sequence[Run], Ints]
+"""The same, with the number of every code's run in place of everyone's."""
 ShownBoxes = tuple[Partition, pl.DataFrame, dict[str, Recoding]]
 """Classes of people who show the same, one row of labels for each, and what these mean."""
 Ends = Literal["tight", "cuts"]
 """Where boxes end: at values of their people, or at cuts, whoever is on their sides."""
-ANY = "*"
 INTERVAL = {"low": pl.Int64, "high": pl.Int64, "absent": pl.Boolean}
 NODE = {"low": pl.Int64, "high": pl.Int64}
 Show = Callable[[pl.DataFrame], tuple[list[pl.Series], Recoding]]
@@ -112,21 +113,44 @@ def add_columns(
         columns[column] = series.alias(column)
 
 
+def cut_codes(runs: Sequence[Run], run_of: Ints, counts: Ints) -> CodeCut:
+    """Keep the runs that are somebody's, of codes that occur so often, and number them anew."""
+    there = np.unique(run_of[counts > 0])
+    number = np.minimum(np.searchsorted(there, run_of), len(there) - 1)
+    return [runs[i] for i in there], number
+
+
+def take_cuts(data: Microdata, cuts: Mapping[str, CodeCut]) -> dict[str, Cut]:
+    """Give everybody the number of their run."""
+    return {name: (runs, number[data.codes[name]]) for name, (runs, number) in cuts.items()}
+
+
 def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> ShownBoxes:
-    """Show everybody of a run its name, whichever of its values are in a class.
+    """Show everybody of a run its name, whichever of its values are in a class."""
+    shown, recodings = show_runs(data, {name: runs for name, (runs, _) in cuts.items()})
+    key = row_ids([number for _, number in cuts.values()], data.n)
+    first = representatives(key)
+    cells = [shown[name][number[first]] for name, (_, number) in cuts.items()]
+    return Partition.from_labels(key), pl.concat(cells, how="horizontal"), recodings
+
+
+def show_runs(
+    data: CodedTable, cuts: Mapping[str, Sequence[Run]]
+) -> tuple[dict[str, pl.DataFrame], dict[str, Recoding]]:
+    """Give what is shown of the runs of each attribute, a line each, and how to read it.
 
     Ordered attributes without a taxonomy show the interval from a run's first value to its last.
     """
-    frames: list[pl.DataFrame] = []
+    shown: dict[str, pl.DataFrame] = {}
     recodings: dict[str, Recoding] = {}
-    for name, (runs, number) in cuts.items():
+    for name, runs in cuts.items():
         domain = data.domains[name]
         if domain.attribute.type.ordered and domain.taxonomy is None:
             ends = np.array([(low, high) for low, high, _ in runs], dtype=np.int64)
             made, recodings[name] = _label_intervals(domain, ends[:, 0], ends[:, 1])
             columns: dict[str, pl.Series] = {}
             add_columns(columns, data, name, made, recodings[name])
-            frames.append(pl.DataFrame(list(columns.values()))[number])
+            shown[name] = pl.DataFrame(list(columns.values()))
             continue
         labels: dict[str, list[str]] = {}
         for low, high, label in runs:
@@ -134,12 +158,9 @@ def show_cuts(data: Microdata, cuts: Mapping[str, Cut]) -> ShownBoxes:
             if text == domain.texts[low]:
                 text = _write_value(domain, low)
             labels[free_label(text, labels)] = list(domain.texts[low : high + 1])
-        texts = pl.Series(name, list(labels), dtype=pl.Enum(list(labels)))
-        frames.append(pl.DataFrame({name: texts.gather(number)}))
+        shown[name] = pl.DataFrame({name: pl.Series(list(labels), dtype=pl.Enum(list(labels)))})
         recodings[name] = _recode_to_sets(domain, labels)
-    key = row_ids([number for _, number in cuts.values()], data.n)
-    boxes = pl.concat([cells[representatives(key)] for cells in frames], how="horizontal")
-    return Partition.from_labels(key), boxes, recodings
+    return shown, recodings
 
 
 def _extent(

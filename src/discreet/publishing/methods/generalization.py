@@ -10,11 +10,16 @@ import polars as pl
 from discreet.errors import SchemaError
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
-from discreet.publishing.backends import Backend
+from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
 from discreet.publishing.methods.boxes import Ends, ShownBoxes, blur, open_presence
-from discreet.publishing.methods.boxes_in_parts import deal_in_parts, label_in_parts, split_in_parts
+from discreet.publishing.methods.boxes_in_parts import (
+    BoxLabels,
+    deal_in_parts,
+    label_in_parts,
+    split_in_parts,
+)
 from discreet.publishing.methods.exact import recode_exactly, refuse_names
 from discreet.publishing.partition import Partition, sort_within_groups
 from discreet.publishing.partitioners.guards import bind_guards
@@ -141,11 +146,7 @@ class Generalization(Method):
         labels, sample, recodings = label_in_parts(
             backend, leaves, known, exact, self.categories, CLASS
         )
-        made = [c for c in sample.columns[1:] if c not in exact]
-        refuse_names(made, CLASS)
-        refuse_names(exact, *(column.casefold() for column in made))
-        release = describe_boxes(self, facts, sample, recodings, self.ends)
-        return PartedRelease(release, {TABLE: (leaves, labels)})
+        return release_in_parts(self, facts, leaves, labels, sample, recodings)
 
     def _require_taxonomy(self, data: CodedTable) -> None:
         known = data.quasi_identifiers
@@ -230,6 +231,23 @@ def describe_boxes(
     return method.release(
         data, {TABLE: table}, recodings | kept, about, promise, parameters=parameters
     )
+
+
+def release_in_parts(
+    method: Method,
+    facts: CodedTable,
+    leaves: FinishedLeaves,
+    labels: BoxLabels,
+    sample: pl.DataFrame,
+    recodings: dict[str, Recoding],
+) -> PartedRelease:
+    """Make the release of classes that are still where the rows were."""
+    exact = [*labels.exact]
+    made = [c for c in sample.columns[1:] if c not in exact]
+    refuse_names(made, CLASS)
+    refuse_names(exact, *(column.casefold() for column in made))
+    release = describe_boxes(method, facts, sample, recodings)
+    return PartedRelease(release, {TABLE: (leaves, labels)})
 
 
 def assemble(

@@ -20,7 +20,8 @@ from discreet.errors import SchemaError
 from discreet.release import Release
 from discreet.release.labels import Extent, Labels, read_labels
 from discreet.table.arrays import Bools, Ints
-from discreet.table.microdata import Microdata, representatives, row_ids
+from discreet.table.coded_table import CodedTable
+from discreet.table.microdata import representatives, row_ids
 from discreet.table.schema import refuse_other_kind
 
 MOST_PAIRS, MOST_CELLS = 50_000_000, 500_000_000
@@ -103,7 +104,7 @@ class History:
         ruled = {rule.here for rule in self.rules}
         return [name for name in names if name in self.names or name in ruled]
 
-    def match(self, data: Microdata, names: Sequence[str], low: Ints, high: Ints) -> Bools:
+    def match(self, data: CodedTable, names: Sequence[str], low: Ints, high: Ints) -> Bools:
         """Of runs of codes of some attributes (rows): which combinations match."""
         if len(low) * len(self.weights) > MOST_CELLS:
             raise SchemaError(
@@ -132,7 +133,7 @@ class History:
         return lost
 
     def _contradict(
-        self, rule: Inconsistency, data: Microdata, names: Sequence[str], low: Ints, high: Ints
+        self, rule: Inconsistency, data: CodedTable, names: Sequence[str], low: Ints, high: Ints
     ) -> Bools:
         """Values contradict each other if all that either may be is named by the rule."""
         a = list(names).index(rule.here)
@@ -150,7 +151,7 @@ class History:
 
 def read_history(
     earlier: Sequence[Release],
-    data: Microdata,
+    data: CodedTable,
     names: Sequence[str],
     rules: Sequence[Inconsistency],
 ) -> History:
@@ -168,14 +169,14 @@ def read_history(
                 f"An earlier release by {release.method} has no records to join with.",
                 hint="Leave it out; what it tells together with this table is then not examined.",
             )
-        known = [*data.codes, *names, *common, *(rule.there for rule in rules)]
+        known = [*data.schema.published.names, *names, *common, *(rule.there for rule in rules)]
         shown = [n for n in release.schema.names if n in known]
         parts.append(_read(release, records, data, shown))
     whole = reduce(_combine, parts)
     return replace(whole, rules=tuple(rules))
 
 
-def _read(release: Release, table: pl.DataFrame, data: Microdata, names: list[str]) -> History:
+def _read(release: Release, table: pl.DataFrame, data: CodedTable, names: list[str]) -> History:
     columns, codes = [], []
     for name in names:
         labels, number = read_labels(release, table, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from functools import reduce
 from operator import and_
 from pathlib import Path
@@ -16,18 +16,22 @@ from discreet.principles.base import All, Principle, require_choice
 from discreet.principles.groups import Groups
 from discreet.principles.linking import Linking, XYLinkability
 from discreet.principles.size import KAnonymity
+from discreet.publishing.backends import Backend
 from discreet.publishing.draws import Draws
-from discreet.publishing.method import Method
-from discreet.publishing.methods.boxes import Cut, show_cuts
+from discreet.publishing.method import Method, PartedRelease
+from discreet.publishing.methods.boxes import CodeCut, cut_codes, show_cuts, take_cuts
+from discreet.publishing.methods.cuts_in_parts import Cutting
 from discreet.publishing.methods.generalization import release_boxes
 from discreet.publishing.methods.lossy_join import History, Inconsistency, read_history
 from discreet.publishing.methods.x_groups import Link
 from discreet.publishing.partitioners.hierarchies import Gain
+from discreet.publishing.partitioners.kinds import Kinds, collapse
 from discreet.publishing.partitioners.specialization import Limit, Specialized, specialize
 from discreet.release import Release
 from discreet.release.explanation import Branch, Explanation, Step
 from discreet.table.arrays import Ints
-from discreet.table.microdata import Microdata, number_keys, representatives
+from discreet.table.coded_table import CodedTable
+from discreet.table.microdata import Microdata, representatives
 
 AT_ONCE = 500
 """Combinations that are matched with earlier releases at a time."""
@@ -112,26 +116,63 @@ class Sequential(Method):
         """By their key."""
         return True
 
+    def require_parts(self) -> None:
+        """Everything follows from counts, whoever has the rows."""
+
     def publish(self, data: Microdata, draws: Draws) -> Release:  # noqa: ARG002
         """Specialize as far as the join allows, and publish the cut."""
-        cuts = _list_cuts(data, self.specialize(data), self.generalized(data))
-        return release_boxes(self, data, show_cuts(data, cuts))
+        found, names = self.specialize(data), self.generalized(data)
+        cuts = _list_cuts(data, data, found, names)
+        return release_boxes(self, data, show_cuts(data, take_cuts(data, cuts)))
+
+    def publish_in_parts(self, backend: Backend) -> PartedRelease:
+        """Do the same with kinds of rows that are elsewhere."""
+        facts = backend.facts
+        history = self._check(facts, None)
+        cutting = Cutting.of(self, backend)
+        kinds = cutting.collapse(self._list_needed(facts, history))
+        found = self._specialize(kinds, history)
+        cuts = _list_cuts(facts, kinds.data, found, self.generalized(facts))
+        if self.earlier:
+            shared = history.joined(facts.schema.published.names)
+            cutting.require_examined(cuts, shared)
+        return cutting.publish(cuts)
 
     def specialize(self, data: Microdata, history: History | None = None) -> Specialized:
         """Find the cut, with the steps that led to it; ``history`` if it was read already."""
+        history = self._check(data, history)
+        kinds, kind_of = collapse(data, self._list_needed(data, history))
+        found = self._specialize(kinds, history)
+        return replace(found, nodes=found.nodes[kind_of])
+
+    def _check(self, data: CodedTable, history: History | None) -> History:
+        """Refuse what cannot be asked of these tables; give what earlier releases show."""
         history = history or self.read_earlier(data)
         self._check_names(data, history.names)
         self._check_rules(data, history)
         self._check_values(data, history)
-        names = self.generalized(data)
-        if not names:
+        if not self.generalized(data):
             raise SchemaError(
                 "x: no quasi-identifier of this table is in it, so nothing can be generalized.",
                 hint=f"Give some of {', '.join(data.quasi_identifiers)}.",
             )
-        links = [Link(part, data, history, tuple(names)) for part in self._linkings()]
+        return history
+
+    def _list_needed(self, data: CodedTable, history: History) -> list[str]:
+        """Give the attributes by which people differ in anything that is decided."""
+        shown = data.schema.published.names
+        needed = {*self.generalized(data), self.target}
+        for part in self._linkings():
+            needed |= {*history.joined(shown), *(() if isinstance(part.y, str) else part.y)}
+        return [name for name in shown if name in needed]
+
+    def _specialize(self, kinds: Kinds, history: History) -> Specialized:
+        """Find the cut of kinds of people."""
+        data, names = kinds.data, self.generalized(kinds.data)
+        links = [Link(part, data, history, tuple(names), kinds.weights)
+                 for part in self._linkings()]  # fmt: skip
         if links:
-            _require_population(data, history)
+            _require_population(kinds, history)
         units = None if data.persons is None else data.persons.units
         limits = [Limit(units, k=part.k)
                   for part in self.principle.parts if isinstance(part, KAnonymity)]  # fmt: skip
@@ -142,9 +183,11 @@ class Sequential(Method):
                 checks.append(link.check())
             else:
                 limits.append(limit)
-        found = specialize(data, names, limits, checks, target=self.target, gain=self._gain)
+        found = specialize(kinds, names, limits, checks, target=self.target, gain=self._gain)
         if found is None:
-            self._refuse(links, data.n if units is None else len(np.unique(units)))
+            self._refuse(
+                links, int(kinds.weights.sum()) if units is None else len(np.unique(units))
+            )
         assert found is not None
         return found
 
@@ -185,14 +228,14 @@ class Sequential(Method):
     def _linkings(self) -> list[Linking]:
         return [part for part in self.principle.parts if isinstance(part, Linking)]
 
-    def generalized(self, data: Microdata) -> list[str]:
+    def generalized(self, data: CodedTable) -> list[str]:
         """Give the attributes that are generalized: those in any X; for k-anonymity, all."""
         known = data.quasi_identifiers
         if any(isinstance(part, KAnonymity) for part in self.principle.parts):
             return known
         return [n for n in known if any(n in part.x for part in self._linkings())]
 
-    def read_earlier(self, data: Microdata) -> History:
+    def read_earlier(self, data: CodedTable) -> History:
         """Read what the earlier releases show of what this is about."""
         from discreet.release.store import load
 
@@ -205,7 +248,7 @@ class Sequential(Method):
                  for here, values, there, others in self.inconsistent]  # fmt: skip
         return read_history(releases, data, needed, rules)
 
-    def _check_values(self, data: Microdata, history: History) -> None:
+    def _check_values(self, data: CodedTable, history: History) -> None:
         """Refuse thresholds for values that Y does not have, or shows only among others."""
         for part in self._linkings():
             if not isinstance(part, XYLinkability) or not part.values:
@@ -228,7 +271,7 @@ class Sequential(Method):
                         f"values: {name!r} has no value {value!r}.", hint=name_closest(value, texts)
                     )
 
-    def _check_rules(self, data: Microdata, history: History) -> None:
+    def _check_rules(self, data: CodedTable, history: History) -> None:
         """Refuse rules about values that nobody has: they would silently rule nothing out."""
         for here, values, there, others in self.inconsistent:
             shown = {text for column in history.columns if column.name == there
@@ -250,20 +293,21 @@ class Sequential(Method):
                             hint=name_closest(value, list(texts)),
                         )
 
-    def _check_names(self, data: Microdata, there: list[str]) -> None:
-        known = [*data.codes, *(name for name in there if name not in data.codes)]
+    def _check_names(self, data: CodedTable, there: list[str]) -> None:
+        shown = data.schema.published.names
+        known = [*shown, *(name for name in there if name not in shown)]
         named = [("target", self.target)] if self.target else []
         for part in self._linkings():
             named += [("x", name) for name in part.x]
             named += [("y", name) for name in part.y if not isinstance(part.y, str)]
         for where, name in named:
-            if name not in known or (where == "target" and name not in data.codes):
+            if name not in known or (where == "target" and name not in shown):
                 other = "" if where == "target" else " nor in an earlier one"
                 raise SchemaError(
                     f"{where}: {name!r} is not in this table{other}.",
                     hint=name_closest(name, known),
                 )
-            if where == "x" and name in data.codes and name not in data.quasi_identifiers:
+            if where == "x" and name in shown and name not in data.quasi_identifiers:
                 raise SchemaError(
                     f"x: {name!r} is published unchanged here.",
                     hint='Set role = "quasi-identifier" for it.',
@@ -296,9 +340,10 @@ class Sequential(Method):
                 part.require(Groups.of_people(np.array([n])))
 
 
-def _require_population(data: Microdata, history: History) -> None:
+def _require_population(kinds: Kinds, history: History) -> None:
     """Every row must match one of the other tables: else it drops out of what is counted."""
-    joined = history.joined(list(data.codes))
+    data = kinds.data
+    joined = history.joined(data.schema.published.names)
     number = data.number(joined)
     first = representatives(number)
     rows = np.array([data.codes[n][first] for n in joined], dtype=np.int64)
@@ -309,7 +354,7 @@ def _require_population(data: Microdata, history: History) -> None:
         met = history.match(data, joined, part, part)
         alone[start : start + AT_ONCE] = ~met.any(axis=1)
         there |= met.any(axis=0)
-    lonely, unmet = int(alone[number].sum()), history.count_unmet(there)
+    lonely, unmet = int(kinds.weights[alone[number]].sum()), history.count_unmet(there)
     if lonely or unmet:
         raise PromiseError(
             f"By {', '.join(joined) or 'nothing'}, {lonely:,} people here match nobody in the "
@@ -318,16 +363,22 @@ def _require_population(data: Microdata, history: History) -> None:
         )
 
 
-def _list_cuts(data: Microdata, found: Specialized, names: list[str]) -> dict[str, Cut]:
-    """Give the cut of every quasi-identifier; of those that stay exact, all values."""
-    cuts: dict[str, Cut] = {}
+def _list_cuts(
+    data: CodedTable, rows: Microdata, found: Specialized, names: list[str]
+) -> dict[str, CodeCut]:
+    """Give the cut of every quasi-identifier; of those that stay exact, all values.
+
+    It was found of ``rows``, which have all values that somebody has.
+    """
+    cuts: dict[str, CodeCut] = {}
     for name in data.quasi_identifiers:
         domain, tree = data.domains[name], found.hierarchies
         if name in names:
-            nodes, number = number_keys(found.nodes[:, names.index(name)])
-            runs = [(tree.low[i], tree.high[i], tree.names[i]) for i in nodes]
+            run_of = np.zeros(domain.size, dtype=np.int64)
+            run_of[rows.codes[name]] = found.nodes[:, names.index(name)]
+            runs = [*zip(tree.low, tree.high, tree.names, strict=True)]
         else:
-            codes, number = number_keys(data.codes[name].astype(np.int64))
-            runs = [(code, code, domain.texts[code]) for code in codes]
-        cuts[name] = (runs, number)
+            run_of = np.arange(domain.size)
+            runs = [(code, code, domain.texts[code]) for code in range(domain.size)]
+        cuts[name] = cut_codes(runs, run_of, data.count(name))
     return cuts

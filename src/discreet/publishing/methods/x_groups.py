@@ -34,6 +34,8 @@ class Link:
     history: History
     names: tuple[str, ...]
     """The attributes that are generalized."""
+    weights: Ints | None = None
+    """How many people each row of the table stands for, where that is not one."""
 
     @property
     def known(self) -> list[str]:
@@ -44,18 +46,22 @@ class Link:
     def told(self) -> list[str]:
         """Y in the new table."""
         y = self.principle.y
-        return [] if isinstance(y, str) else [name for name in y if name in self.data.codes]
+        return [] if isinstance(y, str) else [name for name in y if name in self._shown]
 
     @property
     def told_before(self) -> list[str]:
         """Y in earlier tables."""
         y = self.principle.y
-        return [] if isinstance(y, str) else [name for name in y if name not in self.data.codes]
+        return [] if isinstance(y, str) else [name for name in y if name not in self._shown]
 
     @property
     def joined(self) -> list[str]:
         """What tables are matched by."""
-        return self.history.joined(list(self.data.codes))
+        return self.history.joined(self._shown)
+
+    @property
+    def _shown(self) -> list[str]:
+        return self.data.schema.published.names
 
     def limit(self) -> Limit | None:
         """The principle as a limit on partitions of the new table, where that says the same."""
@@ -191,9 +197,11 @@ class Link:
         first = representatives(place)
         met = self.history.match(self.data, joined, runs[0][first], runs[1][first])
         told = self._number_told()
+        each = np.ones(self.data.n, dtype=np.int64) if self.weights is None else self.weights
+        y1 = np.zeros(self.data.n, dtype=np.int64) if told is None else told
         here = (
-            pl.DataFrame({"place": place, "x1": known, "y1": 0 if told is None else told})
-            .group_by("place", "x1", "y1").len("w1")
+            pl.DataFrame({"place": place, "x1": known, "y1": y1, "w1": each})
+            .group_by("place", "x1", "y1").agg(pl.col("w1").sum())
         )  # fmt: skip
         places, groups = np.nonzero(met)
         there = pl.DataFrame({
@@ -205,7 +213,7 @@ class Link:
         if self.principle.y == PEOPLE:
             there = there.select("place", "x2", y2=0, w2=1).unique()
         rows = here.join(there, on="place").group_by("x1", "x2", "y1", "y2").agg(
-            (pl.col("w1").cast(pl.Int64) * pl.col("w2")).sum().alias("w")
+            (pl.col("w1") * pl.col("w2")).sum().alias("w")
         )  # fmt: skip
         if self.principle.y == PEOPLE and told is not None:  # everybody once, by whatever row
             rows = rows.with_columns(y1=0, w=1).group_by("x1", "x2", "y1", "y2").agg(

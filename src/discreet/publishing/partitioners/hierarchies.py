@@ -19,6 +19,8 @@ from discreet.table.domain import Domain
 Gain = Literal["entropy", "distortion", "discernibility"]
 Run = tuple[int, int, str | None]
 """First and last code, and the name of a taxonomy's node."""
+ANY = "*"
+"""The name of the run of all codes."""
 
 
 @dataclass(eq=False)
@@ -47,7 +49,7 @@ class Hierarchies:
         self.roots = []
         for a, domain in enumerate(self.domains):
             split = domain.taxonomy is None and domain.attribute.type.ordered
-            self.roots.append(self._add(a, (0, domain.size - 1, None if split else "*")))
+            self.roots.append(self._add(a, (0, domain.size - 1, None if split else ANY)))
             self.unfold(self.roots[-1])
             if not split:
                 self._unfold_below(self.roots[-1])

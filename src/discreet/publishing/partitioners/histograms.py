@@ -11,6 +11,7 @@ from discreet.errors import SchemaError
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
+from discreet.table.arrays import Ints, add_up
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 
@@ -65,3 +66,21 @@ def bag_codes(codes: NDArray[np.int32], groups: Partition, whole: Groups) -> Gro
     return Groups.from_labels(
         groups.sorted_labels, codes, whole.domain, count=groups.count, whole=whole.whole
     )
+
+
+def bag_kinds(
+    data: CodedTable,
+    name: str | None,
+    group_of: Ints,
+    codes: NDArray[np.integer] | None,
+    times: Ints,
+    count: int,
+) -> Groups:
+    """The same of groups of kinds, which stand for so many people each and have these codes."""
+    table = histogram(data, name)
+    size = table.domain.size
+    keys = group_of * size if codes is None else group_of * size + codes
+    cells, which = np.unique(keys, return_inverse=True)
+    offsets = np.searchsorted(cells // size, np.arange(count + 1))
+    held = (cells % size).astype(np.int32)
+    return Groups(offsets, held, add_up(which, times, len(cells)), table.domain, table.whole)

@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from discreet.principles.base import at_most
 from discreet.publishing.partitioners.hierarchies import Gain, Hierarchies
-from discreet.table.arrays import Floats, Ints
-from discreet.table.microdata import Microdata, representatives, row_ids
+from discreet.publishing.partitioners.kinds import Kinds
+from discreet.table.arrays import Floats, Ints, add_up
+from discreet.table.microdata import representatives, row_ids
 
 PARALLEL = 100_000
 """From this many rows on, they are shared among the processor's cores."""
 TableCheck = Callable[[Ints, Ints, Ints], tuple[bool, float]]
 """A limit on the whole table. Of the runs of codes, first and last, that people show: whether they
-keep it, and a measure of privacy, of which more is better. The last argument is everyone's row."""
+keep it, and a measure of privacy, of which more is better. The last argument is each kind's row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Limit:
     """
 
     values: Ints | None = None
-    """Per person what is counted; without, people are."""
+    """Per kind of people what is counted; without, people are."""
     k: int | None = None
     times: Callable[[Ints, Ints], Ints] | None = None
     """The factor, of runs of codes: a row per partition, first and last code per attribute."""
@@ -64,12 +65,12 @@ class Specialized:
 
     hierarchies: Hierarchies
     nodes: Ints
-    """Per person and attribute the node of the cut that covers them."""
+    """Per row of the table and attribute the node of the cut that covers it."""
     steps: list[Specialization]
 
 
 def specialize(
-    data: Microdata,
+    kinds: Kinds,
     names: Sequence[str],
     limits: Sequence[Limit],
     checks: Sequence[TableCheck] = (),
@@ -77,8 +78,11 @@ def specialize(
     target: str | None,
     gain: Gain,
 ) -> Specialized | None:
-    """Specialize attributes as far as all limits allow; ``None`` if the start breaks one."""
-    search = _Search(_plant(data, names, target, gain), *_collapse(data, names, limits))
+    """Specialize attributes as far as all limits allow; ``None`` if the start breaks one.
+
+    Values of limits are those of kinds, to which checks are shown and nodes are given.
+    """
+    search = _Search(_plant(kinds, names, target, gain), *_collapse(kinds, names, limits))
     search.checks = list(checks)
     if not search.open():
         return None
@@ -87,25 +91,29 @@ def specialize(
     return Specialized(search.hierarchies, search.nodes_of_rows()[search.row_of], search.steps)
 
 
-def _plant(data: Microdata, names: Sequence[str], target: str | None, gain: Gain) -> Hierarchies:
-    kinds = data.domains[target].size if target else 1
+def _plant(kinds: Kinds, names: Sequence[str], target: str | None, gain: Gain) -> Hierarchies:
+    data = kinds.data
+    values = data.domains[target].size if target else 1
     label = data.codes[target].astype(np.int64) if target else 0
     counts = [
-        np.bincount(data.codes[name] * kinds + label, minlength=data.domains[name].size * kinds)
+        add_up(data.codes[name] * np.int64(values) + label, kinds.weights,
+               data.domains[name].size * values)
         for name in names
-    ]
-    classes = [found.reshape(-1, kinds) for found in counts]
+    ]  # fmt: skip
+    classes = [found.reshape(-1, values) for found in counts]
     return Hierarchies([data.domains[name] for name in names], classes, gain)
 
 
 def _collapse(
-    data: Microdata, names: Sequence[str], limits: Sequence[Limit]
+    kinds: Kinds, names: Sequence[str], limits: Sequence[Limit]
 ) -> tuple[NDArray[np.int32], Ints, Ints, list[Limit]]:
-    """Give distinct rows of codes and values, their weights, everyone's row, and limits on rows."""
+    """Give distinct rows of codes and values, their weights, every kind's, and limits on rows."""
+    data = kinds.data
     columns: list[NDArray[np.integer]] = [data.codes[name] for name in names]
     columns += [x.values for x in limits if x.values is not None]
     row_of = row_ids(columns, data.n)
-    weights, first = np.bincount(row_of), representatives(row_of)
+    first = representatives(row_of)
+    weights = add_up(row_of, kinds.weights, len(first))
     kept = [x if x.values is None else replace(x, values=x.values[first]) for x in limits]
     codes = np.stack([data.codes[name][first] for name in names], axis=1)
     return codes, weights, row_of, kept
