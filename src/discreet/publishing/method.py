@@ -50,6 +50,11 @@ class Method(ABC):
         """Whether it counts people by their key; else it takes more rows for as many people."""
         return False
 
+    @property
+    def joins_tables(self) -> bool:
+        """Whether several of its tables show people, who are examined by all of them together."""
+        return False
+
     @abstractmethod
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make a release that keeps the promise, or raise and say what could be kept."""

@@ -42,6 +42,8 @@ MOST_RECORDS = 1 << 22
 """So many records are audited at once at most: more would take longer, each of them."""
 CELL, AUDITED = 64, 80
 """Bytes that a cell takes while it is read and coded, and while its record is audited."""
+JOINED = 4
+"""So many times that takes a record of a release whose tables are put together."""
 CLASS = 13
 """Bytes that a class takes where several may be somebody's, until it is known where parts end."""
 
@@ -117,10 +119,13 @@ def refuse_drawing(plan: Plan) -> None:
         )
 
 
-def choose_records(facts: Facts, memory: int, principle: Principle) -> int:
-    """Say how many records of a release under a principle can be audited at once."""
+def choose_records(facts: Facts, memory: int, principle: Principle, *, joined: bool) -> int:
+    """Say how many records of a release under a principle can be audited at once.
+
+    ``joined`` says whether it has tables that are put together for that.
+    """
     fit = _leave_room(facts.n, memory, principle) // (AUDITED * len(facts.domains))
-    return min(MOST_RECORDS, max(LEAST, fit))
+    return min(MOST_RECORDS, max(LEAST, fit)) // (JOINED if joined else 1)
 
 
 @contextmanager
@@ -151,7 +156,9 @@ def publish_on_disk(
     refuse_earlier(facts, asked.earlier)
     with working_folder(plan.folder) as work:
         capacity = choose_capacity(facts, memory)
-        at_once = choose_records(facts, memory, plan.method.principle)
+        at_once = choose_records(
+            facts, memory, plan.method.principle, joined=plan.method.joins_tables
+        )
         backend = DiskBackend(files, facts, work, capacity, at_once, plan.format, progress)
 
         def approve(draft: Path) -> None:
@@ -180,13 +187,15 @@ def audit_on_disk(
     progress: Progress,
 ) -> AuditReport:
     """Audit a release against files, part by part."""
-    promised = StoredParts(release).release.promise.principle
+    stored = StoredParts(release)
+    promised = stored.release.promise.principle
     files = _open(source, schema, memory, promised)
     facts = _survey(files, schema, progress)
     with tempfile.TemporaryDirectory() as work:
         return audit_files(
             release, files, facts, Path(work), asked=asked,
-            at_once=choose_records(facts, memory, promised), progress=progress,
+            at_once=choose_records(facts, memory, promised, joined=bool(stored.strewn)),
+            progress=progress,
         )  # fmt: skip
 
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import ClusterError
-from discreet.steward.beyond_memory import AUDITED, CELL, LEAST, LIBRARIES, choose_capacity
+from discreet.steward.beyond_memory import (
+    AUDITED,
+    CELL,
+    JOINED,
+    LEAST,
+    LIBRARIES,
+    choose_capacity,
+)
 from discreet.table.facts import Facts
 from discreet.table.isolation import measure_free
 
@@ -57,9 +64,9 @@ class WorkerMemory:
         # on a cluster nobody keeps a byte for everybody
         return min(most, choose_capacity(facts, self.share + facts.n))
 
-    def choose_records(self, facts: Facts, most: int) -> int:
-        """Say how many records can be audited at once."""
-        return self.fit(most, AUDITED * len(facts.domains))
+    def choose_records(self, facts: Facts, most: int, *, joined: bool) -> int:
+        """Say how many records can be audited at once, whose tables may be put together."""
+        return self.fit(most, AUDITED * len(facts.domains)) // (JOINED if joined else 1)
 
 
 def measure_own() -> WorkerMemory:

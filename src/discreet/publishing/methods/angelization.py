@@ -154,6 +154,11 @@ class Angelization(Method):
             )
         return wanted, KAnonymity(max(self.k, self.principle.look_alikes))
 
+    @property
+    def joins_tables(self) -> bool:
+        """Where there are several marginals."""
+        return self.marginals is not None and len(self.marginals) > 1
+
     def require_parts(self) -> None:
         """Only batches that are made region by region are."""
         what = None
@@ -161,7 +166,7 @@ class Angelization(Method):
             what = f"batches = {self.batches!r}"
         elif self.ends != "tight":
             what = f"ends = {self.ends!r}"
-        elif self.exact and self.marginals is not None and len(self.marginals) > 1:
+        elif self.exact and self.joins_tables:
             what = "several marginals of exact quasi-identifiers"
         if what is not None:
             raise refuse_scale(f"Angelization with {what}")
