@@ -264,7 +264,7 @@ def time_stages(n: int, memory: str) -> tuple[dict[str, float], dict[str, int]]:
         with working_folder(plan.folder) as work:
             limit = choose_limit(n, memory)
             capacity = choose_capacity(facts, limit)
-            at_once = choose_records(facts, limit, plan.method.principle, joined=False)
+            at_once = choose_records(facts, limit, plan.method.principle, 1)
             backend = DiskBackend(files, facts, work, capacity, capacity, plan.format, tell)
             publish_in_parts(
                 backend, plan.method, plan.folder, format=plan.format, overwrite=True,

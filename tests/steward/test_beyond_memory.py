@@ -36,9 +36,9 @@ def test_more_memory_holds_more_rows_at_once(tmp_path: Path) -> None:
     schema = CENSUS.schema.published
     facts = survey(ParquetFiles(spread(CENSUS.to_polars(), tmp_path / "source")), schema)
     assert choose_capacity(facts, GB) < choose_capacity(facts, 4 * GB)
-    records = choose_records(facts, GB, PROMISE, joined=False)
-    assert records < choose_records(facts, 4 * GB, PROMISE, joined=False)
-    assert choose_records(facts, GB, PROMISE, joined=True) < records
+    records = choose_records(facts, GB, PROMISE, 1)
+    assert records < choose_records(facts, 4 * GB, PROMISE, 1)
+    assert choose_records(facts, GB, PROMISE, 4) < records
     assert choose_batch(schema, 10**8, GB) < choose_batch(schema, 10**8, 4 * GB)
     # what all do for themselves is below the limit, whatever the others do
     for rows, each in (

@@ -20,13 +20,9 @@ def test_workers_with_little_memory_are_given_fewer_rows(tmp_path: Path) -> None
     )
     facts = survey(ParquetFiles(spread(frame, tmp_path / "source")), schema)
     plenty, little = WorkerMemory(UNLIMITED, 2**36, 4), WorkerMemory(700 << 20, 2**36, 4)
-    assert (
-        plenty.choose_capacity(facts, 10**6)
-        == plenty.choose_records(facts, 10**6, joined=False)
-        == 10**6
-    )
+    assert plenty.choose_capacity(facts, 10**6) == plenty.choose_records(facts, 10**6, 1) == 10**6
     assert 10**5 < little.choose_capacity(facts, 10**7) < 10**7
-    assert 10**5 < little.choose_records(facts, 10**6, joined=False) < 10**6
+    assert 10**5 < little.choose_records(facts, 10**6, 1) < 10**6
     plenty.require_enough(9)
     little.require_enough(9)
 

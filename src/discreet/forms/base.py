@@ -230,6 +230,8 @@ class Form(ABC):
     scattered: ClassVar[bool] = False
     """Whether records that show the same may be in different parts: then they are sorted by it
     first, and what groups hold is told apart from them."""
+    weight: ClassVar[int] = 1
+    """So many times as much as in a table of boxes it takes to examine a record."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""

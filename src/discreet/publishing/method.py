@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from discreet.errors import SchemaError
+from discreet.forms import find_form
 from discreet.principles.base import Principle
 from discreet.release import Promise, Recoding, Release
 from discreet.release.explanation import Explanation
@@ -51,9 +52,9 @@ class Method(ABC):
         return False
 
     @property
-    def joins_tables(self) -> bool:
-        """Whether several of its tables show people, who are examined by all of them together."""
-        return False
+    def weight(self) -> int:
+        """So many times as much as in a table of boxes it takes to examine one of its records."""
+        return find_form(self.form).weight
 
     @abstractmethod
     def publish(self, data: Microdata, draws: Draws) -> Release:

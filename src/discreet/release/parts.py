@@ -23,6 +23,7 @@ from discreet.release.coarse_labels import refuse_finer_cells
 from discreet.release.dictionary import ABOUT, refuse_unexplained, restore
 from discreet.release.manifest import OLDER, Stored, understand
 from discreet.release.release import PartedTable, Release
+from discreet.release.rows_in_turn import RowsInTurn, require_numbers, require_sorted
 from discreet.release.seals import Seal
 from discreet.release.store import read_manifest
 from discreet.release.table_files import join_rows, read_file, read_table, refuse_columns
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 MORE = "Examine it on a machine whose memory holds it, or allow for more (--memory)."
 AT_ONCE = 1 << 20
 """So many records are read at once, or more if they cannot be parted."""
+JOINED = 4
+"""So many times as much as by itself it takes to examine a record of tables put together."""
 NEVER = 2**62
 """A number that nothing has."""
 
@@ -143,7 +146,7 @@ class StoredParts:
     def read(self, at_once: int = AT_ONCE) -> Iterator[Release]:
         """Give it part by part, in the order of its records."""
         records, *others = self.parted
-        rows = {t.title: _Rows(self._read_rows(t, at_once), self.find(t).paths[0])
+        rows = {t.title: RowsInTurn(self._read_rows(t, at_once), self.find(t).paths[0])
                 for t in self.parted}  # fmt: skip
         cuts = list(self._find_cuts(at_once))
         before = -NEVER
@@ -252,11 +255,11 @@ class StoredParts:
         table = read_file(self.folder, self.records, number)
         column, name = records.column, self.records.paths[number]
         if others:
-            numbers = _require_numbers(table, records)
+            numbers = require_numbers(table, records)
             ends = int(numbers.min()), int(numbers.max())
             beside = {other.title: self._read_between(other, *ends) for other in others}
             return self.take({records.title: table, **beside})
-        _require_sorted(table, records)  # else what is left out here might be nobody's
+        require_sorted(table, records)  # else what is left out here might be nobody's
         if number:
             before = self._read_numbers(number - 1)[-1]
             table = table.filter(pl.col(column) != before)
@@ -284,11 +287,11 @@ class StoredParts:
         except (OSError, pl.exceptions.PolarsError) as error:
             said = str(error).splitlines()[0]
             raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
-        return _require_numbers(table, records)
+        return require_numbers(table, records)
 
     def list_numbers(self, records: pl.DataFrame) -> Ints:
         """Give the numbers that some records have, each once, in their order."""
-        return np.unique(_require_numbers(records, self.parted[0]))
+        return np.unique(require_numbers(records, self.parted[0]))
 
     def span(self, part: Release) -> tuple[tuple[int, int], int]:
         """Give the first and the last number of a part, and how many rows are beside its records.
@@ -320,6 +323,13 @@ class StoredParts:
             )
 
     @property
+    def weight(self) -> int:
+        """So many times as much as in a table of boxes it takes to examine a record."""
+        from discreet.forms import find_form
+
+        return JOINED if self.strewn else find_form(self.release.form).weight
+
+    @property
     def strewn(self) -> list[PartedTable]:
         """The tables whose rows are not in the order of parts."""
         return [table for table in self.parted if not table.ordered]
@@ -327,7 +337,7 @@ class StoredParts:
     def take(self, tables: dict[str, pl.DataFrame]) -> Release:
         """Give some records, with what other tables hold of them, as a part."""
         if len(tables) == 1:
-            _require_sorted(tables[self.parted[0].title], self.parted[0])
+            require_sorted(tables[self.parted[0].title], self.parted[0])
         part = replace(self.release, tables=self._arrange(tables), whole=self.whole)
         refuse_unexplained(part)
         refuse_finer_cells(part)
@@ -387,53 +397,3 @@ class StoredParts:
             except (OSError, pl.exceptions.PolarsError) as error:
                 said = str(error).splitlines()[0]
                 raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
-
-
-def _require_numbers(table: pl.DataFrame, parted: PartedTable) -> Ints:
-    numbers = table[parted.column] if parted.column in table.columns else pl.Series([None])
-    if not numbers.dtype.is_integer() or numbers.null_count():
-        raise StoreError(f"{parted.title}: {parted.column!r} are not whole numbers.", hint=DAMAGED)
-    return numbers.to_numpy().astype(np.int64)
-
-
-def _require_sorted(table: pl.DataFrame, parted: PartedTable) -> None:
-    if (np.diff(_require_numbers(table, parted)) < 0).any():
-        raise StoreError(f"{parted.title}: is not in the order of {parted.column!r}.", hint=DAMAGED)
-
-
-class _Rows:
-    """The rows of a table, taken one after the other."""
-
-    def __init__(self, frames: Iterator[pl.DataFrame], name: str) -> None:
-        self._frames, self._name = frames, name
-        self._held: list[pl.DataFrame] = []
-
-    def _split(self, rows: int) -> pl.DataFrame:
-        if not self._held:
-            raise StoreError(f"{self._name}: the table has no rows.")
-        table = join_rows(self._held, self._name)
-        # a slice would keep all of it
-        self._held = [table.select(pl.all().gather(np.arange(rows, table.height)))]
-        return table[:rows]
-
-    def take(self, rows: int) -> pl.DataFrame:
-        """Take so many."""
-        while sum(frame.height for frame in self._held) < rows:
-            self._held.append(next(self._frames))
-        return self._split(rows)
-
-    def take_to(self, parted: PartedTable, last: int) -> pl.DataFrame:
-        """Take those up to a number, of a table that is in the order of these."""
-        more: pl.DataFrame | None = self._held[-1] if self._held else pl.DataFrame()
-        while more is not None and (not more.height or more[parted.column][-1] <= last):
-            more = next(self._frames, None)
-            if more is not None:
-                _require_sorted(more, parted)
-                self._held.append(more)
-        rows = sum(int((frame[parted.column] <= last).sum()) for frame in self._held)
-        return self._split(rows)
-
-    def take_rest(self) -> pl.DataFrame:
-        """Take all that are left."""
-        self._held += self._frames
-        return self._split(sum(frame.height for frame in self._held))

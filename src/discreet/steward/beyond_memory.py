@@ -42,8 +42,6 @@ MOST_RECORDS = 1 << 22
 """So many records are audited at once at most: more would take longer, each of them."""
 CELL, AUDITED = 64, 80
 """Bytes that a cell takes while it is read and coded, and while its record is audited."""
-JOINED = 4
-"""So many times that takes a record of a release whose tables are put together."""
 CLASS = 13
 """Bytes that a class takes where several may be somebody's, until it is known where parts end."""
 
@@ -119,13 +117,13 @@ def refuse_drawing(plan: Plan) -> None:
         )
 
 
-def choose_records(facts: Facts, memory: int, principle: Principle, *, joined: bool) -> int:
+def choose_records(facts: Facts, memory: int, principle: Principle, weight: int) -> int:
     """Say how many records of a release under a principle can be audited at once.
 
-    ``joined`` says whether it has tables that are put together for that.
+    Each takes ``weight`` times as much as in a table of boxes.
     """
     fit = _leave_room(facts.n, memory, principle) // (AUDITED * len(facts.domains))
-    return min(MOST_RECORDS, max(LEAST, fit)) // (JOINED if joined else 1)
+    return min(MOST_RECORDS, max(LEAST, fit)) // weight
 
 
 @contextmanager
@@ -156,9 +154,7 @@ def publish_on_disk(
     refuse_earlier(facts, asked.earlier)
     with working_folder(plan.folder) as work:
         capacity = choose_capacity(facts, memory)
-        at_once = choose_records(
-            facts, memory, plan.method.principle, joined=plan.method.joins_tables
-        )
+        at_once = choose_records(facts, memory, plan.method.principle, plan.method.weight)
         backend = DiskBackend(files, facts, work, capacity, at_once, plan.format, progress)
 
         def approve(draft: Path) -> None:
@@ -194,8 +190,7 @@ def audit_on_disk(
     with tempfile.TemporaryDirectory() as work:
         return audit_files(
             release, files, facts, Path(work), asked=asked,
-            at_once=choose_records(facts, memory, promised, joined=bool(stored.strewn)),
-            progress=progress,
+            at_once=choose_records(facts, memory, promised, stored.weight), progress=progress,
         )  # fmt: skip
 
 

@@ -224,7 +224,7 @@ def _publish(
     place, facts = _read(session, memory, source, schema, work, progress)
     refuse_earlier(facts, asked.earlier)
     capacity = memory.choose_capacity(facts, CAPACITY)
-    examined = memory.choose_records(facts, EXAMINED, joined=method.joins_tables)
+    examined = memory.choose_records(facts, EXAMINED, method.weight)
     backend = SparkBackend(session, place.rows, facts, work, capacity, examined, progress)
 
     def approve(draft: Path) -> None:

@@ -11,7 +11,6 @@ from discreet.errors import ClusterError
 from discreet.steward.beyond_memory import (
     AUDITED,
     CELL,
-    JOINED,
     LEAST,
     LIBRARIES,
     choose_capacity,
@@ -64,9 +63,9 @@ class WorkerMemory:
         # on a cluster nobody keeps a byte for everybody
         return min(most, choose_capacity(facts, self.share + facts.n))
 
-    def choose_records(self, facts: Facts, most: int, *, joined: bool) -> int:
-        """Say how many records can be audited at once, whose tables may be put together."""
-        return self.fit(most, AUDITED * len(facts.domains)) // (JOINED if joined else 1)
+    def choose_records(self, facts: Facts, most: int, weight: int) -> int:
+        """Say how many records can be audited at once, each so many times as much as of boxes."""
+        return self.fit(most, AUDITED * len(facts.domains)) // weight
 
 
 def measure_own() -> WorkerMemory:

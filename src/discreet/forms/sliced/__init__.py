@@ -27,6 +27,7 @@ class Sliced(Form):
 
     name: ClassVar[str] = "sliced"
     parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("sliced", "bucket"),)
+    weight: ClassVar[int] = 2
     transformations: ClassVar[dict[str, str]] = {
         "sliced": "exactly, but sorted with its column within each bucket"
     }

@@ -30,6 +30,7 @@ from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
 from discreet.release import Recoding, Release
 from discreet.release.labels import rank_cells
+from discreet.release.parts import JOINED
 from discreet.table.arrays import Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata, representatives, row_ids
@@ -155,8 +156,12 @@ class Angelization(Method):
         return wanted, KAnonymity(max(self.k, self.principle.look_alikes))
 
     @property
-    def joins_tables(self) -> bool:
-        """Where there are several marginals."""
+    def weight(self) -> int:
+        """More where several marginals are put together."""
+        return JOINED if self._joins_tables else super().weight
+
+    @property
+    def _joins_tables(self) -> bool:
         return self.marginals is not None and len(self.marginals) > 1
 
     def require_parts(self) -> None:
@@ -166,7 +171,7 @@ class Angelization(Method):
             what = f"batches = {self.batches!r}"
         elif self.ends != "tight":
             what = f"ends = {self.ends!r}"
-        elif self.exact and self.joins_tables:
+        elif self.exact and self._joins_tables:
             what = "several marginals of exact quasi-identifiers"
         if what is not None:
             raise refuse_scale(f"Angelization with {what}")
