@@ -27,6 +27,7 @@ from discreet.publishing.methods.boxes_in_parts import (
     sample_extents,
 )
 from discreet.publishing.methods.leaves import LeafSplitter, find_top, list_within
+from discreet.publishing.methods.runs_in_parts import part_evenly
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.descent import FieldCounter, KeyCounts, Routes
 from discreet.publishing.partitioners.mondrian import Categories
@@ -204,25 +205,13 @@ def _stretch(
     keys, counts = rows.tally(RegionCounter(routes, place, regions))
     people = np.zeros(stretch.size, dtype=np.int64)
     people[keys] = counts
+    every = np.arange(regions)
     for number, own in enumerate(people.reshape(stretch.shape)):
-        stretch[number] = part_evenly(own, capacity)
+        there = np.flatnonzero(own)  # no stretch is of nobody
+        starts = there[part_evenly(own[there], capacity)]
+        stretch[number] = np.maximum(np.searchsorted(starts, every, side="right") - 1, 0)
     extents = _measure_leaves(rows, routes, place, marginal)
     return WideLeaves(place, extents, stretch)
-
-
-def part_evenly(people: Ints, capacity: int) -> Ints:
-    """Number runs of regions, so that each has people, and no more than can be held if it can be.
-
-    >>> part_evenly(np.array([0, 3, 3, 0, 3, 0]), 7).tolist()
-    [0, 0, 0, 0, 1, 1]
-    """
-    numbers, number, held = np.zeros_like(people), 0, 0
-    for region, own in enumerate(people.tolist()):
-        if held and held + own > capacity:
-            number, held = number + 1, 0
-        numbers[region] = number
-        held += own
-    return numbers
 
 
 def _measure_leaves(
