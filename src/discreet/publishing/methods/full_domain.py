@@ -11,7 +11,7 @@ from discreet.errors import SchemaError
 from discreet.principles.base import Number, ratio, require_choice
 from discreet.publishing.backends import Backend
 from discreet.publishing.draws import Draws
-from discreet.publishing.method import Method, PartedRelease, refuse_scale
+from discreet.publishing.method import Method, PartedRelease
 from discreet.publishing.methods.boxes import (
     CodeCut,
     Cut,
@@ -21,7 +21,11 @@ from discreet.publishing.methods.boxes import (
     take_cuts,
 )
 from discreet.publishing.methods.cuts_in_parts import Cutting
-from discreet.publishing.methods.generalization import release_boxes, require_suppressible
+from discreet.publishing.methods.generalization import (
+    release_boxes,
+    require_scalable,
+    require_suppressible,
+)
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.hierarchies import ANY
 from discreet.publishing.partitioners.histograms import require_feasible, require_names
@@ -128,15 +132,7 @@ class FullDomain(Method):
 
     def require_parts(self) -> None:
         """People who are suppressed, and regions, need all rows at hand."""
-        what = None
-        if any(part.personal for part in self.principle.parts):
-            what = "what each person guards"
-        elif ratio(self.suppress):
-            what = "suppress"
-        elif self.ends != "tight":
-            what = f"ends = {self.ends!r}"
-        if what is not None:
-            raise refuse_scale(f"Full-domain generalization with {what}")
+        require_scalable("Full-domain generalization", self.principle, self.suppress, self.ends)
 
     def publish_in_parts(self, backend: Backend) -> PartedRelease:
         """Do the same with rows that are elsewhere: of kinds, or a slice of groups at a time."""

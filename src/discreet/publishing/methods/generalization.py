@@ -158,15 +158,7 @@ class Generalization(Method):
 
     def require_parts(self) -> None:
         """People who are suppressed, and regions, need all rows at hand."""
-        what = None
-        if any(part.personal for part in self.principle.parts):
-            what = "what each person guards"
-        elif ratio(self.suppress):
-            what = "suppress"
-        elif self.ends != "tight":
-            what = f"ends = {self.ends!r}"
-        if what is not None:
-            raise refuse_scale(f"Generalization with {what}")
+        require_scalable("Generalization", self.principle, self.suppress, self.ends)
 
     def _list_trimmed(self, data: Microdata) -> list[str]:
         """Give the attributes of which a group shows less without whoever stands apart.
@@ -184,6 +176,19 @@ class Generalization(Method):
             shown, found.partition, data.quasi_identifiers, self.categories, blank=found.blank
         )
         return release_boxes(self, shown, (found.partition, boxes, recodings), self.ends, found)
+
+
+def require_scalable(title: str, principle: Principle, share: Number, ends: Ends) -> None:
+    """Refuse what needs all rows at hand, of tables beyond memory."""
+    what = None
+    if any(part.personal for part in principle.parts):
+        what = "what each person guards"
+    elif ratio(share):
+        what = "suppress"
+    elif ends != "tight":
+        what = f"ends = {ends!r}"
+    if what is not None:
+        raise refuse_scale(f"{title} with {what}")
 
 
 def require_suppressible(share: Number, principle: Principle, ends: Ends) -> None:
