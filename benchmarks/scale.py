@@ -93,6 +93,9 @@ METHODS = {
     "anatomy": 'name = "anatomy"\nprinciples = [{ name = "frequency-diversity", l = 4 }]',
     "permutation": 'name = "permutation"\nprinciples = [{ name = "k-e", k = 5, e = 2000 }]',
     "slicing": 'name = "slicing"\nprinciples = [{ name = "frequency-diversity", l = 4 }]',
+    "proximity": 'name = "generalization"\n'
+    'principles = [{ name = "proximity", epsilon = 1000, m = 5 }]',
+    "full-domain": 'name = "full-domain"\nprinciples = [{ name = "k-anonymity", k = 10 }]',
 }
 """Methods other than generalization, as plans ask for them."""
 PUBLISH = "import sys; from discreet.cli import main; sys.argv[0] = 'discreet'; main()"
