@@ -123,6 +123,16 @@ def test_a_box_that_nobody_can_hold_is_listed_region_by_region(tmp_path: Path) -
     assert towns.group_by("town").len()["len"].min() > 60
 
 
+def test_regions_that_nobody_can_hold_are_listed_beside_those_without_people(
+    tmp_path: Path,
+) -> None:
+    frame = pl.DataFrame({"age": [1] * 30 + [2] * 10 + [3] * 10, "sex": ["F"] * 40 + ["M"] * 10,
+                          "ill": list("pqrst") * 10})  # fmt: skip
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age", "sex"], sensitive=["ill"])
+    method = dc.Angelization(dc.FrequencyDiversity(2), k=5, marginals=[["sex"], ["age", "sex"]])
+    require_marginals(dc.read(frame, schema), method, tmp_path, 8)
+
+
 def test_what_batches_of_many_sizes_hold_of_millions_of_people_fits_64_bits() -> None:
     sizes = np.array([7, 8, 9, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43])
     each = 10**6  # of every size so many records refer to batches, where one of all has value 0

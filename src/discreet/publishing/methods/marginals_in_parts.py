@@ -215,10 +215,12 @@ def part_evenly(people: Ints, capacity: int) -> Ints:
 
     >>> part_evenly(np.array([0, 3, 3, 0, 3, 0]), 7).tolist()
     [0, 0, 0, 0, 1, 1]
+    >>> part_evenly(np.array([9, 0, 3, 0]), 7).tolist()
+    [0, 0, 1, 1]
     """
     numbers, number, held = np.zeros_like(people), 0, 0
     for region, own in enumerate(people.tolist()):
-        if held and held + own > capacity:
+        if held and own and held + own > capacity:
             number, held = number + 1, 0
         numbers[region] = number
         held += own
