@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.forms.disclosure import background_knowledge, disclose
+from discreet.forms.disclosure import SET, WEIGHT, background_knowledge, disclose
 from discreet.forms.possibilities import list_people
 from samples import microdata
 from worlds import shuffles
@@ -42,9 +42,9 @@ def by_audit(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
 
 def by_ledger(data: dc.Microdata, release: dc.Release, person: int) -> Belief:
     told, _ = disclose(release, data, background_knowledge([("r", release)], data))
-    lines = told.frames[0].filter(pl.col("set") == told.set_of[person])
+    lines = told.frames[0].filter(pl.col(SET) == told.set_of[person])
     texts = [data.domains["s"].texts[c] for c in lines["s"]]
-    return _normalize(texts, lines["w"].to_numpy())
+    return _normalize(texts, lines[WEIGHT].to_numpy())
 
 
 def by_attack(data: dc.Microdata, release: dc.Release, person: int) -> Belief:

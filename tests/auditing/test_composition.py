@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import assume, given, settings
@@ -329,3 +330,23 @@ def test_what_one_release_half_tells_another_must_not_complete() -> None:
     found, notes = compose(strict, data, [("0001", one)])
     assert [(made.promised_by, made.worst) for made in found] == [("this", 1), ("0001", None)]
     assert notes == []
+
+
+@pytest.mark.parametrize("name", ["group", "w", "w kg", "set", "set 0", "cell", "times", "label d"])
+def test_what_releases_tell_together_does_not_depend_on_what_columns_are_called(name: str) -> None:
+    rng = np.random.default_rng(2)
+    people = pl.DataFrame({"job": rng.choice(list("xyz"), 120), "age": rng.integers(20, 26, 120),
+                           "sex": rng.choice(list("FM"), 120),
+                           "ill": rng.choice(list("pqrs"), 120)})  # fmt: skip
+
+    def tell(called: str) -> list[dict[str, object]]:
+        made = []
+        for known in (["sex", "age"], ["job", "age"]):
+            data = microdata(people.select(*known, pl.col("ill").alias(called)), known, [called])
+            promise = dc.KAnonymity(3) & dc.FrequencyDiversity("3/2")
+            made.append((dc.publish(data, dc.Generalization(promise)), data))
+        (earlier, _), (release, data) = made
+        found = [c.to_dict() for c in dc.audit(release, data, earlier=[earlier]).composed]
+        return [{k: v for k, v in one.items() if k != "attribute"} for one in found]
+
+    assert tell(name) == tell("ill") != []

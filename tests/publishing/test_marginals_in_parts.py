@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.auditing import AuditReport
+from discreet.forms.batched.shares import PEOPLE, add_shares
 from discreet.publishing.method import Method
 from discreet.release import parts, table_files
 from in_parts import (
@@ -120,6 +121,31 @@ def test_a_box_that_nobody_can_hold_is_listed_region_by_region(tmp_path: Path) -
     towns = dc.load(tmp_path / "disk").tables["generalized"]
     assert towns["town"].n_unique() == 2
     assert towns.group_by("town").len()["len"].min() > 60
+
+
+def test_regions_that_nobody_can_hold_are_listed_beside_those_without_people(
+    tmp_path: Path,
+) -> None:
+    frame = pl.DataFrame({"age": [1] * 30 + [2] * 10 + [3] * 10, "sex": ["F"] * 40 + ["M"] * 10,
+                          "ill": list("pqrst") * 10})  # fmt: skip
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age", "sex"], sensitive=["ill"])
+    method = dc.Angelization(dc.FrequencyDiversity(2), k=5, marginals=[["sex"], ["age", "sex"]])
+    require_marginals(dc.read(frame, schema), method, tmp_path, 8)
+
+
+def test_what_batches_of_many_sizes_hold_of_millions_of_people_fits_64_bits() -> None:
+    sizes = np.array([7, 8, 9, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43])
+    each = 10**6  # of every size so many records refer to batches, where one of all has value 0
+    weights = [*np.full(13, each), *each * (sizes - 1), 13 * each]
+    lines = pl.DataFrame({"box": ["m"] * 27, "attribute": [0] * 26 + [PEOPLE],
+                          "size": [*sizes, *sizes, 1], "code": [0] * 13 + [1] * 13 + [0],
+                          "weight": weights})  # fmt: skip
+    added = {row[:2]: row[2] for row in add_shares(lines).select(
+        "attribute", "code", "weight").iter_rows()}  # fmt: skip
+    assert added[PEOPLE, 0] == 13 * each
+    assert 0 < added[0, 0] + added[0, 1] < 2**63
+    share = added[0, 0] / (added[0, 0] + added[0, 1])
+    assert share == pytest.approx((1 / sizes).mean())
 
 
 def publish_towns(folder: Path) -> tuple[Path, dc.Schema]:

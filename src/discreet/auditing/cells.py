@@ -14,13 +14,14 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from discreet.forms.disclosure import Disclosure, Target
+from discreet.forms.disclosure import SET, WEIGHT, Disclosure, Target
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Floats, Ints, add_up
 from discreet.table.microdata import row_ids
 from discreet.table.people import Persons
 
+CELL = "#cell"
 ROOM = 58
 """Bits that a product of weights may take."""
 ROUNDS, CLOSE, FEW_LEFT = 1000, 1e-5, 0.001
@@ -72,24 +73,26 @@ class Cells:
         return joins
 
     def _join(self, part: list[int]) -> pl.DataFrame:
-        joined = self.known.with_row_index("cell").with_columns(
-            pl.col("cell").cast(pl.Int64),
-            *(pl.Series(f"set {i}", self.sets[:, c]) for c, i in enumerate(self.covering)),
+        joined = self.known.with_row_index(CELL).with_columns(
+            pl.col(CELL).cast(pl.Int64),
+            *(pl.Series(f"{SET} {i}", self.sets[:, c]) for c, i in enumerate(self.covering)),
         )
         # those that show most first: what others show beside it then only narrows it down; those
         # that leave every value possible last, for they take none away
         for f in sorted(part, key=self._rank):
             i, frame = self.frames[f]
             shared = [c for c in _shown(frame) if c in joined.columns]
-            named = frame.rename({"set": f"set {i}", "w": f"w {f}"})
+            named = frame.rename({SET: f"{SET} {i}", WEIGHT: f"{WEIGHT} {f}"})
             default = self.disclosed[i].default_weight
             if default is None or len(shared) < len(_shown(frame)):
-                joined = joined.join(named, on=[f"set {i}", *shared])
+                joined = joined.join(named, on=[f"{SET} {i}", *shared])
             else:
-                joined = joined.join(named, on=[f"set {i}", *shared], how="left").with_columns(
-                    pl.col(f"w {f}").fill_null(pl.Series(default).gather(joined[f"set {i}"]))
+                joined = joined.join(named, on=[f"{SET} {i}", *shared], how="left").with_columns(
+                    pl.col(f"{WEIGHT} {f}").fill_null(
+                        pl.Series(default).gather(joined[f"{SET} {i}"])
+                    )
                     if joined.height
-                    else pl.col(f"w {f}")
+                    else pl.col(f"{WEIGHT} {f}")
                 )
         return joined
 
@@ -110,9 +113,9 @@ class Cells:
             for f in part:
                 if self.frames[f][0] == i:
                     frame = self.frames[f][1]
-                    rows = joined.unique(["cell", *_shown(frame)]).group_by("cell")
-                    kept = rows.agg(pl.col(f"w {f}").sum().alias("w"))
-                    cell, weight = kept["cell"].to_numpy(), kept["w"].to_numpy()
+                    rows = joined.unique([CELL, *_shown(frame)]).group_by(CELL)
+                    kept = rows.agg(pl.col(f"{WEIGHT} {f}").sum().alias(WEIGHT))
+                    cell, weight = kept[CELL].to_numpy(), kept[WEIGHT].to_numpy()
                     here = np.zeros_like(left)
                     here[cell] = records[cell] * weight // self._weigh(i, frame)[at[cell]]
                     left = np.minimum(left, here)
@@ -132,19 +135,19 @@ class Cells:
         joined = next((j for _, j in self.joins if attribute in j.columns), None)
         if joined is None:
             return None, np.zeros(0, dtype=np.int64)
-        weights = [c for c in joined.columns if c.startswith("w ")]
+        weights = [c for c in joined.columns if c.startswith(f"{WEIGHT} ")]
         bits = ROOM // max(len(weights), 1)
         product = pl.lit(1, dtype=pl.Int64)
         for column in weights:
             product = product * _coarsen(column, bits)
-        rows = joined.with_columns(product.alias("w")).group_by("cell", attribute)
-        told = rows.agg(pl.col("w").sum()).sort("cell", attribute)
+        rows = joined.with_columns(product.alias(WEIGHT)).group_by(CELL, attribute)
+        told = rows.agg(pl.col(WEIGHT).sum()).sort(CELL, attribute)
         if not told.height:
             return None, np.zeros(0, dtype=np.int64)
         whole = self._list_whole(attribute)
-        told = told.with_columns(fit_groups(told["cell"].to_numpy(), told[attribute].to_numpy(),
-                                            told["w"].to_numpy(), self.people, whole))  # fmt: skip
-        return _bag(told.filter(pl.col("w") > 0), "cell", attribute, target)
+        cell, value, weight = (told[name].to_numpy() for name in (CELL, attribute, WEIGHT))
+        told = told.with_columns(fit_groups(cell, value, weight, self.people, whole))
+        return _bag(told.filter(pl.col(WEIGHT) > 0), CELL, attribute, target)
 
     def _list_whole(self, attribute: str) -> list[tuple[Ints, pl.DataFrame]]:
         """Per release, the groups whose people are all in the table and in these cells.
@@ -167,12 +170,12 @@ class Cells:
         frame = next((f for f in self.disclosed[i].frames if attribute in f.columns), None)
         if frame is None or not frame.height:
             return None
-        return frame.group_by("set", attribute).agg(pl.col("w").sum()).sort("set", attribute)
+        return frame.group_by(SET, attribute).agg(pl.col(WEIGHT).sum()).sort(SET, attribute)
 
     def _weigh(self, i: int, frame: pl.DataFrame) -> Ints:
         """Give the weight of every candidate set of a release."""
         weights = np.zeros(len(self.disclosed[i].records), dtype=np.int64)
-        np.add.at(weights, frame["set"].to_numpy(), frame["w"].to_numpy())
+        np.add.at(weights, frame[SET].to_numpy(), frame[WEIGHT].to_numpy())
         return weights
 
     def judge_alone(
@@ -184,7 +187,7 @@ class Cells:
         at = self.sets[:, self.covering.index(i)]
         rows = self._list_told(i, attribute)
         if rows is not None and self.disclosed[i].default_weight is None:
-            bags, sets = _bag(rows, "set", attribute, target)
+            bags, sets = _bag(rows, SET, attribute, target)
             good[sets], share[sets] = part.admits(bags), bags.largest / bags.sizes
         return good[at], share[at]
 
@@ -200,15 +203,15 @@ def fit_groups(
     whole group gets its bag.
     """
     if not whole:
-        return pl.Series("w", weights)
+        return pl.Series(WEIGHT, weights)
     sizes = np.bincount(cell, weights=weights, minlength=len(people))
     start = weights / sizes[cell] * people[cell]
     fitted, bound = start.copy(), np.zeros(len(cell), dtype=bool)
     steps = []
     for group_of, bags in whole:
-        entries = pl.DataFrame({"set": group_of[cell], "value": value})
-        found = entries.join(bags, on=["set", "value"], how="left", maintain_order="left")
-        wanted = found["w"].fill_null(0).to_numpy().astype(float)
+        entries = pl.DataFrame({SET: group_of[cell], "value": value})
+        found = entries.join(bags, on=[SET, "value"], how="left", maintain_order="left")
+        wanted = found[WEIGHT].fill_null(0).to_numpy().astype(float)
         number = row_ids([group_of[cell] + 1, value], len(cell))
         steps.append((number, wanted, group_of[cell] >= 0))
         bound |= group_of[cell] >= 0
@@ -222,7 +225,7 @@ def fit_groups(
         fitted[fitted < GONE * start] = 0  # what goes to nothing does so slowly
         if int((np.abs(fitted - before) > CLOSE).sum()) <= FEW_LEFT * len(fitted):
             break
-    return pl.Series("w", np.where(bound, _round_shares(cell, fitted, len(people)), weights))
+    return pl.Series(WEIGHT, np.where(bound, _round_shares(cell, fitted, len(people)), weights))
 
 
 def _round_shares(cell: Ints, fitted: Floats, cells: int) -> Ints:
@@ -244,14 +247,14 @@ def _round_shares(cell: Ints, fitted: Floats, cells: int) -> Ints:
 
 
 def _shown(frame: pl.DataFrame) -> list[str]:
-    return [c for c in frame.columns if c not in ("set", "w")]
+    return [c for c in frame.columns if c not in (SET, WEIGHT)]
 
 
 def _bag(rows: pl.DataFrame, owner: str, attribute: str, target: Target) -> tuple[Groups, Ints]:
     """Read sorted rows as bags, and say whose each is."""
     owners, bag = np.unique(rows[owner].to_numpy(), return_inverse=True)
     codes = rows[attribute].to_numpy().astype(np.int32)
-    bags = Groups.from_entries(bag.astype(np.int64), codes, rows["w"].to_numpy(), target.domain)
+    bags = Groups.from_entries(bag.astype(np.int64), codes, rows[WEIGHT].to_numpy(), target.domain)
     return target.weigh(bags), owners
 
 

@@ -21,7 +21,7 @@ from discreet.auditing.links import list_named, list_x_groups
 from discreet.auditing.roles import unite_roles
 from discreet.errors import SchemaError
 from discreet.forms import find_form
-from discreet.forms.disclosure import Disclosure, Knowledge, background_knowledge, disclose
+from discreet.forms.disclosure import SET, Disclosure, Knowledge, background_knowledge, disclose
 from discreet.forms.matches import Matches
 from discreet.principles.base import All, Principle, part_joins
 from discreet.principles.linking import Linking
@@ -255,7 +255,7 @@ def _join(parts: Sequence[Disclosure]) -> Disclosure:
     sets = [np.where(p.set_of < 0, -1, p.set_of + s) for p, s in zip(parts, starts, strict=True)]
     frames = [
         pl.concat(
-            frame.with_columns(pl.col("set") + start)
+            frame.with_columns(pl.col(SET) + start)
             for start, frame in zip(starts, together, strict=True)
         )
         for together in zip(*(p.frames for p in parts), strict=True)

@@ -13,7 +13,7 @@ from discreet.errors import SchemaError, StoreError
 from discreet.forms.base import View
 from discreet.forms.consistency import compare_kept, count_misplaced
 from discreet.forms.crowds import NamedValues
-from discreet.forms.disclosure import Disclosure, Observed, spell_labels
+from discreet.forms.disclosure import SET, WEIGHT, Disclosure, Observed, spell_labels
 from discreet.forms.estimates import AT_ONCE, Asked, Cover
 from discreet.forms.matches import Matches, gather_sets
 from discreet.forms.matching import distinct_people, match_boxes
@@ -95,25 +95,26 @@ class BoxView(View):
         """Give everything that the records which may be a person's show together."""
         matches = found[0]
         release, hidden = observed.release, observed.hidden
-        rows = pl.DataFrame({"group": self.labels})
+        rows = pl.DataFrame({"#group": self.labels})
         spelled = []
         table = release.views[0].table
         for name in hidden:
             domain = observed.targets[name].domain
             if release.recodings[name].is_blurred or is_coarse(release.schema[name]):
                 labels, members = spell_labels(release, table, domain, name)
-                rows = rows.with_columns(pl.Series(f"label {name}", labels))
-                spelled.append((f"label {name}", members.rename({"value": name})))
+                rows = rows.with_columns(pl.Series(f"#label {name}", labels))
+                spelled.append((f"#label {name}", members.rename({"value": name})))
             else:
                 codes = read_codes(release, table, name, domain)
                 rows = rows.with_columns(pl.Series(name, codes))
-        counted = rows.group_by(rows.columns).len("w").with_columns(pl.col("w").cast(pl.Int64))
+        counted = rows.group_by(rows.columns).len(WEIGHT).cast({WEIGHT: pl.Int64})
         for label, members in spelled:
             counted = counted.join(members, on=label).drop(label)
         counted = counted.filter(*(pl.col(name) >= 0 for name in hidden))
         sets, groups = matches.list_options(np.arange(matches.count))
-        options = pl.DataFrame({"set": sets, "group": groups})
-        frame = options.join(counted, on="group").group_by("set", *hidden).agg(pl.col("w").sum())
+        options = pl.DataFrame({SET: sets, "#group": groups})
+        shown = options.join(counted, on="#group").group_by(SET, *hidden)
+        frame = shown.agg(pl.col(WEIGHT).sum())
         return Disclosure(matches.set_of, matches.records, [frame])
 
     def estimate(self, asked: Asked) -> Floats:

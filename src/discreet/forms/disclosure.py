@@ -25,6 +25,8 @@ from discreet.table.microdata import Microdata, TableLike, read, row_ids
 from discreet.table.readers import read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema
 
+SET, WEIGHT, NUMBER = "#set", "#weight", "#number"
+"""Columns beside those of attributes, none of which can be called so."""
 FINE = 2**20
 """Parts that likelihoods of groups are rounded to."""
 
@@ -213,7 +215,7 @@ def spell_labels(
     """Number the labels that rows show of an attribute; and list the values that each may be."""
     labels, number = read_labels(release, table, name)
     label, value = np.nonzero(labels.cover(domain).matrix(domain))
-    return number, pl.DataFrame({f"label {name}": label, "value": value})
+    return number, pl.DataFrame({f"#label {name}": label, "value": value})
 
 
 def disclose_bags(matches: Matches, observed: Observed) -> Disclosure:
@@ -239,7 +241,7 @@ def disclose_bags(matches: Matches, observed: Observed) -> Disclosure:
 def list_values(bags: Groups, domain: Domain, name: str) -> pl.DataFrame:
     """List what bags hold, set by set, as codes of another domain; what it lacks is left out."""
     codes = domain.find(bags.domain.texts)[bags.codes]
-    frame = pl.DataFrame({"set": bags.owners, name: codes, "w": bags.weights})
+    frame = pl.DataFrame({SET: bags.owners, name: codes, WEIGHT: bags.weights})
     return frame.filter(pl.col(name) >= 0)
 
 
@@ -280,7 +282,7 @@ def list_beside(matches: Matches, observed: Observed, names: list[str]) -> pl.Da
         [reduce_column(table[n], release.schema[n]).encode(None)[0] for n in shown], table.height
     )
     codes = {n: read_codes(release, table, n, observed.targets[n].domain) for n in names}
-    rows = pl.DataFrame({"number": number, **codes}).group_by("number", *names).len("w")
-    sets = pl.DataFrame({"set": np.arange(matches.count), "number": number[matches.first]})
-    frame = sets.join(rows, on="number").select("set", *names, pl.col("w").cast(pl.Int64))
+    rows = pl.DataFrame({NUMBER: number, **codes}).group_by(NUMBER, *names).len(WEIGHT)
+    sets = pl.DataFrame({SET: np.arange(matches.count), NUMBER: number[matches.first]})
+    frame = sets.join(rows, on=NUMBER).select(SET, *names, pl.col(WEIGHT).cast(pl.Int64))
     return frame.filter(*(pl.col(n) >= 0 for n in names))

@@ -10,6 +10,8 @@ import polars as pl
 
 from discreet.forms.batched.held import find_told, list_told
 from discreet.forms.disclosure import (
+    SET,
+    WEIGHT,
     Disclosure,
     Observed,
     list_values,
@@ -61,7 +63,7 @@ def disclose_batches(first: BatchedView, found: list[Matches], observed: Observe
             bags = first.held[names[0]].mix(batch, owner, times, len(sets))
             frames.append(list_values(bags, observed.targets[names[0]].domain, names[0]))
         else:
-            options = pl.DataFrame({"set": owner, "batch": batch, "times": times})
+            options = pl.DataFrame({SET: owner, "batch": batch, "#times": times})
             frames.append(_list_together(first, observed, names, options))
     return Disclosure(place, records, frames)
 
@@ -76,6 +78,6 @@ def _list_together(
     held = pl.DataFrame({
         "batch": table["batch"].rank("dense").cast(pl.Int64) - 1, "count": table["count"], **codes,
     })  # fmt: skip
-    weight = (pl.col("count") * pl.col("times")).sum().alias("w")
-    frame = options.join(held, on="batch").group_by("set", *names).agg(weight)
+    weight = (pl.col("count") * pl.col("#times")).sum().alias(WEIGHT)
+    frame = options.join(held, on="batch").group_by(SET, *names).agg(weight)
     return frame.filter(*(pl.col(name) >= 0 for name in names))

@@ -21,16 +21,22 @@ if TYPE_CHECKING:
 
 FINE = 2**40
 """Shares of a mixture are rounded to so many parts where exact ones do not fit 64 bits."""
+MOST = 2**62
+"""A box has no more parts in all."""
 PEOPLE = -1
 """Stands for records alone, where others have the number of an attribute."""
 
 
-def find_common_units(box: Ints, sizes: Ints, count: int) -> Ints:
-    """Give each box a number of parts that all its batches divide, if 64 bits hold it."""
-    units = np.ones(count, dtype=np.int64)
+def find_common_units(box: Ints, sizes: Ints, people: Ints) -> Ints:
+    """Give each box a number of parts that all its batches divide, if 64 bits hold it.
+
+    All parts of all people of a box shall fit as well, or what is believed of it would be nonsense.
+    """
+    units, fine = np.ones(len(people), dtype=np.int64), np.minimum(FINE, MOST // people)
     for group, size in np.unique(np.stack([box, sizes], 1), axis=0).tolist():
-        units[group] = np.lcm(units[group], size) if units[group] < FINE else FINE
-    return np.where(units < FINE, units, FINE)
+        if units[group] < fine[group]:
+            units[group] = np.lcm(units[group], size)
+    return np.minimum(units, fine)
 
 
 def spell_boxes(view: BatchedBoxes) -> pl.Series:
@@ -68,9 +74,12 @@ def add_shares(lines: pl.DataFrame) -> pl.DataFrame:
     lines = lines.group_by("box", "attribute", "size", "code").agg(pl.col("weight").sum())
     box = lines["box"].rank("dense").to_numpy().astype(np.int64) - 1
     attribute, sizes = lines["attribute"].to_numpy(), lines["size"].to_numpy()
+    counted = attribute == PEOPLE
+    people = np.zeros(int(box.max(initial=-1)) + 1, dtype=np.int64)
+    people[box[counted]] = lines["weight"].to_numpy()[counted]
     # sizes are the same for all attributes, and 1 stands beside records
-    units = find_common_units(box, sizes, int(box.max(initial=-1)) + 1)[box]
-    parts = np.where(attribute == PEOPLE, 1, units // sizes)
+    units = find_common_units(box, sizes, people)[box]
+    parts = np.where(counted, 1, units // sizes)
     lines = lines.with_columns(pl.col("weight") * pl.Series(parts))
     return lines.group_by("box", "attribute", "code").agg(pl.col("weight").sum())
 

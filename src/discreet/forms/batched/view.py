@@ -104,7 +104,7 @@ class BatchedView(View):
         box, batch, records = self.references
         sizes = self.batch_sizes[batch]
         # how many parts of a record go to each person of its batch
-        parts = find_common_units(box, sizes, self.count)[box] // sizes
+        parts = find_common_units(box, sizes, self.records_here)[box] // sizes
         return self.held[name].mix(batch, box, records * parts, self.count)
 
     def _compare_values(self, matches: Matches, data: Microdata) -> list[str]:

@@ -10,7 +10,7 @@ import polars as pl
 
 from discreet.errors import StoreError
 from discreet.forms.base import View, take_table
-from discreet.forms.disclosure import Disclosure, Observed, list_beside
+from discreet.forms.disclosure import SET, WEIGHT, Disclosure, Observed, list_beside
 from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
 from discreet.forms.perturbed.consistency import compare_retention
@@ -65,7 +65,7 @@ class PerturbedView(RecordView):
             if name in observed.hidden:
                 codes = observed.targets[name].domain.find(self.domain.texts)[group]
                 weights = default[owner] + p.numerator * self.response.size * shown
-                frame = pl.DataFrame({"set": owner, name: codes, "w": weights})
+                frame = pl.DataFrame({SET: owner, name: codes, WEIGHT: weights})
                 frames.append(frame.filter(pl.col(name) >= 0))
         exact = [n for n in observed.hidden
                  if n in self.table.columns and n not in release.schema.sensitive]  # fmt: skip
@@ -88,7 +88,7 @@ class PerturbedView(RecordView):
         lift = float(p * self.response.size / (1 - p))
         codes = observed.targets[name].domain.find(self.domain.texts)[group]
         weights = ANY_VALUE * records[owner] + np.round(ANY_VALUE * lift * shown).astype(np.int64)
-        frame = pl.DataFrame({"set": owner, name: codes, "w": weights})
+        frame = pl.DataFrame({SET: owner, name: codes, WEIGHT: weights})
         return frame.filter(pl.col(name) >= 0)
 
     def estimate(self, asked: Asked) -> Floats:

@@ -15,6 +15,8 @@ from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
 from discreet.forms.crowds import Crowds
 from discreet.forms.disclosure import (
+    SET,
+    WEIGHT,
     Disclosure,
     Observed,
     list_values,
@@ -170,17 +172,17 @@ class SlicedView(View):
             name: read_codes(self.release, self.table, name, observed.targets[name].domain)
             for name in names
         }
-        part = pl.Series("part", self.parts.of_row[:, place])
+        part = pl.Series("#part", self.parts.of_row[:, place])
         held = pl.DataFrame([part]).with_columns(**{n: pl.Series(c) for n, c in codes.items()})
-        held = held.group_by(held.columns).len("count")
+        held = held.group_by(held.columns).len("#count")
         owner, group, times, among = matches.weigh_options(self.bags(names[0]), sets)
         alone = np.bincount(owner, minlength=len(sets))[owner] == 1
         weights = round_weights(times / among, alone) if len(owner) else times
         options = pl.DataFrame(
-            {"set": owner, "part": self.parts.of_group[group, place], "times": weights}
+            {SET: owner, "#part": self.parts.of_group[group, place], "#times": weights}
         )
-        weight = (pl.col("count").cast(pl.Int64) * pl.col("times")).sum().alias("w")
-        frame = options.join(held, on="part").group_by("set", *names).agg(weight)
+        weight = (pl.col("#count").cast(pl.Int64) * pl.col("#times")).sum().alias(WEIGHT)
+        frame = options.join(held, on="#part").group_by(SET, *names).agg(weight)
         return frame.filter(*(pl.col(name) >= 0 for name in names))
 
     def estimate(self, asked: Asked) -> Floats:
