@@ -102,9 +102,9 @@ def test_batches_are_found_wherever_the_whole_table_keeps_thresholds(
     buckets = mondrian(data, dc.KAnonymity(1))
     if not stays_below(bag, 2, values):
         with pytest.raises(dc.errors.PromiseError):
-            make_batches(data, ["disease"], principle, how, buckets, draws)  # type: ignore[arg-type]
+            make_batches(data, principle, how, buckets, draws)  # type: ignore[arg-type]
         return
-    made = make_batches(data, ["disease"], principle, how, buckets, draws)  # type: ignore[arg-type]
+    made = make_batches(data, principle, how, buckets, draws)  # type: ignore[arg-type]
     held = [[bag[i] for i in made.rows(g).tolist()] for g in range(made.count)]
     assert all(stays_below(part, 2, values) for part in held)
     assert sum(map(Counter, held), Counter()) == Counter(bag)
