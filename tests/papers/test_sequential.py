@@ -131,6 +131,17 @@ def test_the_join_of_table_1() -> None:
     assert alice == {("Cancer",): 4}  # with 100 %
 
 
+def test_a_join_of_more_rows_than_can_be_counted_is_refused() -> None:
+    old = as_it_is(T2, ["job"], ["disease"])
+    new = as_it_is(T1, ["name", "job"], ["kind"])
+    (classes,) = read(new)
+    table = new.tables["generalized"]
+    many = pl.Series([2**60] * table.height)
+    rows = dc.XYAnonymity(x=["name", "disease"], y="pairs", k=2)
+    with pytest.raises(dc.errors.SchemaError, match="more rows than can be counted"):
+        list_x_groups(new, table, classes.labels, [old], rows, many)
+
+
 def read(release: dc.Release) -> Any:
 
     return release.views

@@ -25,6 +25,8 @@ from discreet.table.schema import Attribute, Role, Type, refuse_other_kind
 
 MOST = 20_000_000
 """More pairs of distinct rows are not joined."""
+LARGEST = 2**62
+"""More rows of a join are not counted: 64 bits would not hold them."""
 
 
 def list_x_groups(
@@ -142,7 +144,14 @@ def _join(
         found = left.join(right, how="cross")
     else:
         found = left.join(matched, on=keys[0]).join(right, on=keys[1], suffix="_")
-    weight = (pl.col("w") * pl.col("w_right" if matched is None else "w_")).alias("w")
+    theirs_too = "w_right" if matched is None else "w_"
+    about = (found["w"].cast(pl.Float64) * found[theirs_too].cast(pl.Float64)).sum()
+    if about > LARGEST:
+        raise SchemaError(
+            "The join of these releases has more rows than can be counted.",
+            hint="Audit against one earlier release at a time.",
+        )
+    weight = (pl.col("w") * pl.col(theirs_too)).alias("w")
     return found.with_columns(weight).select(
         [c for c in found.columns if c not in ("w_", "w_right", "#", "#_", "#_right")]
     )
