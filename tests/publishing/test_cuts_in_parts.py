@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from commands import discreet
 from discreet.auditing import AuditReport, open_earlier
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.publishing.method import Method
@@ -246,7 +248,15 @@ k = 8
     data = dc.read(plan.source, plan.schema)
     dc.publish(data, plan.method).write(tmp_path / "memory")
     assert fingerprint(plan.folder) == fingerprint(tmp_path / "memory")
-    require_same_audit(found[0], dc.audit(plan.folder, data, earlier=plan.method.earlier))
+    whole = dc.audit(plan.folder, data, earlier=plan.method.earlier)
+    require_same_audit(found[0], whole)
+    asked = ["audit", "release", "--microdata", "source", "--memory", "20KB", "--json"]
+    again = discreet(*asked, "--earlier", "old", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    told = json.loads(again.stdout)
+    assert (told["checks"], told["breaches"]) == (whole.to_dict()["checks"], whole.breaches)
+    refused = discreet(*asked, cwd=tmp_path)
+    assert refused.returncode == 2 and "--earlier" in refused.stderr
     assert [check.principle for check in found[0].checks] == [plan.method.principle]
 
 

@@ -21,14 +21,21 @@ from discreet.auditing.links import list_named, list_x_groups
 from discreet.auditing.roles import unite_roles
 from discreet.errors import SchemaError
 from discreet.forms import find_form
-from discreet.forms.disclosure import SET, Disclosure, Knowledge, background_knowledge, disclose
+from discreet.forms.disclosure import (
+    SET,
+    Disclosure,
+    Knowledge,
+    add_known,
+    background_knowledge,
+    disclose,
+)
 from discreet.forms.matches import Matches
 from discreet.principles.base import All, Principle, part_joins
 from discreet.principles.linking import Linking
 from discreet.release import Release
 from discreet.release.parts import MORE, StoredParts
 from discreet.table.arrays import Bools, Ints
-from discreet.table.facts import Facts
+from discreet.table.facts import Facts, Scan, survey
 from discreet.table.finer import refine_data
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.schema import Schema
@@ -108,6 +115,12 @@ def part_judged(part: Release, principle: Principle | None) -> tuple[Principle |
     return (alone or All(())) if linkings else principle, judged
 
 
+def know_more(scan: Scan, schema: Schema, earlier: Sequence[tuple[str, Release]]) -> Schema:
+    """Add what earlier releases show of a table that stays where it is, to hold it against them."""
+    shown = [held for _, held in earlier]
+    return add_known(schema, shown, scan.columns, lambda wider: survey(scan, wider))
+
+
 def refuse_earlier(facts: Facts, earlier: Sequence[tuple[str, Release]]) -> Microdata:
     """Refuse, before any work, earlier releases that parts cannot be held against.
 
@@ -136,7 +149,7 @@ def hold_against(
     require_earlier(linkings, [held for _, held in earlier])
     if not earlier:
         return None
-    if stored.scattered:
+    if stored.scattered or len(stored.parted) > 1:
         raise SchemaError(
             f"A release by {stored.release.method} is not held against earlier ones in parts yet.",
             hint=MORE,

@@ -116,7 +116,7 @@ def audit(
     schema = _read_roles(release, wanted, person, cluster)
     limit = read_memory(memory)
     if engine is not None or is_beyond(microdata, schema, limit):
-        more = {"--attacks": attacks, "--control": control, "--earlier": earlier,
+        more = {"--attacks": attacks, "--control": control,
                   "--evidence": evidence, "--explain": explain is not None,
                   "--per-person": per_person, "--population": population,
                   "--population-file": population_file}  # fmt: skip
@@ -127,8 +127,9 @@ def audit(
                 hint="Leave it out, or audit on a machine whose memory holds the table.",
             )
         _audit_in_parts(
-            release, microdata, schema, wanted, engine or limit, preset or [], report, json
-        )
+            release, microdata, schema, wanted, engine or limit, preset or [], earlier or [],
+            report, json,
+        )  # fmt: skip
         return
     with working(f"Reading {', '.join(file.name for file in inputs)}"):
         data = _read_people(microdata, schema, earlier or ())
@@ -178,16 +179,18 @@ def _audit_in_parts(
     wanted: Plan | None,
     means: int | str,
     presets: list[str],
+    earlier: list[Path],
     report: Path | None,
     json: bool,
 ) -> None:
     """Check a release of a table that memory does not hold, from disk or on a cluster."""
+    from discreet.auditing import open_earlier
     from discreet.auditing.in_parts import AskedOfParts
     from discreet.steward.beyond_memory import audit_on_disk
 
-    asked = AskedOfParts(presets)
+    asked = AskedOfParts(presets, earlier=open_earlier(earlier))
     if wanted is not None:
-        asked = AskedOfParts(presets, wanted.method.principle, wanted.schema)
+        asked = replace(asked, principle=wanted.method.principle, roles=wanted.schema)
     with working_in_stages() as progress:
         if isinstance(means, int):
             found = audit_on_disk(release, microdata, schema, means, asked=asked, progress=progress)

@@ -6,7 +6,7 @@ weight: of records that may be a person's, or of a bag that the person's value i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -106,19 +106,29 @@ def background_knowledge(releases: Sequence[tuple[str, Release]], data: Microdat
 def read_known(source: TableLike, schema: Schema, releases: Sequence[Release]) -> Microdata:
     """Read a table with everything that some releases show of it, whatever its schema publishes."""
     frame = read_table(source)
+    return read(frame, add_known(schema, releases, frame.columns, lambda s: read(frame, s)))
+
+
+def add_known(
+    schema: Schema,
+    releases: Sequence[Release],
+    columns: Sequence[str],
+    attempt: Callable[[Schema], object],
+) -> Schema:
+    """Add what some releases show of a table with these columns, if an attempt to read it works."""
     shown = {a.name: a for held in releases for a in held.schema if a.role is not Role.OTHER}
     for name, attribute in shown.items():
-        if name in frame.columns and name not in schema.published.names:
+        if name in columns and name not in schema.published.names:
             others = [a for a in schema if a.name != name]
             planned = next((a.fold for a in schema if a.name == name), None)
             known = replace(attribute, missing=Missing.VALUE, fold=planned)
             wider = replace(schema, attributes=(*others, known))
             try:
-                read(frame, wider.only([name]))
+                attempt(wider.only([name]))
             except DiscreetError:  # it reads otherwise by now, and is left out of account
                 continue
             schema = wider
-    return read(frame, schema)
+    return schema
 
 
 def _read_target(releases: list[Release], name: str) -> Target | None:

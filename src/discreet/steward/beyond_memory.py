@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.auditing import AuditReport, open_earlier
-from discreet.auditing.earlier_in_parts import refuse_earlier
+from discreet.auditing.earlier_in_parts import know_more, refuse_earlier
 from discreet.auditing.in_parts import AskedOfParts, audit_files
 from discreet.errors import SchemaError
 from discreet.files import drafting, resolve, writing
@@ -185,6 +185,7 @@ def audit_on_disk(
     """Audit a release against files, part by part."""
     stored = StoredParts(release)
     promised = stored.release.promise.principle
+    schema = know_more(ParquetFiles(source), schema, asked.earlier)
     files = _open(source, schema, memory, promised)
     facts = _survey(files, schema, progress)
     with tempfile.TemporaryDirectory() as work:

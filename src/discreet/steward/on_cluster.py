@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import discreet
 from discreet import errors
 from discreet.auditing import AuditReport, open_earlier
-from discreet.auditing.earlier_in_parts import refuse_earlier
+from discreet.auditing.earlier_in_parts import know_more, refuse_earlier
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.on_cluster import WorkPlace, audit_on_cluster
 from discreet.cluster import open_session
@@ -265,5 +265,6 @@ def audit_by_cluster(
     """Audit a release against a table that a cluster has."""
     with working_folder(release) as work, _working_on(address, STARTED) as (session, memory):
         frame = _open_source(session, source)
+        schema = know_more(frame, schema, asked.earlier)
         place, facts = _read(session, memory, frame, schema, work, progress)
         return audit_on_cluster(release.absolute(), place, facts, asked=asked, progress=progress)
