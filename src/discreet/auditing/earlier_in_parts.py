@@ -117,6 +117,8 @@ def part_judged(part: Release, principle: Principle | None) -> tuple[Principle |
 
 def know_more(scan: Scan, schema: Schema, earlier: Sequence[tuple[str, Release]]) -> Schema:
     """Add what earlier releases show of a table that stays where it is, to hold it against them."""
+    if not earlier:
+        return schema
     shown = [held for _, held in earlier]
     return add_known(schema, shown, scan.columns, lambda wider: survey(scan, wider))
 

@@ -199,12 +199,25 @@ def audit_part(
     )  # fmt: skip
 
 
+def write_people(rows: Ints, codes: Mapping[str, NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Write people as lines: the number of the row, in two halves, and all codes."""
+    halves = rows.astype(np.int64)[:, None].view(np.int32).reshape(-1, 2)
+    return np.column_stack([halves, *codes.values()])
+
+
+def read_people(facts: Facts, lines: NDArray[np.integer]) -> Microdata:
+    """Read people from lines, whose codes are in the order of the table's attributes."""
+    codes = {name: lines[:, i + 2].astype(np.int32) for i, name in enumerate(facts.cells)}
+    rows = lines[:, :2].astype(np.int32).view(np.int64).ravel()
+    return replace(facts.hold(codes), rows=rows)
+
+
 class PeopleFiles:
     """People who were sent to parts, in a file each, until these are audited."""
 
     def __init__(self, folder: Path, facts: Facts, at_once: int) -> None:
         self._folder, self._facts, self.at_once = folder, facts, at_once
-        self._names = list(facts.domains)
+        self._names = list(facts.cells)
 
     def send(self, files: ParquetFiles, find: FindParts, progress: Progress) -> None:
         """Send everybody of a table to the parts that might cover them."""
@@ -218,12 +231,8 @@ class PeopleFiles:
             progress("Matching", done, self._facts.n)
 
     def _add(self, part: int, rows: Ints, codes: Mapping[str, NDArray[np.int32]]) -> None:
-        line = np.empty((len(rows), len(self._names) + 2), dtype=np.int32)
-        line[:, :2] = rows[:, None].view(np.int32).reshape(-1, 2)
-        for i, name in enumerate(self._names):
-            line[:, i + 2] = codes[name]
         with (self._folder / f"people-{part}").open("ab") as file:
-            line.tofile(file)
+            write_people(rows, codes).tofile(file)
 
     def take(self, number: int, part: Release) -> Microdata:
         """Give those who were sent to a part, once; of very many only those whom it covers.
@@ -255,9 +264,7 @@ class PeopleFiles:
 
     def _read(self, path: Path, start: int, count: int) -> Microdata:
         lines = np.fromfile(path, dtype=np.int32, count=count, offset=start)
-        lines = lines.reshape(-1, len(self._names) + 2)
-        codes = {name: lines[:, i + 2].copy() for i, name in enumerate(self._names)}
-        return replace(self._facts.hold(codes), rows=lines[:, :2].copy().view(np.int64).ravel())
+        return read_people(self._facts, lines.reshape(-1, len(self._names) + 2))
 
     def _hold(self, some: Sequence[Microdata]) -> Microdata:
         """Put people together."""

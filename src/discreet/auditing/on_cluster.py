@@ -6,7 +6,7 @@ which the people are whom a file might cover.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +32,8 @@ from discreet.auditing.in_parts import (
     find_odd_words,
     glance,
     put_side_by_side,
+    read_people,
+    write_people,
 )
 from discreet.auditing.merging import PartFindings, merge
 from discreet.auditing.strewn import count_groups, find_view
@@ -91,7 +93,7 @@ class SendPeople:
     def __call__(self, number: int) -> list[Path]:
         """Send those of a piece."""
         rows, codes = self.rows.encode(number, self.facts)
-        lines = write_lines(rows, codes)
+        lines = write_people(rows, codes)
         paths: list[Path] = []
         parts: list[Ints] = []
         people: list[Ints] = []
@@ -105,12 +107,6 @@ class SendPeople:
 
     def _send(self, parts: list[Ints], people: list[Ints], lines: NDArray[np.int32]) -> Path:
         return spill(self.folder, np.concatenate(parts), lines[np.concatenate(people)])
-
-
-def write_lines(rows: Ints, codes: Mapping[str, NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Write people as lines: the number of the row, in two halves, and all codes."""
-    halves = rows.astype(np.int64)[:, None].view(np.int32).reshape(-1, 2)
-    return np.column_stack([halves, *codes.values()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +134,7 @@ class SentPeople:
         return self._hold(held)
 
     def _hold(self, held: Sequence[NDArray[np.integer]]) -> Microdata:
-        lines = np.concatenate(held)
-        codes = {name: lines[:, i + 2].astype(np.int32) for i, name in enumerate(self.facts.cells)}
-        rows = lines[:, :2].astype(np.int32).view(np.int64).ravel()
-        return replace(self.facts.hold(codes), rows=rows)
+        return read_people(self.facts, np.concatenate(held))
 
 
 @dataclass(frozen=True, eq=False)

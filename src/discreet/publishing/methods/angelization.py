@@ -18,7 +18,11 @@ from discreet.principles.base import Principle, require_choice, require_whole
 from discreet.publishing.backends import Backend, ShowClasses
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
-from discreet.publishing.methods.batches_in_parts import BatchLabels, angelize_in_parts
+from discreet.publishing.methods.batches_in_parts import (
+    BatchLabels,
+    angelize_in_parts,
+    count_told,
+)
 from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.boxes_in_parts import label_in_parts
 from discreet.publishing.methods.exact import recode_exactly, refuse_names, take_exactly
@@ -366,13 +370,10 @@ def _refuse_roles(data: CodedTable) -> None:
 
 def _tabulate(data: Microdata, names: list[str], number: NDArray[np.int32]) -> pl.DataFrame:
     """Count the sensitive values of each batch, or what people have of several together."""
-    kind = data.number(names)
-    size = int(kind.max()) + 1
-    keys, counts = np.unique(number.astype(np.int64) * size + kind, return_counts=True)
-    rows = representatives(kind)[keys % size]
+    batch, rows, counts = count_told(data, names, number)
     return pl.DataFrame(
         {
-            BATCH: (keys // size).astype(np.int32),
+            BATCH: batch.astype(np.int32),
             **{name: data.domains[name].series().gather(data.codes[name][rows]) for name in names},
             COUNT: counts.astype(np.int64),
         }

@@ -23,7 +23,7 @@ from discreet.principles.groups import Groups
 from discreet.publishing.backends import Backend, FinishedLeaves, PackedRows
 from discreet.publishing.draws import KeyedDraws
 from discreet.publishing.methods.boxes_in_parts import SIZE, name_codes
-from discreet.publishing.methods.leaves import LeafSplitter, find_top, list_within
+from discreet.publishing.methods.leaves import LeafSplitter, find_top, list_within, pack_all
 from discreet.publishing.methods.marginals_in_parts import IN_REGION, Marginal, refer_in_parts
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import (
@@ -33,7 +33,7 @@ from discreet.publishing.partitioners.batches import (
     require_batches,
 )
 from discreet.publishing.partitioners.descent import KeyCounts, Routes
-from discreet.publishing.partitioners.mondrian import Categories, plan_splitting
+from discreet.publishing.partitioners.mondrian import Categories
 from discreet.publishing.partitioners.packing import Field, Layout, read_field
 from discreet.table.arrays import Ints
 from discreet.table.facts import Facts
@@ -144,13 +144,23 @@ class RegionWork:
         return made
 
 
-def _tabulate(data: Microdata, names: list[str], number: Ints) -> pl.DataFrame:
-    """Count what people of each batch have of some attributes together."""
+def count_told(
+    data: Microdata, names: list[str], number: NDArray[np.integer]
+) -> tuple[Ints, Ints, Ints]:
+    """Count what people of each batch have of some attributes together.
+
+    Gives, in the order of batches and of what is told, the batch, a row that has it, and how many.
+    """
     kind = data.number(names)
     size = int(kind.max()) + 1
-    keys, counts = np.unique(number * size + kind, return_counts=True)
-    rows = representatives(kind)[keys % size]
-    held = Partition.from_labels(keys // size)
+    keys, counts = np.unique(number.astype(np.int64) * size + kind, return_counts=True)
+    return keys // size, representatives(kind)[keys % size], counts
+
+
+def _tabulate(data: Microdata, names: list[str], number: Ints) -> pl.DataFrame:
+    """List what each batch holds, a line each."""
+    batch, rows, counts = count_told(data, names, number)
+    held = Partition.from_labels(batch)
     codes = {name_codes(i): list_within(held, data.codes[name][rows])
              for i, name in enumerate(names)}  # fmt: skip
     return pl.DataFrame({
@@ -172,9 +182,7 @@ def angelize_in_parts(
     """Find the buckets of every marginal wherever rows are, and the batches they refer to."""
     facts, known = backend.facts, backend.facts.quasi_identifiers
     require_batches(facts, principle, how)
-    ranks = plan_splitting(facts, known, categories).ranks
-    layout = Layout.of([*known, *facts.sensitive], facts.domains, ranks)
-    rows = backend.pack(layout)
+    rows, layout = pack_all(backend, known, facts.sensitive, categories)
     tables = {title: Marginal(title, names, None if exact else categories, facts.domains, layout)
               for title, names in marginals.items()}  # fmt: skip
     widest = max(tables.values(), key=lambda table: len(table.names))

@@ -26,8 +26,7 @@ from discreet.publishing.methods.boxes_in_parts import (
 )
 from discreet.publishing.methods.exact import refuse_names
 from discreet.publishing.methods.generalization import CLASS, TABLE, release_in_parts
-from discreet.publishing.methods.leaves import list_within
-from discreet.publishing.methods.runs_in_parts import part_evenly
+from discreet.publishing.methods.leaves import list_within, part_evenly
 from discreet.publishing.partition import Partition, sort_within_groups
 from discreet.publishing.partitioners.kinds import (
     Keys,

@@ -150,6 +150,24 @@ def find_top(
     return routes, LeafSplitter(layout, attrs, splitting.trees, demand, leaves, layout)
 
 
+def part_evenly(rows: Ints, most: int) -> Ints:
+    """Part things that have so many rows each into ranges of at most so many, or of one thing.
+
+    Gives the first of each range.
+
+    >>> part_evenly(np.array([3, 3, 9, 1, 1]), 6).tolist()
+    [0, 2, 3]
+    """
+    ends = np.cumsum(rows)
+    starts = [0]
+    while True:
+        before = int(ends[starts[-1] - 1]) if starts[-1] else 0
+        following = max(starts[-1] + 1, int(np.searchsorted(ends, before + most, side="right")))
+        if following >= len(rows):
+            return np.array(starts, dtype=np.int64)
+        starts.append(following)
+
+
 def list_within(partition: Partition, codes: NDArray[np.integer]) -> pl.Series:
     """Put the numbers of each group, which come in group order, into a list."""
     import pyarrow as pa

@@ -26,8 +26,12 @@ from discreet.publishing.methods.boxes_in_parts import (
     name_extent,
     sample_extents,
 )
-from discreet.publishing.methods.leaves import LeafSplitter, find_top, list_within
-from discreet.publishing.methods.runs_in_parts import part_evenly
+from discreet.publishing.methods.leaves import (
+    LeafSplitter,
+    find_top,
+    list_within,
+    part_evenly,
+)
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.descent import FieldCounter, KeyCounts, Routes
 from discreet.publishing.partitioners.mondrian import Categories

@@ -20,7 +20,7 @@ from discreet.forms.permuted.help_table import build_help
 from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.draws import KeyedDraws
 from discreet.publishing.methods.boxes_in_parts import SIZE, name_codes
-from discreet.publishing.methods.leaves import list_within
+from discreet.publishing.methods.leaves import list_within, part_evenly
 from discreet.publishing.partition import (
     Partition,
     number_groups,
@@ -45,24 +45,6 @@ class RunFinder:
         """Give the leaf of every row."""
         found = np.searchsorted(self.starts, read_field(words, self.field), side="right") - 1
         return found.astype(np.int32)
-
-
-def part_evenly(rows: Ints, most: int) -> Ints:
-    """Part things that have so many rows each into ranges of at most so many, or of one thing.
-
-    Gives the first of each range.
-
-    >>> part_evenly(np.array([3, 3, 9, 1, 1]), 6).tolist()
-    [0, 2, 3]
-    """
-    ends = np.cumsum(rows)
-    starts = [0]
-    while True:
-        before = int(ends[starts[-1] - 1]) if starts[-1] else 0
-        following = max(starts[-1] + 1, int(np.searchsorted(ends, before + most, side="right")))
-        if following >= len(rows):
-            return np.array(starts, dtype=np.int64)
-        starts.append(following)
 
 
 @dataclass(frozen=True, eq=False)
