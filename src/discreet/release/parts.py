@@ -9,6 +9,7 @@ whole holds of each sensitive attribute.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -171,14 +172,11 @@ class StoredParts:
         ends = pl.col(table.column).is_between(first, last)
         found = []
         for number, path in enumerate(self.folder / path for path in stored.paths):
-            try:
+            with _naming(path):
                 if path.suffix == ".parquet":
                     rows = pl.scan_parquet(path, glob=False).filter(ends).collect()
                 else:
                     rows = read_file(self.folder, stored, number).filter(ends)
-            except (OSError, pl.exceptions.PolarsError) as error:
-                said = str(error).splitlines()[0]
-                raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
             refuse_columns(rows, stored, path.name)
             found.append(rows)
         return join_rows(found, stored.paths[0])
@@ -279,14 +277,11 @@ class StoredParts:
     def _read_numbers(self, number: int) -> Ints:
         """Read the column of a file of records by which they are parted."""
         records, path = self.parted[0], self.folder / self.records.paths[number]
-        try:
+        with _naming(path):
             if path.suffix == ".parquet":
                 table = pl.read_parquet(path, columns=[records.column], glob=False)
             else:
                 table = read_file(self.folder, self.records, number)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            said = str(error).splitlines()[0]
-            raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
         return require_numbers(table, records)
 
     def list_numbers(self, records: pl.DataFrame) -> Ints:
@@ -386,7 +381,7 @@ class StoredParts:
             if path.suffix != ".parquet":
                 yield from read_file(self.folder, stored, number).iter_slices(at_once)
                 continue
-            try:
+            with _naming(path):
                 rows = pl.scan_parquet(path, glob=False)
                 height = rows.select(pl.len()).collect().item()
                 rows = rows.select(columns) if columns else rows
@@ -394,6 +389,13 @@ class StoredParts:
                     frame = rows.slice(start, at_once).collect()
                     refuse_columns(frame, stored, path.name)
                     yield frame
-            except (OSError, pl.exceptions.PolarsError) as error:
-                said = str(error).splitlines()[0]
-                raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        said = str(error).splitlines()[0]
+        raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
