@@ -274,7 +274,8 @@ def test_people_are_selected_by_permuted_values_as_all_worlds_say(
         ("SELECT COUNT(*) > 3 AS many FROM release", "a condition on estimates"),
         ("SELECT sex, COUNT(*) AS n FROM release GROUP BY sex LIMIT n", "no number of rows"),
         (
-            "SELECT x.n FROM (SELECT sex, COUNT(*) AS n FROM release GROUP BY sex ORDER BY n LIMIT 1) x",
+            "WITH x AS (SELECT sex, COUNT(*) AS n FROM release GROUP BY sex ORDER BY n LIMIT 1) "
+            "SELECT n FROM x",
             "LIMIT within the question",
         ),
         ("SELECT COUNT(*) FROM release WHERE capital_loss > age", "ties 'capital-loss'"),
