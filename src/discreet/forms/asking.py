@@ -108,8 +108,8 @@ def ask(release: Release, text: str, engine: str | None = None) -> Answer:
     """Put a question to a release, on DuckDB or on the database or cluster at ``engine``."""
     query, tree, needed = rewrite(release, text)
     with closing(connect(release.tables, engine)) as session:
-        sql = session.write(tree)
-        frame = session.run(sql, needed)
+        sql = session.write(tree, needed)
+        frame = session.run(tree, needed)
     return Answer(query, name_columns(query, frame), sql, list_tables(tree, release))
 
 

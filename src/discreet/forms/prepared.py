@@ -53,9 +53,9 @@ class Prepared:
         """Answer a question, as :meth:`Release.query` does."""
         query, tree, needed = rewrite(self.release, sql)
         frame = self._index.answer(query) if self._index is not None else None
-        text = self._session.write(tree)
+        text = self._session.write(tree, needed)
         if frame is None:
-            frame = self._session.run(text, needed)
+            frame = self._session.run(tree, needed)
         return Answer(query, name_columns(query, frame), text, list_tables(tree, self.release))
 
     def close(self) -> None:

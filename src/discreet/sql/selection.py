@@ -77,17 +77,19 @@ def _list_runs(labels: Labels, parts: Sequence[exp.Expr]) -> tuple[Ints, Ints]:
 
 def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> Bools:
     """Ask DuckDB which values satisfy conditions, as WHERE reads them."""
+    named = [found.name for part in parts for found in part.find_all(exp.Column)]
+    name = named[0] if named else "value"  # as it is called, in case of a refusal
+    place = f"{name} place"
     moved = [
-        part.transform(lambda node: column("value") if isinstance(node, exp.Column) else node)
+        part.transform(lambda node: column(name) if isinstance(node, exp.Column) else node)
         for part in parts
     ]
     meant = exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
-    frame = pl.DataFrame({"value": values}).with_row_index("place")
+    frame = pl.DataFrame({name: values}).with_row_index(place)
     tree = select(case(meant, exp.true(), exp.false()).as_("meant", quoted=True))
-    tree = tree.from_(named_table("values")).order_by(column("place"))
+    tree = tree.from_(named_table("values")).order_by(column(place))
     with _LOCK:
-        session = _open_evaluator()
-        return session.run(session.write(tree), {"values": frame})["meant"].to_numpy()
+        return _open_evaluator().run(tree, {"values": frame})["meant"].to_numpy()
 
 
 @cache

@@ -130,9 +130,10 @@ class PermutedIndex:
         """Ask DuckDB, whose condition it is, which values of a column pass it."""
         passes = case(condition.copy(), exp.true(), exp.false())  # as WHERE reads it
         tree = select(passes.as_("passes")).from_(exp.to_identifier(f"#{name}", quoted=True))
-        text = self._session.write(tree.order_by(column(PLACE)))
+        tree = tree.order_by(column(PLACE))
+        text = self._session.write(tree)
         if text not in self._passing:
-            self._passing[text] = self._session.run(text)["passes"].to_numpy()
+            self._passing[text] = self._session.run(tree)["passes"].to_numpy()
         return self._passing[text]
 
     def _state(

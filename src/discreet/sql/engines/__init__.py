@@ -14,18 +14,35 @@ from discreet.errors import QueryError
 class Session(Protocol):
     """A connection of its own, with a release's tables loaded."""
 
-    def write(self, tree: exp.Expr) -> str:
+    def write(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> str:
         """Write a tree in the engine's dialect."""
 
-    def run(self, sql: str, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a statement over the tables loaded and those the question needs besides."""
+    def run(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
+        """Run a tree over the tables loaded and those the question needs besides.
+
+        Columns have the types that DuckDB gives them.
+        """
 
     def close(self) -> None:
         """Let go of everything."""
 
 
-def connect(tables: dict[str, pl.DataFrame], engine: str | None) -> Session:
-    """Load tables into the embedded DuckDB, or into the database or cluster at an address."""
+def connect(
+    tables: dict[str, pl.DataFrame],
+    engine: str | None,
+    own: dict[str, pl.DataFrame] | None = None,
+) -> Session:
+    """Load tables into the embedded DuckDB, or into the database or cluster at an address.
+
+    With them go tables of the analyst's own, which may not be called as those of the release.
+    """
+    taken = {name.casefold() for name in tables}
+    for name in own or {}:
+        if name.casefold() in taken:
+            raise QueryError(
+                f"The release has a table {name!r} already.", hint="Call your own otherwise."
+            )
+    tables = {**tables, **(own or {})}
     if engine is None:
         from discreet.sql.engines.duckdb import Embedded
 
