@@ -32,6 +32,7 @@ ASKED = [
     "GROUP BY born",
     "SELECT MIN(pay), MAX(pay) FROM release WHERE name IS NOT NULL",
     "SELECT COUNT(*) FROM release WHERE pay > 25.5 AND LOWER(name) = 'zoë; --'",
+    "SELECT COUNT(*) AS n, SUM(pay) AS s, AVG(pay) AS a FROM release WHERE name ILIKE 'NOBODY Ë%'",
 ]
 COUNT = "SELECT COUNT(*) AS n FROM release"
 

@@ -108,9 +108,9 @@ def ask(release: Release, text: str, engine: str | None = None) -> Answer:
     """Put a question to a release, on DuckDB or on the database or cluster at ``engine``."""
     query, tree, needed = rewrite(release, text)
     with closing(connect(release.tables, engine)) as session:
-        sql = session.write(tree, needed)
-        frame = session.run(tree, needed)
-    return Answer(query, name_columns(query, frame), sql, list_tables(tree, release))
+        statement = session.write(tree, needed)
+        frame = session.run(statement)
+    return Answer(query, name_columns(query, frame), statement.sql, list_tables(tree, release))
 
 
 def list_tables(tree: exp.Expr, release: Release) -> list[str]:

@@ -53,10 +53,11 @@ class Prepared:
         """Answer a question, as :meth:`Release.query` does."""
         query, tree, needed = rewrite(self.release, sql)
         frame = self._index.answer(query) if self._index is not None else None
-        text = self._session.write(tree, needed)
+        statement = self._session.write(tree, needed)
         if frame is None:
-            frame = self._session.run(tree, needed)
-        return Answer(query, name_columns(query, frame), text, list_tables(tree, self.release))
+            frame = self._session.run(statement)
+        read = list_tables(tree, self.release)
+        return Answer(query, name_columns(query, frame), statement.sql, read)
 
     def close(self) -> None:
         """Let go of the tables."""

@@ -6,8 +6,9 @@ whatever language a database was made for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 import polars as pl
 from sqlglot import exp
@@ -29,9 +30,20 @@ CHOSEN = (exp.Case, exp.Coalesce)
 ROWS_AT_ONCE = 1000
 
 
-def write(
-    tree: exp.Expr, dialect: str, tables: Iterable[pl.DataFrame] = (), *, pretty: bool = False
-) -> str:
+Tables = dict[str, pl.DataFrame]
+
+
+class Statement(NamedTuple):
+    """A question over the tables of a release, ready to be run."""
+
+    sql: str
+    """In the engine's dialect."""
+    tree: exp.Expr
+    needed: Tables
+    """What it needs besides the release."""
+
+
+def write(tree: exp.Expr, dialect: str, tables: Tables, *, pretty: bool = False) -> str:
     """Write a tree over some tables in a dialect."""
     if dialect != "duckdb":
         tree = fold(tree, tables)
@@ -47,15 +59,23 @@ def collate(tree: exp.Expr) -> exp.Expr:
     >>> collate(sqlglot.parse_one("'a' < 'B' AND n < 'B' AND CAST(n AS TEXT) < '5'")).sql()
     '\\'a\\' COLLATE "C" < \\'B\\' AND n < \\'B\\' AND CAST(n AS TEXT) COLLATE "C" < \\'5\\''
     """
+    if not _list_texts(tree):
+        return tree
     tree = tree.copy()
-    casts = [cast for cast in tree.find_all(exp.Cast) if cast.is_type(*exp.DataType.TEXT_TYPES)]
-    loose = [found for node in tree.find_all(*COMPARED, *FOLDED, *CHOSEN, exp.Select)
-             for found in _list_loose(node)]  # fmt: skip
-    texts: list[exp.Expr] = [*casts, *loose]
-    for text in texts:
-        inner = text.copy()
-        text.replace(exp.Collate(this=inner, expression=CODE_POINTS.copy()))
+    for text in _list_texts(tree):
+        text.replace(exp.Collate(this=text.copy(), expression=CODE_POINTS.copy()))
     return tree
+
+
+def _list_texts(tree: exp.Expr) -> list[exp.Expr]:
+    """List what is text, but of no column: what is cast, and what stands for itself."""
+    found: list[exp.Expr] = []
+    for node in tree.walk():
+        if isinstance(node, exp.Cast) and node.to.this in exp.DataType.TEXT_TYPES:
+            found.append(node)
+        elif isinstance(node, (*COMPARED, *FOLDED, *CHOSEN, exp.Select)):
+            found += _list_loose(node)
+    return found
 
 
 def _list_loose(node: exp.Expr) -> list[exp.Expr]:
@@ -75,14 +95,16 @@ def _is_text(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
-def fold(tree: exp.Expr, tables: Iterable[pl.DataFrame]) -> exp.Expr:
+def fold(tree: exp.Expr, tables: Tables) -> exp.Expr:
     """Write LOWER, UPPER and ILIKE character by character, if any may be beyond ASCII."""
     if tree.find(*FOLDED) is None:
         return tree
     written = "".join(str(node.this) for node in tree.find_all(exp.Literal))
-    if written.isascii() and all(map(_is_ascii, tables)):
+    if written.isascii() and all(map(_is_ascii, tables.values())):
         return tree
-    used = {*written}.union(*map(_list_characters, tables))
+    used = {*written}.union(*map(_list_characters, tables.values()))
+    if tree.find(exp.Lower) and tree.find(exp.Upper):  # one may be of the other
+        used |= {b for upper in (True, False) for a, b in _pair_letters(upper) if a in used}
     tree = tree.copy()
     for node in list(tree.find_all(exp.ILike)):
         sides = (exp.Lower(this=node.this.copy()), exp.Lower(this=node.expression.copy()))

@@ -89,7 +89,8 @@ def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> Bools:
     tree = select(case(meant, exp.true(), exp.false()).as_("meant", quoted=True))
     tree = tree.from_(named_table("values")).order_by(column(place))
     with _LOCK:
-        return _open_evaluator().run(tree, {"values": frame})["meant"].to_numpy()
+        session = _open_evaluator()
+        return session.run(session.write(tree, {"values": frame}))["meant"].to_numpy()
 
 
 @cache

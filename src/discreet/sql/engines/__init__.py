@@ -9,29 +9,23 @@ from sqlglot import exp
 
 from discreet.cluster import is_cluster
 from discreet.errors import QueryError
+from discreet.sql.dialects import Statement, Tables
 
 
 class Session(Protocol):
     """A connection of its own, with a release's tables loaded."""
 
-    def write(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> str:
-        """Write a tree in the engine's dialect."""
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Statement:
+        """Write a tree in the engine's dialect, over the tables loaded and others it needs."""
 
-    def run(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a tree over the tables loaded and those the question needs besides.
-
-        Columns have the types that DuckDB gives them.
-        """
+    def run(self, statement: Statement) -> pl.DataFrame:
+        """Run a statement. Columns have the types that DuckDB gives them."""
 
     def close(self) -> None:
         """Let go of everything."""
 
 
-def connect(
-    tables: dict[str, pl.DataFrame],
-    engine: str | None,
-    own: dict[str, pl.DataFrame] | None = None,
-) -> Session:
+def connect(tables: Tables, engine: str | None, own: Tables | None = None) -> Session:
     """Load tables into the embedded DuckDB, or into the database or cluster at an address.
 
     With them go tables of the analyst's own, which may not be called as those of the release.

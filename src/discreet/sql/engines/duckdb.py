@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from sqlglot import exp
 
-from discreet.sql.dialects import write
+from discreet.sql.dialects import Statement, Tables, write
 from discreet.sql.engines.refusals import refuse
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Embedded:
     """A connection of its own, with a release's tables loaded."""
 
-    def __init__(self, tables: dict[str, pl.DataFrame]) -> None:
+    def __init__(self, tables: Tables) -> None:
         import duckdb
 
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
@@ -29,25 +29,25 @@ class Embedded:
         """Make a table known."""
         self._connection.register(name, table.to_arrow())
 
-    def write(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> str:  # noqa: ARG002
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Statement:
         """Write a tree in DuckDB's dialect."""
-        return write(tree, "duckdb")
+        return Statement(write(tree, "duckdb", {}), tree, needed or {})
 
-    def run(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a tree over the tables loaded and those the question needs besides."""
-        return plain_numbers(self._fetch(tree, needed or {}))
+    def run(self, statement: Statement) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those it needs besides."""
+        return plain_numbers(self._fetch(statement))
 
-    def _fetch(self, tree: exp.Expr, needed: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    def _fetch(self, statement: Statement) -> pl.DataFrame:
         import duckdb
 
-        for name, table in needed.items():
+        for name, table in statement.needed.items():
             self.load(name, table)
         try:
-            result = self._connection.sql(self.write(tree)).to_arrow_table()
+            result = self._connection.sql(statement.sql).to_arrow_table()
         except duckdb.Error as error:
-            raise refuse("DuckDB", str(error), tree) from error
+            raise refuse("DuckDB", str(error), statement.tree) from error
         finally:
-            for name in needed:
+            for name in statement.needed:
                 self._connection.unregister(name)
         frame = pl.from_arrow(result)
         assert isinstance(frame, pl.DataFrame)
@@ -58,20 +58,16 @@ class Embedded:
         self._connection.close()
 
 
-class Types:
-    """What DuckDB makes of statements over tables without rows: the types of their columns."""
+class Types(Embedded):
+    """DuckDB without a row, to know the types that it gives the columns of an answer."""
 
-    def __init__(self, tables: dict[str, pl.DataFrame]) -> None:
-        self._session = Embedded({name: table.head(0) for name, table in tables.items()})
+    def __init__(self, tables: Tables) -> None:
+        super().__init__({name: table.head(0) for name, table in tables.items()})
 
-    def find(self, tree: exp.Expr, needed: dict[str, pl.DataFrame]) -> list[pl.DataType]:
+    def find(self, tree: exp.Expr, needed: Tables) -> list[pl.DataType]:
         """Give the type of each column."""
         empty = {name: table.head(0) for name, table in needed.items()}
-        return self._session._fetch(tree, empty).dtypes
-
-    def close(self) -> None:
-        """Let go of everything."""
-        self._session.close()
+        return self._fetch(self.write(tree, empty)).dtypes
 
 
 def conform(frame: pl.DataFrame, types: Sequence[pl.DataType]) -> pl.DataFrame:

@@ -14,7 +14,7 @@ import polars as pl
 from sqlglot import exp
 
 from discreet.errors import QueryError
-from discreet.sql.dialects import write, write_table
+from discreet.sql.dialects import Statement, Tables, write, write_table
 from discreet.sql.engines.duckdb import Types, plain_numbers
 from discreet.sql.engines.refusals import refuse
 from discreet.sql.trees import named_table
@@ -41,7 +41,7 @@ class Server:
     another connection do no harm, and nothing is left behind.
     """
 
-    def __init__(self, url: str, tables: dict[str, pl.DataFrame]) -> None:
+    def __init__(self, url: str, tables: Tables) -> None:
         try:
             import psycopg
         except ImportError as error:
@@ -71,19 +71,18 @@ class Server:
                 hint="Use one whose encoding is UTF8, or leave out --engine.",
             )
 
-    def write(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> str:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Statement:
         """Write a tree in PostgreSQL's dialect."""
-        return write(tree, "postgres", [*self._tables.values(), *(needed or {}).values()])
-
-    def run(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a tree over the tables loaded and those the question needs besides."""
         needed = needed or {}
-        sql = self.write(tree, needed)
-        with _refusing(tree), self._connection.transaction(force_rollback=True):
-            types = self._find_types(tree, needed)
-            for name, table in needed.items():
+        return Statement(write(tree, "postgres", {**self._tables, **needed}), tree, needed)
+
+    def run(self, statement: Statement) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those it needs besides."""
+        with _refusing(statement.tree), self._connection.transaction(force_rollback=True):
+            types = self._find_types(statement)
+            for name, table in statement.needed.items():
                 self._load(name, table)
-            rows = self._connection.execute(sql.encode()).fetchall()
+            rows = self._connection.execute(statement.sql.encode()).fetchall()
         # by position: PostgreSQL cuts long names, so that several columns may share one
         columns = zip(*rows, strict=True) if rows else ((),) * len(types)
         series = [
@@ -97,9 +96,11 @@ class Server:
         self._connection.close()
         self._types.close()
 
-    def _find_types(self, tree: exp.Expr, needed: dict[str, pl.DataFrame]) -> list[pl.DataType]:
+    def _find_types(self, statement: Statement) -> list[pl.DataType]:
         """Find the types of the columns; the analyst's own tables may lie in the database."""
-        tree, known = tree.copy(), dict(needed)
+        _, tree, known = statement
+        if any(table.db for table in tree.find_all(exp.Table)):
+            tree, known = tree.copy(), dict(known)
         for table in [table for table in tree.find_all(exp.Table) if table.db]:
             name = exp.table_(table.this, db=table.args["db"]).sql(dialect="postgres")
             cursor = self._connection.execute(f"SELECT * FROM {name} LIMIT 0".encode())

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from discreet.cluster import open_session
 from discreet.cluster.reaching import say, spark_errors
-from discreet.sql.dialects import write
+from discreet.sql.dialects import Statement, Tables, write
 from discreet.sql.engines.duckdb import Types, conform
 from discreet.sql.engines.refusals import refuse
 
@@ -28,7 +28,7 @@ SETTINGS = {
 class Cluster:
     """A session of its own, with a release's tables loaded."""
 
-    def __init__(self, address: str, tables: dict[str, pl.DataFrame]) -> None:
+    def __init__(self, address: str, tables: Tables) -> None:
         with ExitStack() as stack:
             self._session = stack.enter_context(open_session(address, **SETTINGS))
             for name, table in tables.items():
@@ -37,14 +37,15 @@ class Cluster:
             stack.callback(self._types.close)
             self._opened = stack.pop_all()
 
-    def write(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> str:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Statement:
         """Write a tree in Spark's dialect."""
-        return write(tree, "spark", [*self._tables.values(), *(needed or {}).values()])
-
-    def run(self, tree: exp.Expr, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a tree over the tables loaded and those the question needs besides."""
         needed = needed or {}
-        types, sql = self._types.find(tree, needed), self.write(tree, needed)
+        return Statement(write(tree, "spark", {**self._tables, **needed}), tree, needed)
+
+    def run(self, statement: Statement) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those it needs besides."""
+        sql, tree, needed = statement
+        types = self._types.find(tree, needed)
         for name, table in needed.items():
             self._load(name, table)
         try:
