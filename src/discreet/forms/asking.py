@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
-from sqlglot import exp, select
+from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.forms import find_form
 from discreet.sql.coarse import refuse_coarse_aggregates, restate
 from discreet.sql.engines import connect
 from discreet.sql.parse import Query, parse
+from discreet.sql.script import write_script
 
 if TYPE_CHECKING:
     from discreet.release import Release
 
-MOST_WRITTEN = 20_000
 DIALECTS = ("duckdb", "postgres", "spark")
 
 
@@ -80,28 +80,16 @@ def rewrite(release: Release, text: str) -> tuple[Query, exp.Select, dict[str, p
 
 
 def show_sql(release: Release, text: str, dialect: str) -> str:
-    """Write the rewritten statement for an engine, to be pasted into any client."""
+    """Write the rewritten statement for an engine, to be pasted into any client.
+
+    Where it needs large tables besides the release's, statements that make them come first.
+    """
     if dialect not in DIALECTS:
         raise QueryError(
             f"There is no dialect {dialect!r}.", hint=f"Give one of {', '.join(DIALECTS)}."
         )
     _, tree, needed = rewrite(release, text)
-    for name, table in needed.items():
-        tree = tree.with_(exp.to_identifier(name, quoted=True), as_=_write_out(name, table))
-    if with_ := tree.args.get("with_"):  # what others build on comes first
-        with_.expressions.sort(key=lambda clause: clause.alias not in needed)
-    return tree.sql(dialect=dialect, identify=True, pretty=True)
-
-
-def _write_out(name: str, table: pl.DataFrame) -> exp.Select:
-    """Write a small table into the statement itself, so that it can be pasted anywhere."""
-    if table.height > MOST_WRITTEN:
-        raise QueryError(
-            f"The statement would carry {table.height:,} {name}.",
-            hint="Let discreet run it: leave out --show-sql, or give --engine.",
-        )
-    rows = [tuple(exp.convert(cell) for cell in row) for row in table.rows()]
-    return select("*").from_(exp.values(rows, alias="v", columns=table.columns))
+    return write_script(tree, dialect, release.tables, needed)
 
 
 def ask(release: Release, text: str, engine: str | None = None) -> Answer:

@@ -27,7 +27,6 @@ CODE_POINTS = exp.to_identifier("C", quoted=True)
 COMPARED = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 FOLDED = (exp.Lower, exp.Upper, exp.ILike)
 CHOSEN = (exp.Case, exp.Coalesce)
-ROWS_AT_ONCE = 1000
 
 
 Tables = dict[str, pl.DataFrame]
@@ -130,8 +129,9 @@ def _pair_letters(upper: bool) -> list[tuple[str, str]]:
 
 
 def _texts(table: pl.DataFrame) -> Iterator[pl.Series]:
-    for column in table.select(pl.selectors.string()).iter_columns():
-        yield column.drop_nulls().unique()
+    for column in table.iter_columns():
+        if TYPES.get(column.dtype.base_type()) == "TEXT":
+            yield column.drop_nulls().unique().cast(pl.String)
 
 
 def _is_ascii(table: pl.DataFrame) -> bool:
