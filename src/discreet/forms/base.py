@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from discreet.forms.posterior import Posterior
     from discreet.forms.prepared import Index
     from discreet.sql.engines.duckdb import Embedded
-    from discreet.sql.parse import Query
+    from discreet.sql.query import Query
     from discreet.table.microdata import Microdata
 
 Statement = tuple["exp.Select", dict[str, pl.DataFrame]]
@@ -232,6 +232,10 @@ class Form(ABC):
     first, and what groups hold is told apart from them."""
     weight: ClassVar[int] = 1
     """So many times as much as in a table of boxes it takes to examine a record."""
+    aggregates: ClassVar[frozenset[str]] = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+    """What its answers can be aggregates by."""
+    coverage: ClassVar[str] = ""
+    """What is taken for granted in estimates and errors of its answers, in words."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""

@@ -6,7 +6,7 @@ whatever language a database was made for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ TYPES = {
     pl.Int16: "SMALLINT", pl.Int32: "INT", pl.Int64: "BIGINT", pl.UInt8: "SMALLINT",
     pl.UInt16: "INT", pl.UInt32: "BIGINT", pl.UInt64: "DECIMAL(20, 0)", pl.Float32: "DOUBLE",
     pl.Float64: "DOUBLE", pl.String: "TEXT", pl.Categorical: "TEXT", pl.Enum: "TEXT",
+    pl.Null: "TEXT",
 }  # fmt: skip
 """What columns of tables are, in SQL."""
 CODE_POINTS = exp.to_identifier("C", quoted=True)
@@ -29,14 +30,13 @@ FOLDED = (exp.Lower, exp.Upper, exp.ILike)
 CHOSEN = (exp.Case, exp.Coalesce)
 
 
-Tables = dict[str, pl.DataFrame]
+Tables = Mapping[str, pl.DataFrame]
 
 
-class Statement(NamedTuple):
-    """A question over the tables of a release, ready to be run."""
+class Written(NamedTuple):
+    """A tree over the tables of a release in the dialect of an engine, ready to be run."""
 
     sql: str
-    """In the engine's dialect."""
     tree: exp.Expr
     needed: Tables
     """What it needs besides the release."""

@@ -14,7 +14,7 @@ ROWS_AT_ONCE, MOST_WRITTEN = 1_000, 5_000_000
 """Rows that one statement carries, and rows of a table that are written at all."""
 
 
-def write_script(tree: exp.Select, dialect: str, tables: Tables, needed: Tables) -> str:
+def write_script(tree: exp.Query, dialect: str, tables: Tables, needed: Tables) -> str:
     """Write a question in a dialect; the tables it needs stand in it, or are made before."""
     large = {name: table for name, table in needed.items() if table.height > ROWS_AT_ONCE}
     for name, table in large.items():

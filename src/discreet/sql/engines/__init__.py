@@ -9,16 +9,16 @@ from sqlglot import exp
 
 from discreet.cluster import is_cluster
 from discreet.errors import QueryError
-from discreet.sql.dialects import Statement, Tables
+from discreet.sql.dialects import Tables, Written
 
 
 class Session(Protocol):
     """A connection of its own, with a release's tables loaded."""
 
-    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Statement:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Written:
         """Write a tree in the engine's dialect, over the tables loaded and others it needs."""
 
-    def run(self, statement: Statement) -> pl.DataFrame:
+    def run(self, statement: Written) -> pl.DataFrame:
         """Run a statement. Columns have the types that DuckDB gives them."""
 
     def close(self) -> None:
@@ -30,12 +30,10 @@ def connect(tables: Tables, engine: str | None, own: Tables | None = None) -> Se
 
     With them go tables of the analyst's own, which may not be called as those of the release.
     """
-    taken = {name.casefold() for name in tables}
+    taken = {"release", *(name.casefold() for name in tables)}
     for name in own or {}:
         if name.casefold() in taken:
-            raise QueryError(
-                f"The release has a table {name!r} already.", hint="Call your own otherwise."
-            )
+            raise QueryError(f"The release has a table {name!r} itself.", hint="Rename yours.")
     tables = {**tables, **(own or {})}
     if engine is None:
         from discreet.sql.engines.duckdb import Embedded

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from sqlglot import exp
 
-from discreet.sql.dialects import Statement, Tables, write
+from discreet.sql.dialects import Tables, Written, write
 from discreet.sql.engines.refusals import refuse
 
 if TYPE_CHECKING:
@@ -29,15 +29,15 @@ class Embedded:
         """Make a table known."""
         self._connection.register(name, table.to_arrow())
 
-    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Statement:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Written:
         """Write a tree in DuckDB's dialect."""
-        return Statement(write(tree, "duckdb", {}), tree, needed or {})
+        return Written(write(tree, "duckdb", {}), tree, needed or {})
 
-    def run(self, statement: Statement) -> pl.DataFrame:
+    def run(self, statement: Written) -> pl.DataFrame:
         """Run a statement over the tables loaded and those it needs besides."""
         return plain_numbers(self._fetch(statement))
 
-    def _fetch(self, statement: Statement) -> pl.DataFrame:
+    def _fetch(self, statement: Written) -> pl.DataFrame:
         import duckdb
 
         for name, table in statement.needed.items():

@@ -14,7 +14,7 @@ import polars as pl
 from sqlglot import exp
 
 from discreet.errors import QueryError
-from discreet.sql.dialects import Statement, Tables, write, write_table
+from discreet.sql.dialects import Tables, Written, write, write_table
 from discreet.sql.engines.duckdb import Types, plain_numbers
 from discreet.sql.engines.refusals import refuse
 from discreet.sql.trees import named_table
@@ -71,12 +71,12 @@ class Server:
                 hint="Use one whose encoding is UTF8, or leave out --engine.",
             )
 
-    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Statement:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Written:
         """Write a tree in PostgreSQL's dialect."""
         needed = needed or {}
-        return Statement(write(tree, "postgres", {**self._tables, **needed}), tree, needed)
+        return Written(write(tree, "postgres", {**self._tables, **needed}), tree, needed)
 
-    def run(self, statement: Statement) -> pl.DataFrame:
+    def run(self, statement: Written) -> pl.DataFrame:
         """Run a statement over the tables loaded and those it needs besides."""
         with _refusing(statement.tree), self._connection.transaction(force_rollback=True):
             types = self._find_types(statement)
@@ -96,11 +96,11 @@ class Server:
         self._connection.close()
         self._types.close()
 
-    def _find_types(self, statement: Statement) -> list[pl.DataType]:
+    def _find_types(self, statement: Written) -> list[pl.DataType]:
         """Find the types of the columns; the analyst's own tables may lie in the database."""
-        _, tree, known = statement
+        tree, known = statement.tree, dict(statement.needed)
         if any(table.db for table in tree.find_all(exp.Table)):
-            tree, known = tree.copy(), dict(known)
+            tree = tree.copy()
         for table in [table for table in tree.find_all(exp.Table) if table.db]:
             name = exp.table_(table.this, db=table.args["db"]).sql(dialect="postgres")
             cursor = self._connection.execute(f"SELECT * FROM {name} LIMIT 0".encode())

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from discreet.cluster import open_session
 from discreet.cluster.reaching import say, spark_errors
-from discreet.sql.dialects import Statement, Tables, write
+from discreet.sql.dialects import Tables, Written, write
 from discreet.sql.engines.duckdb import Types, conform
 from discreet.sql.engines.refusals import refuse
 
@@ -37,12 +37,12 @@ class Cluster:
             stack.callback(self._types.close)
             self._opened = stack.pop_all()
 
-    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Statement:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Written:
         """Write a tree in Spark's dialect."""
         needed = needed or {}
-        return Statement(write(tree, "spark", {**self._tables, **needed}), tree, needed)
+        return Written(write(tree, "spark", {**self._tables, **needed}), tree, needed)
 
-    def run(self, statement: Statement) -> pl.DataFrame:
+    def run(self, statement: Written) -> pl.DataFrame:
         """Run a statement over the tables loaded and those it needs besides."""
         sql, tree, needed = statement
         types = self._types.find(tree, needed)
