@@ -87,16 +87,19 @@ def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> Bools:
 
 def evaluate_expression(expression: exp.Expr, values: pl.Series) -> pl.Series:
     """Ask DuckDB what an expression of one attribute is for each of some values."""
+    named = expression.find(exp.Column)
+    name = named.name if named is not None else "value"  # as it is called, in case of a refusal
+    place = f"{name} place"
 
-    def place(node: exp.Expr) -> exp.Expr:
-        return column("value") if isinstance(node, exp.Column) else node
+    def move(node: exp.Expr) -> exp.Expr:
+        return column(name) if isinstance(node, exp.Column) else node
 
-    frame = pl.DataFrame({"value": values}).with_row_index("place")
-    tree = select(expression.transform(place).as_("found", quoted=True))
-    tree = tree.from_(named_table("values")).order_by(column("place"))
+    frame = pl.DataFrame({name: values}).with_row_index(place)
+    tree = select(expression.transform(move).as_("found", quoted=True))
+    tree = tree.from_(named_table("values")).order_by(column(place))
     with _LOCK:
         session = _open_evaluator()
-        return session.run(session.write(tree), {"values": frame})["found"]
+        return session.run(session.write(tree, {"values": frame}))["found"]
 
 
 @cache
