@@ -102,6 +102,14 @@ def evaluate_expression(expression: exp.Expr, values: pl.Series) -> pl.Series:
         return session.run(session.write(tree, {"values": frame}))["found"]
 
 
+def find_dtype(expression: exp.Expr, columns: pl.DataFrame) -> pl.DataType:
+    """Ask DuckDB which type an expression of some columns has."""
+    tree = select(expression.as_("found", quoted=True)).from_(named_table("values"))
+    with _LOCK:
+        session = _open_evaluator()
+        return session.run(session.write(tree, {"values": columns}))["found"].dtype
+
+
 @cache
 def _open_evaluator() -> Embedded:
     """A connection without tables, kept: to open one takes longer than to ask it."""
