@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 from sqlglot import exp, select
 
@@ -17,6 +18,7 @@ from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells, write_texts
 from discreet.release.labels import read_labels
+from discreet.sql.evenness import learn_spread
 from discreet.sql.parse import Query
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
@@ -75,15 +77,21 @@ def tabulate_shares(
         title = f"share {i}"
         if len(names) == 1 and names[0] not in grouping:
             labels, _ = read_labels(release, release.tables[table], names[0])
-            hits, sizes = labels.share([select_values(labels, parts)])
+            asked = select_values(labels, parts)
+            hits, sizes = labels.share([asked])
             exact = not release.recodings[names[0]].is_blurred
             shown = write_texts(labels.texts, labels.attribute) if exact else labels.texts
             counted = {names[0]: shown, "#hits": hits[:, 0], "#total": sizes}
+            least, most = np.zeros(len(sizes)), np.ones(len(sizes))
+            if _is_spread(release, names[0]):
+                least, most = learn_spread(release, table, names[0]).bound(asked)
+            counted["#least"] = np.where(hits[:, 0] == sizes, 1.0, least)
+            counted["#most"] = np.where(hits[:, 0] == sizes, 1.0, most)
             needed[title] = pl.DataFrame(counted)
             shares.append(Share(title, names, None, exact))
             continue
         _refuse_coarse(release, names, parts)
-        listed = {f"cells {name}": list_cells(release, table, name) for name in names}
+        listed = {f"cells {name}": _list_cells(release, table, name) for name in names}
         size = reduce(lambda n, frame: n * frame.height, listed.values(), 1)
         if size > MOST_CELLS:
             raise QueryError(
@@ -93,6 +101,20 @@ def tabulate_shares(
         needed.update(listed)
         shares.append(Share(title, names, _count_cells(names, parts, grouping)))
     return shares, needed
+
+
+def _is_spread(release: Release, name: str) -> bool:
+    """Whether it can be learned how people are spread over what labels stand for."""
+    return release.recodings[name].is_blurred and not is_coarse(release.schema[name])
+
+
+def _list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
+    """List the values of labels, each with the least and the largest credible share."""
+    cells = list_cells(release, table, name)
+    least, most = np.zeros(cells.height), np.ones(cells.height)
+    if _is_spread(release, name):
+        least, most = learn_spread(release, table, name).bound_cells(cells)
+    return cells.with_columns(pl.Series("#least", least), pl.Series("#most", most))
 
 
 def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) -> None:
@@ -127,6 +149,17 @@ def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
     return probability, case(exp.and_(*sure), number(1), number(0)) if sure else number(1)
 
 
+def bound_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
+    """Give the least and the largest credible probability of a record to be meant."""
+    ends: list[exp.Expr] = []
+    for end in ("#least", "#most"):
+        probability: exp.Expr = double(number(1))
+        for table, *_ in shares:
+            probability = probability * column(end, table)
+        ends.append(probability)
+    return ends[0], ends[1]
+
+
 def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.Select:
     """Let every record of a table look its shares up; those that cannot be meant are left out."""
     for share, names, _, exact in shares:
@@ -152,11 +185,25 @@ def _count_cells(names: list[str], parts: list[exp.Expr], grouping: list[str]) -
     labels = [column("label", f"c {name}") for name in names]
     values = [column("value", f"c {name}") for name in names if name in grouping]
     total = add_up_over(exp.Count(this=exp.Star()), labels)
+    hits = add_up(case(condition, number(1), number(0)))
+    # what is taken has at least what its cells have, and what the others leave of the whole
+    taken: dict[str, exp.Expr] = {}
+    left: dict[str, exp.Expr] = {}
+    for end in ("#least", "#most"):
+        share = reduce(lambda a, b: a * b, (column(end, f"c {name}") for name in names))
+        taken[end] = add_up(case(condition.copy(), share, double(number(0))))
+        others = add_up_over(add_up(share.copy()), labels) - taken[end].copy()
+        left[end] = 1 - exp.paren(others)
+    least = exp.Greatest(this=taken["#least"], expressions=[left["#most"]])
+    most = exp.Least(this=taken["#most"], expressions=[left["#least"]])
+    whole = hits.eq(total)
     made = select(
         *(label.as_(name, quoted=True) for label, name in zip(labels, names, strict=True)),
         *(column("value", f"c {n}").as_(f"#v {n}", quoted=True) for n in names if n in grouping),
-        add_up(case(condition, number(1), number(0))).as_("#hits", quoted=True),
-        total.as_("#total", quoted=True),
+        hits.copy().as_("#hits", quoted=True),
+        total.copy().as_("#total", quoted=True),
+        case(whole, double(number(1)), least).as_("#least", quoted=True),
+        case(whole.copy(), double(number(1)), most).as_("#most", quoted=True),
     )
     for i, name in enumerate(names):
         table = named_table(f"cells {name}", f"c {name}")
