@@ -8,7 +8,7 @@ there, because labels name what somebody has: one of every value of a set, two a
 interval. Values that are in the same labels are one piece, of which nothing tells who is where: of
 categories any may be everybody's; numbers, which lie beside each other, are spread evenly but for
 a slack. Boxes differ from the table as a whole by another slack. Both were measured
-(``benchmarks/coverage.py``), and promise nothing.
+(``benchmarks/error_bars.py``), and promise nothing.
 """
 
 from __future__ import annotations

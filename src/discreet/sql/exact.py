@@ -46,5 +46,5 @@ def name_parts(aggregate: Aggregate, parts: list[exp.Expr]) -> list[exp.Expr]:
     """Give estimate, bounds and standard error of an aggregate their names."""
     return [
         part.copy().as_(name, quoted=True)
-        for part, name in zip([*parts, exp.null()][:5], aggregate.names, strict=True)
+        for part, name in zip(parts, aggregate.names, strict=True)
     ]

@@ -41,7 +41,7 @@ class Aggregate:
     @property
     def names(self) -> list[str]:
         """The columns it fills: estimate, bounds, standard error."""
-        return [self.alias, *(f"{self.alias}_{end}" for end in ("low", "high", "stderr", "width"))]
+        return [self.alias, *(f"{self.alias}_{end}" for end in ("low", "high", "stderr"))]
 
 
 @dataclass(frozen=True)
