@@ -29,7 +29,7 @@ PARTS = ("COUNT", "SUM", "AVG")
 
 
 def draw_conditions(frame: pl.DataFrame, known: list[str], rng: np.random.Generator) -> list[str]:
-    """Draw one to three conditions: ranges of numbers, single values that are common or not, sets."""
+    """Draw one to three conditions: ranges of numbers, values common or not, sets of them."""
     found = []
     for name in rng.permutation(known)[: rng.integers(1, 4)]:
         column, kind = frame[name], rng.random()
@@ -78,8 +78,9 @@ def compare(release: dc.Release, frame: pl.DataFrame, number: str, count: int) -
                     low, high, estimate = row[f"{alias}_low"], row[f"{alias}_high"], row[alias]
                     if truth[alias] is None or estimate is None or high <= low:
                         continue
+                    low, high, told_here = float(low), float(high), float(truth[alias])
                     far = max(estimate - low, high - estimate)
-                    rows[part].append([abs(truth[alias] - estimate), row[f"{alias}_stderr"],
+                    rows[part].append([abs(told_here - estimate), row[f"{alias}_stderr"],
                                        row[f"{alias}_width"], abs(estimate), far])  # fmt: skip
     found: dict[str, Any] = {}
     for part, listed in rows.items():

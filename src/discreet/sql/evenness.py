@@ -124,7 +124,9 @@ class Pieces:
     def find(self, values: pl.Series) -> Ints:
         """Find the piece that each value is in."""
         if self.listed is None:
-            at = np.searchsorted(self.starts, find_positions(values, self.labels.attribute), "right")
+            at = np.searchsorted(
+                self.starts, find_positions(values, self.labels.attribute), "right"
+            )
             return np.where(values.is_null().to_numpy(), len(self.starts), at - 1)
         codes, domain = reduce_column(values, self.labels.attribute).encode(None)
         return np.array([self.places[text] for text in domain.texts], dtype=np.int64)[codes]
@@ -148,7 +150,9 @@ class Spread:
         """Learn from how many people and boxes show each label."""
         pieces = Pieces.of(labels)
         sizes = np.maximum(pieces.add_up(pieces.sizes), 1)
-        placed = np.minimum(boxes * (np.minimum(sizes, 2) if labels.sets is None else sizes), people)
+        placed = np.minimum(
+            boxes * (np.minimum(sizes, 2) if labels.sets is None else sizes), people
+        )
         even = pieces.sizes / pieces.sizes.sum()
         placed_there = pieces.sizes * pieces.deal(placed / sizes) + PRIOR * even
         density = even
@@ -168,10 +172,15 @@ class Spread:
             learned = self.pieces.add_up(self.density * shares) / self.mass
             return self.evenly * even + (1 - self.evenly) * learned
 
-        return _widen(*(weigh(shares) for shares in (taken, *self._part(taken))))
+        likely, least, most = (weigh(shares) for shares in (taken, *self._part(taken)))
+        slack = AMONG * np.sqrt(np.clip(likely * (1 - likely), 0, None))
+        return np.clip(least - slack, 0, 1), np.clip(most + slack, 0, 1)
 
-    def bound_cells(self, cells: pl.DataFrame) -> tuple[Floats, Floats]:
-        """Give the least and the largest credible share of a ``label`` that each ``value`` has."""
+    def weigh_cells(self, cells: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
+        """Give the share of a ``label`` that each ``value`` has; and the least and the largest.
+
+        How boxes differ from the whole is not in these: that is of all that is taken together.
+        """
         places = {text: i for i, text in enumerate(self.pieces.labels.texts)}
         label = np.array([places[text] for text in cells["label"]], dtype=np.int64)
         piece = self.pieces.find(cells["value"])
@@ -179,7 +188,8 @@ class Spread:
         learned = self.density[piece] / self.mass[label]
         weight = self.evenly[label] * even + (1 - self.evenly[label]) * learned
         taken = 1 / self.pieces.sizes[piece]
-        return _widen(*(weight * shares for shares in (taken, *self._part(taken))))
+        least, most = self._part(taken)
+        return weight * taken, weight * least, weight * most
 
     def _part(self, taken: Floats) -> tuple[Floats, Floats]:
         """Give the least and the largest share of pieces of which such shares of values are."""
@@ -187,10 +197,3 @@ class Spread:
             return (taken >= 1).astype(float), (taken > 0).astype(float)
         slack = INSIDE * np.sqrt(taken * (1 - taken))
         return np.maximum(taken - slack, 0), np.minimum(taken + slack, 1)
-
-
-def _widen(middle: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
-    """Give boxes the slack by which they differ from the whole."""
-    middle = np.clip(middle, 0, 1)
-    slack = AMONG * np.sqrt(middle * (1 - middle))
-    return np.clip(least - slack, 0, 1), np.clip(most + slack, 0, 1)
