@@ -11,6 +11,7 @@ With ``--parquet``, of a table of your own instead of Adult and the census.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,6 @@ import numpy as np
 import polars as pl
 
 import discreet as dc
-from clock import report
 
 STEPS = {"age": (5, 10, 20), "education": (2, 4, 8), "household": (2, 4)}
 """Levels of numbers in full-domain releases."""
@@ -127,13 +127,12 @@ def list_tables(file: Path | None, known: str, number: str) -> Iterator[Any]:
 
 def measure(chosen: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Measure every release, and print it as it is found."""
-    count = 40 if chosen.quick else 150
+    count = 20 if chosen.quick else 60
     for name, frame, schema, number in list_tables(chosen.parquet, chosen.known, chosen.number):
         for how, release in publish_all(frame, schema, chosen.quick):
             found = compare(release, frame, number, count)
             for part, figures in found.items():
                 yield {"what": f"{name}, {how}, {part}", **figures}
-                print("   ", figures)
 
 
 if __name__ == "__main__":
@@ -144,4 +143,14 @@ if __name__ == "__main__":
     parser.add_argument("--known", default="", help="its quasi-identifiers")
     parser.add_argument("--number", default="", help="the number that is summed")
     given = parser.parse_args()
-    report(measure(given), given.json)
+    rows = []
+    for row in measure(given):
+        rows.append(row)
+        print(
+            f"{row['what']:<45}",
+            *(f"{title} {value}" for title, value in list(row.items())[1:]),
+            sep="  ",
+            flush=True,
+        )
+    if given.json is not None:
+        given.json.write_text(json.dumps(rows, indent=1) + "\n")

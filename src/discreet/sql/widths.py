@@ -19,17 +19,21 @@ from discreet.sql.trees import add_up, case, column, double, number
 MIDDLE, REACH = "#middle", "#reach"
 
 
-def name_ends(least: exp.Expr, most: exp.Expr) -> list[exp.Expr]:
-    """Give the columns that say around what, and how far away, a probability credibly lies."""
+def weigh_ends(least: exp.Expr, most: exp.Expr) -> list[tuple[exp.Expr, str]]:
+    """Say around what, and how far away, a probability credibly lies; each with its name."""
     middle = exp.paren(least + most) / number(2)
-    reach = exp.paren(most - least) / number(2)
-    return [middle.as_(MIDDLE, quoted=True), reach.as_(REACH, quoted=True)]
+    return [(middle, MIDDLE), (exp.paren(most - least) / number(2), REACH)]
 
 
-def widen_sum(parts: Sequence[exp.Expr], x: exp.Expr, error: exp.Expr) -> exp.Expr:
-    """Give the width of a sum of x, by its estimate, bounds and standard error."""
-    middle = add_up(column(MIDDLE) * x)
-    reach = add_up(column(REACH) * exp.Abs(this=x.copy()))
+def reach_sum(x: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """Say around what, and how far away, a sum of x credibly lies but for chance."""
+    return add_up(column(MIDDLE) * x), add_up(column(REACH) * exp.Abs(this=x.copy()))
+
+
+def widen_sum(
+    parts: Sequence[exp.Expr], middle: exp.Expr, reach: exp.Expr, error: exp.Expr
+) -> exp.Expr:
+    """Give the width of a sum, by its estimate and bounds, where it lies, and its error."""
     away = exp.Abs(this=exp.paren(parts[0].copy()) - middle)
     return _clip(away + reach + number(2) * error, parts)
 

@@ -38,7 +38,7 @@ from discreet.sql.trees import (
     double,
     number,
 )
-from discreet.sql.widths import add_squares, name_ends, widen_average, widen_sum
+from discreet.sql.widths import add_squares, reach_sum, weigh_ends, widen_average, widen_sum
 from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Schema
 
@@ -114,7 +114,7 @@ def _base(
             )
             columns += [end.as_(f"#{which} {name}", quoted=True) for which, end in ends]
     columns += [share.as_("#p", quoted=True), certain.as_("#c", quoted=True)]
-    columns += name_ends(*bound_shares(shares))
+    columns += [end.as_(title, quoted=True) for end, title in weigh_ends(*bound_shares(shares))]
     made = select(*columns).from_(exp.to_table(TABLE))
     made = join_shares(made, TABLE, shares)
     for part in exact:
@@ -156,7 +156,7 @@ def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.
         there = number(1) if x is None else case(x.is_(exp.null()), number(0), number(1))
         sums = [add_up(weight * there) for weight in (p, c, number(1))]
         error = exp.Sqrt(this=add_up(doubt * there))
-        width = widen_sum(sums, there, error)
+        width = widen_sum(sums, *reach_sum(there), error)
         return [exp.func("COALESCE", total, number(0)) for total in (*sums, error, width)]
     assert x is not None
     weighted = add_up(p * x)
@@ -172,7 +172,7 @@ def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.
         if coarse:
             return [weighted, *_close(ends, x, [low, high]), exp.null()]
         error = exp.Sqrt(this=add_up(doubt * double(x * x)))
-        return [weighted, *ends, error, widen_sum([weighted, *ends], double(x), error)]
+        return [weighted, *ends, error, widen_sum([weighted, *ends], *reach_sum(double(x)), error)]
     if aggregate.function == "AVG":
         people = add_up(case(x.copy().is_(exp.null()), exp.null(), p.copy()))
         ends = [
