@@ -322,8 +322,9 @@ def _answer(aggregate: Aggregate, *, valued: bool) -> list[exp.Expr]:
         error = _root(parts[3])
         if aggregate.term is not None or valued:
             return [*parts[:3], error]
-        reach = (exp.func("COALESCE", add_up(column(end)), number(0)) for end in (MIDDLE, REACH))
-        return [*parts[:3], error, widen_sum(parts[:3], *reach, error)]
+        middle, reach = (exp.func("COALESCE", add_up(column(end)), number(0))
+                         for end in (MIDDLE, REACH))  # fmt: skip
+        return [*parts[:3], error, widen_sum(parts[:3], middle, reach, error)]
     mean, low, high, variance = (
         add_up(column(f"#y {end}")) for end in ("mean", "low", "high", "variance")
     )

@@ -244,7 +244,9 @@ def _bound_cells(
     taken: dict[str, exp.Expr] = {}
     left: dict[str, exp.Expr] = {}
     for part in ("#likely", "#least", "#most"):
-        share = reduce(lambda a, b: a * b, (column(part, f"c {name}") for name in names))
+        share: exp.Expr = double(number(1))
+        for name in names:
+            share = share * column(part, f"c {name}")
         taken[part] = add_up(case(condition.copy(), share, double(number(0))))
         others = add_up_over(add_up(share.copy()), labels) - taken[part]
         left[part] = 1 - exp.paren(others)

@@ -182,8 +182,8 @@ def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.
         average = double(weighted) / people
         if coarse:
             return [average, *_close(ends, x, [low, high]), exp.null()]
-        error = exp.Sqrt(this=add_squares(x, doubt, average)) / people
-        return [average, *ends, error, widen_average([average, *ends], x)]
+        spread = exp.Sqrt(this=add_squares(x, doubt, average)) / people
+        return [average, *ends, spread, widen_average([average, *ends], x)]
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)
     near, far = (low, high) if aggregate.function == "MIN" else (high, low)
     (end,) = _close([kind(this=near.copy())], x, [near])
