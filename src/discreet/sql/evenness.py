@@ -98,8 +98,9 @@ class Pieces:
     def add_up(self, amounts: Floats) -> Floats:
         """Add amounts of pieces up per label."""
         along = amounts[:-1] if self.listed is None else amounts[self.listed]
-        upto = np.concatenate([[0.0], np.cumsum(along)])
-        return np.maximum(upto[self.until] - upto[self.first], 0) + self.absent * amounts[-1]
+        upto: Floats = np.concatenate([[0.0], np.cumsum(along)])
+        held: Floats = np.maximum(upto[self.until] - upto[self.first], 0)
+        return np.asarray(held + self.absent * amounts[-1])
 
     def deal(self, amounts: Floats) -> Floats:
         """Give every piece the amounts of all labels that have it."""
@@ -119,7 +120,7 @@ class Pieces:
             counted = asked.count_upto(after - 1) - asked.count_upto(self.starts - 1)
             return np.append(counted, asked.missing).astype(float)
         held = asked.holds(list(self.places)).astype(float)
-        return np.bincount([*self.places.values()], held, len(self.sizes))
+        return np.bincount([*self.places.values()], held, len(self.sizes)).astype(float)
 
     def find(self, values: pl.Series) -> Ints:
         """Find the piece that each value is in."""
