@@ -58,6 +58,10 @@ class Prepared:
             frame = self._session.run(text, needed)
         return Answer(query, name_columns(query, frame), text, list_tables(tree, self.release))
 
+    def interrupt(self) -> None:
+        """Break off, from another thread, the question that the embedded engine runs."""
+        cast("Embedded", self._session).interrupt()
+
     def close(self) -> None:
         """Let go of the tables."""
         self._session.close()

@@ -165,7 +165,8 @@ def _refuse_clauses(select: exp.Select) -> None:
         raise QueryError("Only GROUP BY columns can be answered.", hint="List plain columns.")
 
 
-def _spell(name: str) -> str:
+def spell_name(name: str) -> str:
+    """Write a name as SQL has them unquoted: small letters, and ``_`` for what it would quote."""
     return re.sub(r"\W", "_", name).lower()
 
 
@@ -174,7 +175,7 @@ def _rename_columns(select: exp.Select, schema: Schema) -> None:
     known = {"", "release", select.args["from_"].this.alias.lower()}
     for column in select.find_all(exp.Column):
         written = column.name
-        alike = [name for name in schema.names if _spell(name) == _spell(written)]
+        alike = [name for name in schema.names if spell_name(name) == spell_name(written)]
         name = written if written in schema.names else alike[0] if len(alike) == 1 else None
         if column.table.lower() not in known:
             raise _refuse(column, f"there is no table {column.table!r}", "Leave it out.")
@@ -223,7 +224,7 @@ def _read_aggregate(expression: exp.Expr, inner: exp.Expr, schema: Schema) -> Ag
             f"{function} of {argument.name!r}, an ordinal, cannot be answered",
             f"Count instead: SELECT COUNT(*) FROM release WHERE {argument.sql()} >= '…'.",
         )
-    alias = expression.alias or f"{function.lower()}_{_spell(argument.name)}"
+    alias = expression.alias or f"{function.lower()}_{spell_name(argument.name)}"
     return Aggregate(function, argument.name, alias)
 
 

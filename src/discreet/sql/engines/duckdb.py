@@ -51,6 +51,10 @@ class Embedded:
         assert isinstance(frame, pl.DataFrame)
         return plain_numbers(frame)
 
+    def interrupt(self) -> None:
+        """Break off the statement that runs."""
+        self._connection.interrupt()
+
     def close(self) -> None:
         """Let go of everything."""
         self._connection.close()

@@ -1,0 +1,242 @@
+"""What clients look up beside the release: an emulated catalogue of PostgreSQL.
+
+Looked up by DuckDB in a few small tables, which is a database of its own without files, network or
+the release. It runs only what is known to be harmless, for a client may send anything: functions are
+allow-listed, and what asks for others, or for tables and columns that there are none of, finds
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import polars as pl
+from sqlglot import exp
+
+from discreet.serving.catalogue_tables import COLUMNS, FULL_NAMES, SETTINGS, list_rows
+from discreet.serving.messages import Refusal
+from discreet.serving.values import WireType
+
+MACROS = {
+    "version()": "'PostgreSQL 14.0 (discreet)'",
+    "current_schemas(a)": "['pg_catalog', 'public']",
+    "array_to_string(a, b)": "NULL",
+    "current_setting(a, b := NULL)": "(SELECT setting FROM emulated.pg_settings "
+    "WHERE lower(name) = lower(a))",
+    "set_config(a, b, c)": "b",
+    "pg_backend_pid()": "0",
+    "pg_is_in_recovery()": "false",
+    "pg_advisory_unlock_all()": "NULL",
+    "format_type(a, b)": "CASE a {names} END",
+    "pg_get_userbyid(a)": "'discreet'",
+    "pg_encoding_to_char(a)": "'UTF8'",
+    "to_regtype(a)": "(SELECT min(oid) FROM emulated.pg_type WHERE typname = a)",
+    "to_regclass(a)": "(SELECT min(oid) FROM emulated.pg_class "
+    "WHERE relname = regexp_replace(a, '^public\\.', ''))",
+    "pg_table_is_visible(a)": "true",
+    "pg_type_is_visible(a)": "true",
+    "pg_function_is_visible(a)": "true",
+    "pg_relation_is_publishable(a)": "false",
+    "pg_total_relation_size(a)": "0",
+    "pg_relation_size(a)": "0",
+    "pg_table_size(a)": "0",
+    "pg_get_expr(a, b, c := NULL)": "NULL",
+    "pg_get_constraintdef(a, b := NULL)": "NULL",
+    "pg_get_indexdef(a, b := NULL, c := NULL)": "NULL",
+    "pg_get_partkeydef(a)": "NULL",
+    "pg_get_serial_sequence(a, b)": "NULL",
+    "obj_description(a, b := NULL)": "NULL",
+    "shobj_description(a, b)": "NULL",
+    "col_description(a, b)": "NULL",
+    "has_table_privilege(a, b, c := NULL)": "true",
+    "has_schema_privilege(a, b, c := NULL)": "true",
+    "has_database_privilege(a, b, c := NULL)": "true",
+    "quote_ident(a)": "'\"' || a || '\"'",
+}  # fmt: skip
+"""Functions that clients call, as macros."""
+KNOWN = frozenset(signature.partition("(")[0] for signature in MACROS)
+HARMLESS = (
+    exp.And, exp.Or, exp.Case, exp.If, exp.Cast, exp.Coalesce, exp.Nullif, exp.Exists, exp.Any,
+    exp.Count, exp.Min, exp.Max, exp.Sum, exp.Lower, exp.Upper, exp.Length, exp.Substring,
+    exp.Left, exp.Right, exp.Trim, exp.StrPosition, exp.RegexpLike, exp.RegexpILike,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentVersion, exp.CurrentSchemas, exp.RowNumber,
+)  # fmt: skip
+"""Functions by which no text and no list grows: DuckDB would let them fill the memory."""
+LONGEST, MOST_ROWS = 1 << 15, 10_000
+USER = "discreet"
+NUMBERS = ("oid", "int2", "int4", "int8", "xid", "regnamespace", "regrole")
+
+
+class Catalogue:
+    """What the clients of one release may look up."""
+
+    def __init__(self, name: str, names: Iterable[str], columns: dict[str, WireType]) -> None:
+        import duckdb
+
+        self._name = name
+        self._connection = duckdb.connect(
+            config={"enable_external_access": False, "python_enable_replacements": False,
+                    "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+                    "memory_limit": "256MB", "temp_directory": "", "threads": 1}
+        )  # fmt: skip
+        self._connection.execute("CREATE SCHEMA emulated")
+        rows = list_rows(name, names, columns)
+        for table, told in COLUMNS.items():
+            fields = dict(map(_read_field, told.split()))
+            listed = ", ".join(f'"{field}" {kind}' for field, kind in fields.items())
+            self._connection.execute(f"CREATE TABLE emulated.{table} ({listed})")
+            for row in rows.get(table, ()):
+                places = ", ".join("?" for _ in row)
+                into = ", ".join(f'"{field}"' for field in row)
+                self._connection.execute(
+                    f"INSERT INTO emulated.{table} ({into}) VALUES ({places})", [*row.values()]
+                )
+        names_of_types = " ".join(f"WHEN {oid} THEN '{name}'" for oid, name in FULL_NAMES.items())
+        for signature, body in MACROS.items():
+            body = body.replace("{names}", names_of_types)
+            self._connection.execute(f"CREATE MACRO {signature} AS {body}")
+        self._connection.execute("SET lock_configuration = true")
+
+    def look_up(self, tree: exp.Expr) -> pl.DataFrame:
+        """Run what was asked; where it goes beyond what there is, nothing is found."""
+        import duckdb
+
+        names = _name_columns(tree)
+        try:
+            sql = self._adapt(tree).sql(dialect="duckdb")
+            if len(sql) > LONGEST:
+                raise LookupError
+            found = pl.from_arrow(self._connection.execute(sql).to_arrow_table())
+        except duckdb.InterruptException:
+            raise
+        except (duckdb.Error, LookupError) as error:
+            if tree.find(exp.Table) is None:
+                raise Refusal(
+                    "0A000", "This is not known here.", "Ask: SELECT COUNT(*) FROM release."
+                ) from error
+            return pl.DataFrame(schema=dict.fromkeys(names, pl.String()))
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    def interrupt(self) -> None:
+        """Break off what runs."""
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._connection.close()
+
+    def _adapt(self, tree: exp.Expr) -> exp.Expr:
+        """Say in DuckDB's words what was asked in PostgreSQL's."""
+        if not isinstance(tree, exp.Query) or any(
+            with_.recursive for with_ in tree.find_all(exp.With)
+        ):
+            raise LookupError
+        own = {clause.alias.lower() for clause in tree.find_all(exp.CTE)}
+        for table in tree.find_all(exp.Table):
+            name = table.name.lower()
+            if not isinstance(table.this, exp.Identifier) or name not in {*COLUMNS, *own}:
+                raise LookupError
+            if name not in own:
+                table.set("this", exp.to_identifier(name))
+                table.set("db", exp.to_identifier("emulated"))
+                table.set("catalog", None)
+        adapted = tree.transform(self._adapt_node)
+        assert isinstance(adapted, exp.Query)
+        limit = adapted.args.get("limit")
+        few = isinstance(limit, exp.Limit) and limit.expression.is_int
+        few = few and int(limit.expression.name) <= MOST_ROWS  # type: ignore[union-attr]
+        return adapted if few else adapted.limit(MOST_ROWS)
+
+    def _adapt_node(self, node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+            node = node.expression
+        if isinstance(node, exp.Collate):
+            return node.this  # type: ignore[no-any-return]
+        if isinstance(node, exp.Operator):
+            return _spell_operator(node)
+        if isinstance(node, exp.Cast):
+            return _spell_cast(node)
+        if isinstance(node, exp.Any):
+            listed = node.this.unnest()
+            return exp.Any(this=exp.paren(_spell_list(listed))) if listed.is_string else node
+        if isinstance(node, exp.CurrentUser | exp.SessionUser):
+            return exp.Literal.string(USER)
+        if isinstance(node, exp.CurrentDatabase | exp.CurrentCatalog):
+            return exp.Literal.string(self._name)
+        if isinstance(node, exp.CurrentSchema):
+            return exp.Literal.string("public")
+        if isinstance(node, exp.ArrayToString):  # there are no lists to be shown
+            return exp.Null()
+        if isinstance(node, exp.Array):
+            if not all(isinstance(item, exp.Literal | exp.Query) for item in node.expressions):
+                raise LookupError
+        elif isinstance(node, exp.DPipe):
+            raise LookupError
+        elif isinstance(node, exp.Anonymous):
+            name = node.name.lower()
+            if name == "all" and node.expressions[0].is_string:
+                return exp.Anonymous(this="all", expressions=[_spell_list(node.expressions[0])])
+            if name not in {*KNOWN, "all"}:
+                raise LookupError
+        elif isinstance(node, exp.Func) and not isinstance(node, HARMLESS):
+            raise LookupError
+        return node
+
+
+def show_setting(name: str) -> str:
+    """Give a setting, as SHOW does; some have a name of several words.
+
+    >>> show_setting("TRANSACTION ISOLATION LEVEL")
+    'read committed'
+    """
+    known = {_join(setting): value for setting, value in SETTINGS.items()}
+    found = known.get(_join(name).removesuffix("level"))
+    if found is None:
+        raise Refusal("42704", f"There is no setting {name!r}.")
+    return found
+
+
+def _join(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+def _read_field(told: str) -> tuple[str, str]:
+    kind = "BIGINT" if "#" in told else "BOOLEAN" if "?" in told else "VARCHAR"
+    return told.rstrip("#?[]"), kind + ("[]" if "[]" in told else "")
+
+
+def _name_columns(tree: exp.Expr) -> list[str]:
+    """Name the columns of an answer that has no rows; no two alike."""
+    asked = tree.selects if isinstance(tree, exp.Query) else []
+    return [*dict.fromkeys(one.alias_or_name or "?column?" for one in asked if not one.is_star)]
+
+
+def _spell_operator(node: exp.Operator) -> exp.Expr:
+    operator = str(node.args["operator"]).rpartition(".")[2]
+    kinds: dict[str, type[exp.Expr]] = {"~": exp.RegexpLike, "=": exp.EQ, "~~": exp.Like}
+    kind = kinds.get(operator.removeprefix("!"))
+    if kind is None:
+        raise LookupError
+    found = kind(this=node.this, expression=node.expression)
+    return exp.Not(this=found) if operator.startswith("!") else found
+
+
+def _spell_cast(node: exp.Cast) -> exp.Expr:
+    """Casts to what only PostgreSQL has: names of its own things, by their numbers."""
+    name = node.to.sql(dialect="postgres").lower().strip('"').rpartition(".")[2].strip('"')
+    if name in ("regclass", "regtype") and node.this.is_string:
+        return exp.Anonymous(this=f"to_{name}", expressions=[node.this])
+    if name == "regtype":
+        return exp.Anonymous(this="format_type", expressions=[node.this, exp.Null()])
+    if name in NUMBERS:
+        return exp.TryCast(this=node.this, to=exp.DataType.build("BIGINT"))
+    if node.to.is_type(exp.DType.USERDEFINED) or isinstance(node.to, exp.ObjectIdentifier):
+        return exp.cast(node.this, "TEXT")
+    return node
+
+
+def _spell_list(node: exp.Expr) -> exp.Array:
+    items = node.name.strip("{}").split(",")
+    return exp.Array(expressions=[exp.Literal.string(item) for item in items if item])
