@@ -1,21 +1,21 @@
 """What clients look up beside the release: an emulated catalogue of PostgreSQL.
 
-Looked up by DuckDB in a few small tables, which is a database of its own without files, network or
-the release. It runs only what is known to be harmless, for a client may send anything: functions are
-allow-listed, and what asks for others, or for tables and columns that there are none of, finds
-nothing.
+A database of its own, without files, network or the release: DuckDB over a few small tables. It
+runs only what is known to be harmless, for a client may send anything. Functions are allow-listed,
+and what asks for others, or for tables and columns that there are none of, finds nothing.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import polars as pl
 from sqlglot import exp
 
 from discreet.serving.catalogue_tables import COLUMNS, FULL_NAMES, SETTINGS, list_rows
 from discreet.serving.messages import Refusal
+from discreet.serving.statements import fold_name
 from discreet.serving.values import WireType
 
 MACROS = {
@@ -94,8 +94,8 @@ class Catalogue:
                 )
         names_of_types = " ".join(f"WHEN {oid} THEN '{name}'" for oid, name in FULL_NAMES.items())
         for signature, body in MACROS.items():
-            body = body.replace("{names}", names_of_types)
-            self._connection.execute(f"CREATE MACRO {signature} AS {body}")
+            meant = body.replace("{names}", names_of_types)
+            self._connection.execute(f"CREATE MACRO {signature} AS {meant}")
         self._connection.execute("SET lock_configuration = true")
 
     def look_up(self, tree: exp.Expr) -> pl.DataFrame:
@@ -152,35 +152,15 @@ class Catalogue:
     def _adapt_node(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             node = node.expression
-        if isinstance(node, exp.Collate):
-            return node.this  # type: ignore[no-any-return]
-        if isinstance(node, exp.Operator):
-            return _spell_operator(node)
-        if isinstance(node, exp.Cast):
-            return _spell_cast(node)
-        if isinstance(node, exp.Any):
-            listed = node.this.unnest()
-            return exp.Any(this=exp.paren(_spell_list(listed))) if listed.is_string else node
-        if isinstance(node, exp.CurrentUser | exp.SessionUser):
-            return exp.Literal.string(USER)
+        for kind, spell in SPELLINGS.items():
+            if isinstance(node, kind):
+                return spell(node)
         if isinstance(node, exp.CurrentDatabase | exp.CurrentCatalog):
             return exp.Literal.string(self._name)
-        if isinstance(node, exp.CurrentSchema):
-            return exp.Literal.string("public")
-        if isinstance(node, exp.ArrayToString):  # there are no lists to be shown
-            return exp.Null()
-        if isinstance(node, exp.Array):
-            if not all(isinstance(item, exp.Literal | exp.Query) for item in node.expressions):
-                raise LookupError
-        elif isinstance(node, exp.DPipe):
-            raise LookupError
-        elif isinstance(node, exp.Anonymous):
-            name = node.name.lower()
-            if name == "all" and node.expressions[0].is_string:
-                return exp.Anonymous(this="all", expressions=[_spell_list(node.expressions[0])])
-            if name not in {*KNOWN, "all"}:
-                raise LookupError
-        elif isinstance(node, exp.Func) and not isinstance(node, HARMLESS):
+        known = not isinstance(node, exp.Func) or isinstance(node, HARMLESS)
+        if isinstance(node, exp.Anonymous):
+            known = node.name.lower() in KNOWN
+        if not known or isinstance(node, exp.DPipe):
             raise LookupError
         return node
 
@@ -191,15 +171,11 @@ def show_setting(name: str) -> str:
     >>> show_setting("TRANSACTION ISOLATION LEVEL")
     'read committed'
     """
-    known = {_join(setting): value for setting, value in SETTINGS.items()}
-    found = known.get(_join(name).removesuffix("level"))
+    known = {fold_name(setting): value for setting, value in SETTINGS.items()}
+    found = known.get(fold_name(name).removesuffix("level"))
     if found is None:
         raise Refusal("42704", f"There is no setting {name!r}.")
     return found
-
-
-def _join(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).lower()
 
 
 def _read_field(told: str) -> tuple[str, str]:
@@ -237,6 +213,29 @@ def _spell_cast(node: exp.Cast) -> exp.Expr:
     return node
 
 
-def _spell_list(node: exp.Expr) -> exp.Array:
-    items = node.name.strip("{}").split(",")
-    return exp.Array(expressions=[exp.Literal.string(item) for item in items if item])
+def _spell_any(node: exp.Expr) -> exp.Expr:
+    """A list that is written as a text, ``'{a,b}'``, as one."""
+    listed = node.this.unnest() if isinstance(node, exp.Any) else node.expressions[0]
+    if not listed.is_string:
+        return node
+    items = [exp.Literal.string(item) for item in listed.name.strip("{}").split(",") if item]
+    return exp.Any(this=exp.paren(exp.Array(expressions=items)))
+
+
+def _spell_array(node: exp.Array) -> exp.Array:
+    if not all(isinstance(item, exp.Literal | exp.Query) for item in node.expressions):
+        raise LookupError
+    return node
+
+
+SPELLINGS: dict[type[exp.Expr], Callable[[Any], exp.Expr]] = {
+    exp.Collate: lambda node: node.this,
+    exp.Operator: _spell_operator,
+    exp.Cast: _spell_cast,
+    exp.Any: _spell_any,
+    exp.Array: _spell_array,
+    exp.ArrayToString: lambda _: exp.Null(),  # there are no lists to be shown
+    exp.CurrentUser: lambda _: exp.Literal.string(USER),
+    exp.SessionUser: lambda _: exp.Literal.string(USER),
+    exp.CurrentSchema: lambda _: exp.Literal.string("public"),
+}

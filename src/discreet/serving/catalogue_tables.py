@@ -1,7 +1,7 @@
 """What clients look up before they ask: settings, and the tables of ``pg_catalog`` they read.
 
-Names of columns are those of PostgreSQL. One with ``#`` holds numbers, with ``?`` truth values, with
-``[]`` lists, any other texts. Rows say what is known; everything else is empty.
+Names of columns are those of PostgreSQL. One with ``#`` holds numbers, with ``?`` truth values,
+with ``[]`` lists, any other texts. Rows say what is known; everything else is empty.
 """
 
 from __future__ import annotations

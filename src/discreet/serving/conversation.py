@@ -14,13 +14,26 @@ import polars as pl
 from discreet.serving.catalogue import show_setting
 from discreet.serving.catalogue_tables import SETTINGS
 from discreet.serving.messages import (
-    Body, Refusal, break_off, pack, pack_cells, pack_int, pack_text, read_message,
-)  # fmt: skip
+    Body,
+    Refusal,
+    break_off,
+    pack,
+    pack_cells,
+    pack_int,
+    pack_text,
+    read_message,
+)
 from discreet.serving.served import ServedRelease
 from discreet.serving.statements import Statement, split
 from discreet.serving.values import (
-    TYPES, Parameter, WireType, conform, read_columns, read_parameter, write_value,
-)  # fmt: skip
+    TYPES,
+    Parameter,
+    WireType,
+    conform,
+    read_columns,
+    read_parameter,
+    write_value,
+)
 
 MOST_KEPT = 1 << 22
 MOST_PORTALS = 64
@@ -250,7 +263,7 @@ class Conversation:
         if self._state == b"E" and words[:1] not in (["ROLLBACK"], ["ABORT"], ["COMMIT"], ["END"]):
             raise Refusal(
                 "25P02",
-                "An earlier statement of this transaction failed, so none is answered until it ends.",
+                "A statement of this transaction failed: none is answered until it ends.",
                 "Say ROLLBACK.",
             )
         command = self._command(statement, dry)
@@ -281,8 +294,10 @@ class Conversation:
             return Reply("DISCARD ALL" if first == "DISCARD" else "DEALLOCATE")
         if first == "SHOW":
             return _show(statement.text.split(None, 1)[-1])
-        if first == "SET" and re.search(r"client_encoding|\bnames\b", statement.bare, re.I) and (
-            not re.search(r"utf-?8|unicode|default", statement.text, re.I)
+        if (
+            first == "SET"
+            and re.search(r"client_encoding|\bnames\b", statement.bare, re.I)
+            and (not re.search(r"utf-?8|unicode|default", statement.text, re.I))
         ):
             raise Refusal("22023", "The encoding is UTF8 here, and no other.")
         return Reply(SESSION_COMMANDS[first]) if first in SESSION_COMMANDS else None

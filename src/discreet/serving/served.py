@@ -12,10 +12,14 @@ from discreet.errors import QueryError
 from discreet.serving.catalogue import Catalogue
 from discreet.serving.messages import Refusal
 from discreet.serving.statements import (
-    Statement, find_types, put_parameters, read_tree, refuse_other_tables,
-)  # fmt: skip
+    Statement,
+    find_types,
+    fold_name,
+    put_parameters,
+    read_tree,
+    refuse_other_tables,
+)
 from discreet.serving.values import BOOL, DATE, FLOAT8, INT8, TEXT, Parameter, WireType
-from discreet.sql.parse import spell_name
 from discreet.table.schema import Type
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ class ServedRelease:
     def __init__(self, name: str, names: Iterable[str], release: Release) -> None:
         columns = {one.name: OF_TYPE.get(one.type, TEXT) for one in release.schema}
         self.name = name
-        self._columns = {spell_name(column): kind for column, kind in columns.items()}
+        self._columns = {fold_name(column): kind for column, kind in columns.items()}
         self._prepared = release.prepare()
         self._catalogue = Catalogue(name, names, columns)
         self._asking, self._looking = asyncio.Lock(), asyncio.Lock()

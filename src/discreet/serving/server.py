@@ -16,9 +16,16 @@ from discreet.errors import QueryError, name_closest
 from discreet.serving.catalogue_tables import ANNOUNCED, SETTINGS
 from discreet.serving.conversation import Conversation
 from discreet.serving.messages import (
-    LONGEST_STARTUP, Body, Refusal, break_off, pack, pack_int, pack_text, read_message,
+    LONGEST_STARTUP,
+    Body,
+    Refusal,
+    break_off,
+    pack,
+    pack_int,
+    pack_text,
+    read_message,
     read_startup,
-)  # fmt: skip
+)
 from discreet.serving.password import MECHANISM, Scram
 from discreet.serving.served import ServedRelease
 

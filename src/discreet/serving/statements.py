@@ -10,10 +10,8 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.serving.messages import Refusal
-from discreet.serving.values import (
-    BOOL, DATE, FLOAT8, INT8, TEXT, Parameter, WireType, write_literal,
-)  # fmt: skip
-from discreet.sql.parse import spell_name
+from discreet.serving.values import BOOL, DATE, FLOAT8, INT8, TEXT
+from discreet.serving.values import Parameter, WireType, write_literal
 
 PIECES = re.compile(
     r"""(?P<text>(?<!\w)[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z) | '(?:[^']|'')*(?:'|\Z)
@@ -106,11 +104,16 @@ def find_types(tree: exp.Expr, count: int, columns: Mapping[str, WireType]) -> l
         if isinstance(parent, exp.Cast):
             found = CASTS.get(parent.to.this)
         elif parent is not None:
-            names = (spell_name(column.name) for column in parent.find_all(exp.Column))
+            names = (fold_name(column.name) for column in parent.find_all(exp.Column))
             found = next((columns[name] for name in names if name in columns), None)
         if found is not None and (number := _number(place)) <= count:
             types[number - 1] = found
     return types
+
+
+def fold_name(name: str) -> str:
+    """Give a name without what clients write differently: capitals, underscores, blanks."""
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def _number(place: exp.Placeholder) -> int:

@@ -16,7 +16,7 @@ from discreet.release import Promise, Release
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
-    from discreet.sql.parse import Query
+    from discreet.sql.query import Query
 
 
 class Swapped(Form):
