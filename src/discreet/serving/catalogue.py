@@ -20,8 +20,9 @@ from discreet.serving.values import WireType
 
 MACROS = {
     "version()": "'PostgreSQL 14.0 (discreet)'",
+    "current_database()": "{database}",
+    "current_schema()": "'public'",
     "current_schemas(a)": "['pg_catalog', 'public']",
-    "array_to_string(a, b)": "NULL",
     "current_setting(a, b := NULL)": "(SELECT setting FROM emulated.pg_settings "
     "WHERE lower(name) = lower(a))",
     "set_config(a, b, c)": "b",
@@ -36,6 +37,7 @@ MACROS = {
     "WHERE relname = regexp_replace(a, '^public\\.', ''))",
     "pg_table_is_visible(a)": "true",
     "pg_type_is_visible(a)": "true",
+    "pg_collation_is_visible(a)": "true",
     "pg_function_is_visible(a)": "true",
     "pg_relation_is_publishable(a)": "false",
     "pg_total_relation_size(a)": "0",
@@ -55,15 +57,19 @@ MACROS = {
     "quote_ident(a)": "'\"' || a || '\"'",
 }  # fmt: skip
 """Functions that clients call, as macros."""
-KNOWN = frozenset(signature.partition("(")[0] for signature in MACROS)
+KNOWN = frozenset(signature.partition("(")[0] for signature in MACROS) | {"all"}
+EMPTY = ("array_to_string", "json_build_object")
+"""Functions of what there is none of."""
 HARMLESS = (
     exp.And, exp.Or, exp.Case, exp.If, exp.Cast, exp.Coalesce, exp.Nullif, exp.Exists, exp.Any,
     exp.Count, exp.Min, exp.Max, exp.Sum, exp.Lower, exp.Upper, exp.Length, exp.Substring,
     exp.Left, exp.Right, exp.Trim, exp.StrPosition, exp.RegexpLike, exp.RegexpILike,
-    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentVersion, exp.CurrentSchemas, exp.RowNumber,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentVersion, exp.CurrentSchema, exp.CurrentSchemas,
+    exp.CurrentDatabase, exp.CurrentCatalog, exp.RowNumber,
 )  # fmt: skip
 """Functions by which no text and no list grows: DuckDB would let them fill the memory."""
-LONGEST, MOST_ROWS = 1 << 15, 10_000
+LONGEST, LONGEST_TEXT, MOST_COLUMNS, MOST_ROWS = 1 << 15, 500, 100, 2_000
+"""Of a statement, a text in it, what it selects and what it gives; so its memory is bounded."""
 USER = "discreet"
 NUMBERS = ("oid", "int2", "int4", "int8", "xid", "regnamespace", "regrole")
 
@@ -74,7 +80,6 @@ class Catalogue:
     def __init__(self, name: str, names: Iterable[str], columns: dict[str, WireType]) -> None:
         import duckdb
 
-        self._name = name
         self._connection = duckdb.connect(
             config={"enable_external_access": False, "python_enable_replacements": False,
                     "autoinstall_known_extensions": False, "autoload_known_extensions": False,
@@ -92,22 +97,26 @@ class Catalogue:
                 self._connection.execute(
                     f"INSERT INTO emulated.{table} ({into}) VALUES ({places})", [*row.values()]
                 )
+        quoted = exp.Literal.string(name).sql(dialect="duckdb")
         names_of_types = " ".join(f"WHEN {oid} THEN '{name}'" for oid, name in FULL_NAMES.items())
         for signature, body in MACROS.items():
-            meant = body.replace("{names}", names_of_types)
+            meant = body.replace("{names}", names_of_types).replace("{database}", quoted)
             self._connection.execute(f"CREATE MACRO {signature} AS {meant}")
         self._connection.execute("SET lock_configuration = true")
 
-    def look_up(self, tree: exp.Expr) -> pl.DataFrame:
-        """Run what was asked; where it goes beyond what there is, nothing is found."""
+    def look_up(self, tree: exp.Expr) -> tuple[list[str], pl.DataFrame]:
+        """Run what was asked; where it goes beyond what there is, nothing is found.
+
+        Columns have names apart, for several may have the same.
+        """
         import duckdb
 
         names = _name_columns(tree)
         try:
-            sql = self._adapt(tree).sql(dialect="duckdb")
+            sql = _adapt(tree).sql(dialect="duckdb")
             if len(sql) > LONGEST:
                 raise LookupError
-            found = pl.from_arrow(self._connection.execute(sql).to_arrow_table())
+            found: Any = self._connection.sql(sql).to_arrow_table()
         except duckdb.InterruptException:
             raise
         except (duckdb.Error, LookupError) as error:
@@ -115,9 +124,10 @@ class Catalogue:
                 raise Refusal(
                     "0A000", "This is not known here.", "Ask: SELECT COUNT(*) FROM release."
                 ) from error
-            return pl.DataFrame(schema=dict.fromkeys(names, pl.String()))
-        assert isinstance(found, pl.DataFrame)
-        return found
+            return names, pl.DataFrame(schema={str(i): pl.String() for i in range(len(names))})
+        frame = pl.from_arrow(found.rename_columns([*map(str, range(found.num_columns))]))
+        assert isinstance(frame, pl.DataFrame)
+        return found.column_names, frame
 
     def interrupt(self) -> None:
         """Break off what runs."""
@@ -127,42 +137,44 @@ class Catalogue:
         """Let go of everything."""
         self._connection.close()
 
-    def _adapt(self, tree: exp.Expr) -> exp.Expr:
-        """Say in DuckDB's words what was asked in PostgreSQL's."""
-        if not isinstance(tree, exp.Query) or any(
-            with_.recursive for with_ in tree.find_all(exp.With)
-        ):
-            raise LookupError
-        own = {clause.alias.lower() for clause in tree.find_all(exp.CTE)}
-        for table in tree.find_all(exp.Table):
-            name = table.name.lower()
-            if not isinstance(table.this, exp.Identifier) or name not in {*COLUMNS, *own}:
-                raise LookupError
-            if name not in own:
-                table.set("this", exp.to_identifier(name))
-                table.set("db", exp.to_identifier("emulated"))
-                table.set("catalog", None)
-        adapted = tree.transform(self._adapt_node)
-        assert isinstance(adapted, exp.Query)
-        limit = adapted.args.get("limit")
-        few = isinstance(limit, exp.Limit) and limit.expression.is_int
-        few = few and int(limit.expression.name) <= MOST_ROWS  # type: ignore[union-attr]
-        return adapted if few else adapted.limit(MOST_ROWS)
 
-    def _adapt_node(self, node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
-            node = node.expression
-        for kind, spell in SPELLINGS.items():
-            if isinstance(node, kind):
-                return spell(node)
-        if isinstance(node, exp.CurrentDatabase | exp.CurrentCatalog):
-            return exp.Literal.string(self._name)
-        known = not isinstance(node, exp.Func) or isinstance(node, HARMLESS)
-        if isinstance(node, exp.Anonymous):
-            known = node.name.lower() in KNOWN
-        if not known or isinstance(node, exp.DPipe):
+def _adapt(tree: exp.Expr) -> exp.Expr:
+    """Say in DuckDB's words what was asked in PostgreSQL's."""
+    if not isinstance(tree, exp.Query) or any(with_.recursive for with_ in tree.find_all(exp.With)):
+        raise LookupError
+    own = {clause.alias.lower() for clause in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        name = table.name.lower()
+        if not isinstance(table.this, exp.Identifier) or name not in {*COLUMNS, *own}:
             raise LookupError
-        return node
+        if name not in own:
+            table.set("this", exp.to_identifier(name))
+            table.set("db", exp.to_identifier("emulated"))
+            table.set("catalog", None)
+    for node in [*tree.walk()][::-1]:  # what is inside comes first, so that all is looked at
+        spelled = _adapt_node(node)
+        if spelled is not node:
+            node.replace(spelled)
+    limit = tree.args.get("limit")
+    few = isinstance(limit, exp.Limit) and limit.expression.is_int
+    few = few and int(limit.expression.name) <= MOST_ROWS  # type: ignore[union-attr]
+    return tree if few else tree.limit(MOST_ROWS)
+
+
+def _adapt_node(node: exp.Expr) -> exp.Expr:
+    for kind, spell in SPELLINGS.items():
+        if isinstance(node, kind):
+            return spell(node)
+    known = not isinstance(node, exp.Func) or isinstance(node, HARMLESS)
+    if isinstance(node, exp.Anonymous):
+        if node.name.lower() in EMPTY:
+            return exp.Null()
+        known = node.name.lower() in KNOWN
+    long = isinstance(node, exp.Literal) and len(node.name) > LONGEST_TEXT
+    wide = isinstance(node, exp.Select) and len(node.expressions) > MOST_COLUMNS
+    if not known or long or wide or isinstance(node, exp.DPipe):
+        raise LookupError(node.sql())
+    return node
 
 
 def show_setting(name: str) -> str:
@@ -184,9 +196,24 @@ def _read_field(told: str) -> tuple[str, str]:
 
 
 def _name_columns(tree: exp.Expr) -> list[str]:
-    """Name the columns of an answer that has no rows; no two alike."""
+    """Name the columns of an answer as PostgreSQL does; give those that are known beforehand."""
     asked = tree.selects if isinstance(tree, exp.Query) else []
-    return [*dict.fromkeys(one.alias_or_name or "?column?" for one in asked if not one.is_star)]
+    for one in asked:
+        if not one.alias_or_name and not one.is_star:
+            inner = one.expression if isinstance(one, exp.Dot) else one
+            called = "?column?"
+            if isinstance(inner, exp.Func):
+                called = inner.name if isinstance(inner, exp.Anonymous) else inner.sql_name()
+            name = called.lower().replace("current_version", "version")
+            one.replace(exp.alias_(one.copy(), name, quoted=True))
+    listed = tree.selects if isinstance(tree, exp.Query) else []
+    return [one.alias_or_name for one in listed if not one.is_star]
+
+
+def _spell_column(node: exp.Column) -> exp.Column:
+    node.set("db", None)
+    node.set("catalog", None)
+    return node
 
 
 def _spell_operator(node: exp.Operator) -> exp.Expr:
@@ -222,6 +249,13 @@ def _spell_any(node: exp.Expr) -> exp.Expr:
     return exp.Any(this=exp.paren(exp.Array(expressions=items)))
 
 
+def _spell_replace(node: exp.Replace) -> exp.Expr:
+    """A text in which nothing is replaced, for texts could grow; else nothing."""
+    pattern = node.expression
+    here = exp.StrPosition(this=node.this.copy(), substr=pattern.copy())
+    return exp.Case().when(here.eq(0), node.this)
+
+
 def _spell_array(node: exp.Array) -> exp.Array:
     if not all(isinstance(item, exp.Literal | exp.Query) for item in node.expressions):
         raise LookupError
@@ -229,13 +263,15 @@ def _spell_array(node: exp.Array) -> exp.Array:
 
 
 SPELLINGS: dict[type[exp.Expr], Callable[[Any], exp.Expr]] = {
+    exp.Dot: lambda node: node.expression if node.this.name == "pg_catalog" else node,
     exp.Collate: lambda node: node.this,
+    exp.Column: _spell_column,
     exp.Operator: _spell_operator,
     exp.Cast: _spell_cast,
     exp.Any: _spell_any,
     exp.Array: _spell_array,
-    exp.ArrayToString: lambda _: exp.Null(),  # there are no lists to be shown
+    exp.Replace: _spell_replace,
+    exp.ArrayToString: lambda _: exp.Null(),
     exp.CurrentUser: lambda _: exp.Literal.string(USER),
     exp.SessionUser: lambda _: exp.Literal.string(USER),
-    exp.CurrentSchema: lambda _: exp.Literal.string("public"),
 }

@@ -23,12 +23,12 @@ from discreet.serving.messages import (
     pack_text,
     read_message,
 )
-from discreet.serving.served import ServedRelease
+from discreet.serving.served import Answered, ServedRelease
 from discreet.serving.statements import Statement, split
 from discreet.serving.values import (
     TYPES,
+    Columns,
     Parameter,
-    WireType,
     conform,
     read_columns,
     read_parameter,
@@ -53,7 +53,7 @@ class PreparedStatement:
 
     statement: Statement | None
     types: list[int]
-    columns: list[tuple[str, WireType]] | None = None
+    columns: Columns | None = None
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Reply:
     """What a statement gives: rows, or only the word that it is done."""
 
     tag: str
-    columns: list[tuple[str, WireType]] = field(default_factory=list)
+    columns: Columns = field(default_factory=list)
     frame: pl.DataFrame | None = None
 
 
@@ -87,7 +87,7 @@ class Conversation:
         self._portals: dict[str, Portal] = {}
         self._state = b"I"
         self._skipping = False
-        self._work: asyncio.Task[pl.DataFrame] | None = None
+        self._work: asyncio.Task[Answered] | None = None
 
     def cancel(self) -> None:
         """Break off what is being asked."""
@@ -274,12 +274,13 @@ class Conversation:
             await asyncio.wait({self._work})
             if self._work.cancelled():
                 raise Refusal("57014", "The question was cancelled.")
-            columns, frame = read_columns(self._work.result())
+            columns, frame = read_columns(*self._work.result())
         finally:
             self._work.cancel()
             self._work = None
         if prepared.columns is not None:
-            columns, frame = prepared.columns, conform(frame, prepared.columns)
+            frame = conform(columns, frame, prepared.columns)
+            columns = prepared.columns
         return Reply(f"SELECT {frame.height}", columns, frame)
 
     def _command(self, statement: Statement, dry: bool) -> Reply | None:
@@ -322,7 +323,7 @@ class Conversation:
         elif self._statements.pop(name.strip('"'), None) is None:
             raise Refusal("26000", "There is no prepared statement of this name.")
 
-    def _send_description(self, columns: list[tuple[str, WireType]], formats: list[int]) -> None:
+    def _send_description(self, columns: Columns, formats: list[int]) -> None:
         parts = [
             pack_text(name)
             + pack_int(0) + pack_int(0, 2) + pack_int(kind.oid) + pack_int(kind.size, 2)
@@ -364,7 +365,7 @@ def _show(name: str) -> Reply:
         told = {"name": [*SETTINGS], "setting": [*SETTINGS.values()]}
     else:
         told = {name.strip().lower().replace(" ", "_"): [show_setting(name)]}
-    columns, frame = read_columns(pl.DataFrame(told))
+    columns, frame = read_columns([*told], pl.DataFrame(told))
     return Reply("SHOW", columns, frame)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from discreet.release import Release
 
 OF_TYPE = {Type.INTEGER: INT8, Type.DECIMAL: FLOAT8, Type.DATE: DATE, Type.BOOLEAN: BOOL}
+Answered = tuple[list[str], pl.DataFrame]
+"""Names of columns, and the columns; several may have the same name."""
 LOOKING_UP = 5.0
 """Seconds after which a look into the catalogue is broken off."""
 
@@ -55,7 +57,7 @@ class ServedRelease:
 
         return await asyncio.to_thread(work)
 
-    async def answer(self, statement: Statement, values: Sequence[Parameter]) -> pl.DataFrame:
+    async def answer(self, statement: Statement, values: Sequence[Parameter]) -> Answered:
         """Answer a question, or a look into the catalogue."""
         if statement.about_catalogue:
             async with self._looking:
@@ -65,10 +67,10 @@ class ServedRelease:
         async with self._asking:
             return await _run(lambda: self._ask(statement, values), self._prepared.interrupt)
 
-    def _look_up(self, statement: Statement, values: Sequence[Parameter]) -> pl.DataFrame:
+    def _look_up(self, statement: Statement, values: Sequence[Parameter]) -> Answered:
         return self._catalogue.look_up(put_parameters(read_tree(statement, "postgres"), values))
 
-    def _ask(self, statement: Statement, values: Sequence[Parameter]) -> pl.DataFrame:
+    def _ask(self, statement: Statement, values: Sequence[Parameter]) -> Answered:
         text = statement.text
         try:
             tree = read_tree(statement, _dialect(statement))
@@ -79,9 +81,10 @@ class ServedRelease:
             if refuse_other_tables(tree) or statement.parameters:
                 text = put_parameters(tree, values).sql(dialect="duckdb")
         try:
-            return self._prepared.query(text).frame
+            frame = self._prepared.query(text).frame
         except QueryError as error:
             raise Refusal("42000", error.message, error.hint) from error
+        return frame.columns, frame
 
     def close(self) -> None:
         """Let go of everything."""
@@ -95,8 +98,8 @@ def _dialect(statement: Statement) -> str:
 
 
 async def _run(
-    work: Callable[[], pl.DataFrame], interrupt: Callable[[], None], seconds: float | None = None
-) -> pl.DataFrame:
+    work: Callable[[], Answered], interrupt: Callable[[], None], seconds: float | None = None
+) -> Answered:
     """Work in a thread; whoever no longer waits for it breaks it off."""
     future = asyncio.get_running_loop().run_in_executor(None, work)
     try:

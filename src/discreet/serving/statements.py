@@ -10,8 +10,16 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.serving.messages import Refusal
-from discreet.serving.values import BOOL, DATE, FLOAT8, INT8, TEXT
-from discreet.serving.values import Parameter, WireType, write_literal
+from discreet.serving.values import (
+    BOOL,
+    DATE,
+    FLOAT8,
+    INT8,
+    TEXT,
+    Parameter,
+    WireType,
+    write_literal,
+)
 
 PIECES = re.compile(
     r"""(?P<text>(?<!\w)[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z) | '(?:[^']|'')*(?:'|\Z)

@@ -48,36 +48,36 @@ def find_type(dtype: pl.DataType) -> WireType:
     return {pl.Boolean(): BOOL, pl.Date(): DATE}.get(dtype, TEXT)  # type: ignore[arg-type]
 
 
-def read_columns(frame: pl.DataFrame) -> tuple[list[tuple[str, WireType]], pl.DataFrame]:
+Columns = list[tuple[str, WireType]]
+
+
+def read_columns(names: list[str], frame: pl.DataFrame) -> tuple[Columns, pl.DataFrame]:
     """Give an answer's columns with their types, and the answer in no other types than these."""
-    columns = [(name, find_type(dtype)) for name, dtype in frame.schema.items()]
+    kinds = [find_type(dtype) for dtype in frame.dtypes]
     plain = []
-    for name, kind in columns:
-        dtype = frame.schema[name]
+    for name, kind in zip(frame.columns, kinds, strict=True):
         if kind is FLOAT8:
             plain.append(pl.col(name).cast(pl.Float64))
-        elif isinstance(dtype, pl.List):
+        elif isinstance(frame.schema[name], pl.List):
             items = pl.col(name).cast(pl.List(pl.String)).list.join(",")
             plain.append(pl.format("{{}}", items).alias(name))
         elif kind is TEXT:
             plain.append(pl.col(name).cast(pl.String))
-    return columns, frame.with_columns(plain)
+    return [*zip(names, kinds, strict=True)], frame.with_columns(plain)
 
 
-def conform(frame: pl.DataFrame, told: list[tuple[str, WireType]]) -> pl.DataFrame:
+def conform(columns: Columns, frame: pl.DataFrame, told: Columns) -> pl.DataFrame:
     """Give an answer in the types that were told to the client before it was known."""
     changed = Refusal("0A000", "cached plan must not change result type", "Prepare it again.")
-    if frame.columns != [name for name, _ in told]:
+    if [name for name, _ in columns] != [name for name, _ in told]:
         raise changed
     casts = []
-    for name, kind in told:
-        cells = frame[name]
-        found = find_type(cells.dtype)
+    for cells, (_, found), (_, kind) in zip(frame, columns, told, strict=True):
         whole = found is FLOAT8 and bool((cells.drop_nulls() % 1 == 0).all())
         if kind is FLOAT8 and found is INT8:
-            casts.append(pl.col(name).cast(pl.Float64))
+            casts.append(cells.cast(pl.Float64))
         elif kind is INT8 and whole:
-            casts.append(pl.col(name).cast(pl.Int64))
+            casts.append(cells.cast(pl.Int64))
         elif kind is not found and cells.null_count() < cells.len():
             raise changed
     return frame.with_columns(casts)
