@@ -64,8 +64,8 @@ HARMLESS = (
     exp.And, exp.Or, exp.Case, exp.If, exp.Cast, exp.Coalesce, exp.Nullif, exp.Exists, exp.Any,
     exp.Count, exp.Min, exp.Max, exp.Sum, exp.Lower, exp.Upper, exp.Length, exp.Substring,
     exp.Left, exp.Right, exp.Trim, exp.StrPosition, exp.RegexpLike, exp.RegexpILike,
-    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentVersion, exp.CurrentSchema, exp.CurrentSchemas,
-    exp.CurrentDatabase, exp.CurrentCatalog, exp.RowNumber,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentVersion, exp.CurrentSchema,
+    exp.CurrentSchemas, exp.CurrentDatabase, exp.CurrentCatalog, exp.RowNumber,
 )  # fmt: skip
 """Functions by which no text and no list grows: DuckDB would let them fill the memory."""
 LONGEST, LONGEST_TEXT, MOST_COLUMNS, MOST_ROWS = 1 << 15, 500, 100, 2_000
@@ -102,6 +102,7 @@ class Catalogue:
         for signature, body in MACROS.items():
             meant = body.replace("{names}", names_of_types).replace("{database}", quoted)
             self._connection.execute(f"CREATE MACRO {signature} AS {meant}")
+        self._connection.execute("SET enable_progress_bar = false")
         self._connection.execute("SET lock_configuration = true")
 
     def look_up(self, tree: exp.Expr) -> tuple[list[str], pl.DataFrame]:
@@ -111,7 +112,8 @@ class Catalogue:
         """
         import duckdb
 
-        names = _name_columns(tree)
+        asked = tree.selects if isinstance(tree, exp.Query) else []
+        names = [_name_column(one) for one in asked if not one.is_star]
         try:
             sql = _adapt(tree).sql(dialect="duckdb")
             if len(sql) > LONGEST:
@@ -127,7 +129,7 @@ class Catalogue:
             return names, pl.DataFrame(schema={str(i): pl.String() for i in range(len(names))})
         frame = pl.from_arrow(found.rename_columns([*map(str, range(found.num_columns))]))
         assert isinstance(frame, pl.DataFrame)
-        return found.column_names, frame
+        return names if len(names) == frame.width else found.column_names, frame
 
     def interrupt(self) -> None:
         """Break off what runs."""
@@ -195,19 +197,15 @@ def _read_field(told: str) -> tuple[str, str]:
     return told.rstrip("#?[]"), kind + ("[]" if "[]" in told else "")
 
 
-def _name_columns(tree: exp.Expr) -> list[str]:
-    """Name the columns of an answer as PostgreSQL does; give those that are known beforehand."""
-    asked = tree.selects if isinstance(tree, exp.Query) else []
-    for one in asked:
-        if not one.alias_or_name and not one.is_star:
-            inner = one.expression if isinstance(one, exp.Dot) else one
-            called = "?column?"
-            if isinstance(inner, exp.Func):
-                called = inner.name if isinstance(inner, exp.Anonymous) else inner.sql_name()
-            name = called.lower().replace("current_version", "version")
-            one.replace(exp.alias_(one.copy(), name, quoted=True))
-    listed = tree.selects if isinstance(tree, exp.Query) else []
-    return [one.alias_or_name for one in listed if not one.is_star]
+def _name_column(asked: exp.Expr) -> str:
+    """Name a column of an answer as PostgreSQL does."""
+    if isinstance(asked, exp.Alias | exp.Column | exp.Subquery):
+        return asked.alias_or_name
+    inner = asked.expression if isinstance(asked, exp.Dot) else asked
+    if not isinstance(inner, exp.Func):
+        return "?column?"
+    name = inner.name if isinstance(inner, exp.Anonymous) else inner.sql_name()
+    return name.lower().replace("current_version", "version")
 
 
 def _spell_column(node: exp.Column) -> exp.Column:

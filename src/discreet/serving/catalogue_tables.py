@@ -88,7 +88,8 @@ COLUMNS = {
     "pg_extension": "oid# extname extnamespace# extversion",
     "pg_foreign_table": "ftrelid# ftserver#",
     "pg_foreign_server": "oid# srvname",
-    "pg_sequence": "seqrelid# seqtypid# seqstart# seqincrement# seqmax# seqmin# seqcache# seqcycle?",
+    "pg_sequence": "seqrelid# seqtypid# seqstart# seqincrement# seqmax# seqmin# seqcache# "
+    "seqcycle?",
     "tables": "table_catalog table_schema table_name table_type is_insertable_into",
     "columns": "table_catalog table_schema table_name column_name ordinal_position# "
     "column_default is_nullable data_type character_maximum_length# numeric_precision# "

@@ -106,6 +106,8 @@ class Conversation:
                 continue
             try:
                 await self._handle(kind, body)
+            except OSError:
+                return  # gone
             except Refusal as refusal:
                 self._refuse(refusal, kind)
             except Exception as fault:
@@ -340,16 +342,24 @@ class Conversation:
             return 0
         rows = reply.frame[start:end]
         kinds = [(kind, _pick_format(formats, i) == 1) for i, (_, kind) in enumerate(reply.columns)]
+        packed: list[bytes] = []
         held = 0
         for row in rows.iter_rows():
             cells = [write_value(cell, *kind) for cell, kind in zip(row, kinds, strict=True)]
-            packed = pack_cells(cells)
-            self._writer.write(packed)
-            held += len(packed)
+            packed.append(pack_cells(cells))
+            held += len(packed[-1])
             if held > FLUSHED:
-                await self._writer.drain()
+                await self._flush(packed)
                 held = 0
+        await self._flush(packed)
         return rows.height
+
+    async def _flush(self, packed: list[bytes]) -> None:
+        if self._writer.is_closing():
+            raise ConnectionResetError
+        self._writer.write(b"".join(packed))
+        packed.clear()
+        await self._writer.drain()
 
     def _send_tag(self, tag: str) -> None:
         self._writer.write(pack(b"C", pack_text(tag)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from discreet.errors import visible
 
 LONGEST_STARTUP = 10_000
-LONGEST_MESSAGE = 1 << 20
+LONGEST_MESSAGE = 1 << 18
 """Bytes that a client may send at once; more would be memory that a stranger takes."""
 
 

@@ -71,6 +71,8 @@ class ServedRelease:
         return self._catalogue.look_up(put_parameters(read_tree(statement, "postgres"), values))
 
     def _ask(self, statement: Statement, values: Sequence[Parameter]) -> Answered:
+        if statement.words[:1] not in (["SELECT"], ["WITH"]):
+            raise Refusal("0A000", "Only SELECT is answered.", "Ask: SELECT COUNT(*) FROM release.")
         text = statement.text
         try:
             tree = read_tree(statement, _dialect(statement))
@@ -84,7 +86,7 @@ class ServedRelease:
             frame = self._prepared.query(text).frame
         except QueryError as error:
             raise Refusal("42000", error.message, error.hint) from error
-        return frame.columns, frame
+        return frame.columns, frame.cast({pl.Null: pl.Float64})  # a number that there is none of
 
     def close(self) -> None:
         """Let go of everything."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
+import logging
 import secrets
 import signal
 import socket
@@ -60,6 +61,8 @@ def serve(
                 f"Others could reach {host}, and nothing would keep them out.",
                 hint="Set the environment variable DISCREET_PASSWORD, or leave out --host.",
             )
+    for library in ("sqlglot", "asyncio"):  # they would tell what was asked, and who left
+        logging.getLogger(library).setLevel(logging.CRITICAL)
     asyncio.run(_listen(releases, host, port, password, tell))
 
 

@@ -60,7 +60,7 @@ def read_columns(names: list[str], frame: pl.DataFrame) -> tuple[Columns, pl.Dat
             plain.append(pl.col(name).cast(pl.Float64))
         elif isinstance(frame.schema[name], pl.List):
             items = pl.col(name).cast(pl.List(pl.String)).list.join(",")
-            plain.append(pl.format("{{}}", items).alias(name))
+            plain.append(pl.concat_str(pl.lit("{"), items, pl.lit("}")).alias(name))
         elif kind is TEXT:
             plain.append(pl.col(name).cast(pl.String))
     return [*zip(names, kinds, strict=True)], frame.with_columns(plain)

@@ -20,6 +20,7 @@ class Embedded:
         import duckdb
 
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        self._connection.execute("SET enable_progress_bar = false")  # it would go into files too
         for name, table in tables.items():
             self.load(name, table)
 
