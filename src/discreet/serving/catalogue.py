@@ -58,8 +58,8 @@ MACROS = {
 }  # fmt: skip
 """Functions that clients call, as macros."""
 KNOWN = frozenset(signature.partition("(")[0] for signature in MACROS) | {"all"}
-EMPTY = ("array_to_string", "json_build_object")
-"""Functions of what there is none of."""
+EMPTY = ("array_length", "array_to_string", "json_build_object")
+"""Functions of what there is none of, so that nothing in them needs to be known."""
 HARMLESS = (
     exp.And, exp.Or, exp.Case, exp.If, exp.Cast, exp.Coalesce, exp.Nullif, exp.Exists, exp.Any,
     exp.Count, exp.Min, exp.Max, exp.Sum, exp.Lower, exp.Upper, exp.Length, exp.Substring,
@@ -144,6 +144,9 @@ def _adapt(tree: exp.Expr) -> exp.Expr:
     """Say in DuckDB's words what was asked in PostgreSQL's."""
     if not isinstance(tree, exp.Query) or any(with_.recursive for with_ in tree.find_all(exp.With)):
         raise LookupError
+    for call in [*tree.find_all(exp.Anonymous, exp.ArraySize, exp.ArrayToString)]:
+        if not isinstance(call, exp.Anonymous) or call.name.lower() in EMPTY:
+            call.replace(exp.Null())
     own = {clause.alias.lower() for clause in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
         name = table.name.lower()
@@ -169,8 +172,6 @@ def _adapt_node(node: exp.Expr) -> exp.Expr:
             return spell(node)
     known = not isinstance(node, exp.Func) or isinstance(node, HARMLESS)
     if isinstance(node, exp.Anonymous):
-        if node.name.lower() in EMPTY:
-            return exp.Null()
         known = node.name.lower() in KNOWN
     long = isinstance(node, exp.Literal) and len(node.name) > LONGEST_TEXT
     wide = isinstance(node, exp.Select) and len(node.expressions) > MOST_COLUMNS
@@ -269,7 +270,6 @@ SPELLINGS: dict[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Any: _spell_any,
     exp.Array: _spell_array,
     exp.Replace: _spell_replace,
-    exp.ArrayToString: lambda _: exp.Null(),
     exp.CurrentUser: lambda _: exp.Literal.string(USER),
     exp.SessionUser: lambda _: exp.Literal.string(USER),
 }

@@ -131,7 +131,7 @@ def list_rows(
              "reltuples": -1, "reltoastrelid": 0, "relhasindex": False, "relpersistence": "p",
              "relkind": "r", "relnatts": len(columns), "relchecks": 0, "relhasrules": False,
              "relhastriggers": False, "relhassubclass": False, "relrowsecurity": False,
-             "relforcerowsecurity": False, "relispopulated": True, "relreplident": "n",
+             "relforcerowsecurity": False, "relispopulated": True, "relreplident": "d",
              "relispartition": False, "relhasoids": False},
         ],
         "pg_attribute": [

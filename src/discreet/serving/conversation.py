@@ -37,7 +37,9 @@ from discreet.serving.values import (
 
 MOST_KEPT = 1 << 22
 MOST_PORTALS = 64
-"""Bytes of statements that one client may prepare, and answers that it may leave open."""
+MOST_PARAMETERS = 10_000
+"""Bytes of statements that one client may prepare, answers that it may leave open, and what a
+statement may be given."""
 FLUSHED = 1 << 16
 
 SESSION_COMMANDS = {
@@ -174,6 +176,8 @@ class Conversation:
         if kept + len(text) > MOST_KEPT or len(self._statements) > 1000:
             raise Refusal("54000", "Too much is prepared.", "Close statements.")
         statement = statements[0] if statements else None
+        if statement is not None and statement.parameters > MOST_PARAMETERS:
+            raise Refusal("54000", f"A statement may have {MOST_PARAMETERS:,} parameters.")
         found = await self._served.find_types(statement) if statement is not None else []
         declared += [0] * (len(found) - len(declared))
         types = [oid or (found[i].oid if i < len(found) else 25) for i, oid in enumerate(declared)]
