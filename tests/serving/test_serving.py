@@ -141,7 +141,7 @@ def test_psql_finds_what_there_is(serving: Serving) -> None:
         ["age", "bigint"], ["sex", "text"], ["born", "date"], ["pay", "bigint"],
     ]  # fmt: skip
     assert [line.split("|")[0] for line in psql(serving, "\\l").splitlines()] == ["boxes", "people"]
-    assert psql(serving, "\\dv", "\\df") == "Did not find any relations.\n"
+    assert psql(serving, "\\dv", "\\df").startswith("Did not find any")
 
 
 def test_the_database_is_the_release_that_is_asked(serving: Serving) -> None:
@@ -223,8 +223,9 @@ def test_pandas_reads_an_answer_by_sqlalchemy(serving: Serving) -> None:
         frame = pd.read_sql(question, client, params={"a": 30})
         columns = sqlalchemy.inspect(client).get_columns("release")
     engine.dispose()
-    asked = ask(serving.folder / "people", "SELECT sex, COUNT(*) FROM release WHERE age > 30 "
-                "GROUP BY sex")  # fmt: skip
+    asked = ask(
+        serving.folder / "people", "SELECT sex, COUNT(*) FROM release WHERE age > 30 GROUP BY sex"
+    )
     assert frame[["sex", "count", "count_low"]].values.tolist() == [[*row[:3]] for row in asked]
     assert [column["name"] for column in columns] == ["age", "sex", "born", "pay"]
 
@@ -249,6 +250,7 @@ def test_a_question_that_cannot_be_answered_is_an_error_with_a_hint(serving: Ser
         "SELECT COUNT(*) FROM permuted",
         "SELECT repeat('x', 2000000000)",
         "SELECT lower(repeat('x', 2000000000))::text OPERATOR(pg_catalog.=) 'x'",
+        f"SELECT {' || '.join(['sex'] * 20)}, COUNT(*) FROM release GROUP BY 1",
         "COPY release TO '/tmp/never'",
         "INSERT INTO release VALUES (1)",
         "SET client_encoding TO 'LATIN1'",

@@ -24,7 +24,7 @@ from discreet.serving.messages import (
     read_message,
 )
 from discreet.serving.served import Answered, ServedRelease
-from discreet.serving.statements import Statement, split
+from discreet.serving.statements import ClientStatement, split
 from discreet.serving.values import (
     TYPES,
     Columns,
@@ -53,7 +53,7 @@ SESSION_COMMANDS = {
 class PreparedStatement:
     """A statement under a name, and what was told of it."""
 
-    statement: Statement | None
+    statement: ClientStatement | None
     types: list[int]
     columns: Columns | None = None
 
@@ -289,7 +289,7 @@ class Conversation:
             columns = prepared.columns
         return Reply(f"SELECT {frame.height}", columns, frame)
 
-    def _command(self, statement: Statement, dry: bool) -> Reply | None:
+    def _command(self, statement: ClientStatement, dry: bool) -> Reply | None:
         """Answer what is not a question; nothing if it is one."""
         words = statement.words
         first = words[0] if words else ""
@@ -321,7 +321,7 @@ class Conversation:
             self._state = state
         return Reply(tag)
 
-    def _forget(self, statement: Statement) -> None:
+    def _forget(self, statement: ClientStatement) -> None:
         """Drop one prepared statement, or all."""
         name = statement.text.split()[-1]
         if statement.words[-1] == "ALL":

@@ -12,11 +12,12 @@ from discreet.errors import QueryError
 from discreet.serving.catalogue import Catalogue
 from discreet.serving.messages import Refusal
 from discreet.serving.statements import (
-    Statement,
+    ClientStatement,
     find_types,
     fold_name,
     put_parameters,
     read_tree,
+    refuse_growth,
     refuse_other_tables,
 )
 from discreet.serving.values import BOOL, DATE, FLOAT8, INT8, TEXT, Parameter, WireType
@@ -46,7 +47,7 @@ class ServedRelease:
         self._catalogue = Catalogue(name, names, columns)
         self._asking, self._looking = asyncio.Lock(), asyncio.Lock()
 
-    async def find_types(self, statement: Statement) -> list[WireType]:
+    async def find_types(self, statement: ClientStatement) -> list[WireType]:
         """Say what a statement's parameters are."""
         count = statement.parameters
         if not count:
@@ -57,7 +58,7 @@ class ServedRelease:
 
         return await asyncio.to_thread(work)
 
-    async def answer(self, statement: Statement, values: Sequence[Parameter]) -> Answered:
+    async def answer(self, statement: ClientStatement, values: Sequence[Parameter]) -> Answered:
         """Answer a question, or a look into the catalogue."""
         if statement.about_catalogue:
             async with self._looking:
@@ -67,10 +68,10 @@ class ServedRelease:
         async with self._asking:
             return await _run(lambda: self._ask(statement, values), self._prepared.interrupt)
 
-    def _look_up(self, statement: Statement, values: Sequence[Parameter]) -> Answered:
+    def _look_up(self, statement: ClientStatement, values: Sequence[Parameter]) -> Answered:
         return self._catalogue.look_up(put_parameters(read_tree(statement, "postgres"), values))
 
-    def _ask(self, statement: Statement, values: Sequence[Parameter]) -> Answered:
+    def _ask(self, statement: ClientStatement, values: Sequence[Parameter]) -> Answered:
         if statement.words[:1] not in (["SELECT"], ["WITH"]):
             raise Refusal("0A000", "Only SELECT is answered.", "Ask: SELECT COUNT(*) FROM release.")
         text = statement.text
@@ -80,6 +81,7 @@ class ServedRelease:
             if statement.parameters:
                 raise
         else:
+            refuse_growth(tree)
             if refuse_other_tables(tree) or statement.parameters:
                 text = put_parameters(tree, values).sql(dialect="duckdb")
         try:
@@ -94,7 +96,7 @@ class ServedRelease:
         self._catalogue.close()
 
 
-def _dialect(statement: Statement) -> str:
+def _dialect(statement: ClientStatement) -> str:
     """Questions are written as everywhere here, the catalogue's as clients write them."""
     return "postgres" if statement.about_catalogue else "duckdb"
 

@@ -32,6 +32,7 @@ PIECES = re.compile(
 )
 """What is no plain word. All that has no end goes to the end, so that no text is read twice."""
 CATALOGUE = re.compile(r'\b(?:from|join)\s+(?:only\s+)?"?(?:pg_|information_schema\b)', re.I)
+MOST_JOINED = 8
 CASTS = {
     exp.DType.BIGINT: INT8, exp.DType.INT: INT8, exp.DType.SMALLINT: INT8, exp.DType.DATE: DATE,
     exp.DType.DOUBLE: FLOAT8, exp.DType.FLOAT: FLOAT8, exp.DType.DECIMAL: FLOAT8,
@@ -40,7 +41,7 @@ CASTS = {
 
 
 @dataclass(frozen=True)
-class Statement:
+class ClientStatement:
     """One statement, and what is known of it without reading it."""
 
     text: str
@@ -66,7 +67,7 @@ class Statement:
         return not re.search(r"\bfrom\b", self.bare, re.I) or bool(CATALOGUE.search(self.bare))
 
 
-def split(text: str) -> Iterator[Statement]:
+def split(text: str) -> Iterator[ClientStatement]:
     """Tell apart statements that were sent together; what is empty is none.
 
     >>> [statement.text for statement in split("SELECT ';'; -- no; more\n; BEGIN")]
@@ -79,7 +80,7 @@ def split(text: str) -> Iterator[Statement]:
         if found is None or found["end"]:
             plain = "".join(bare).strip()
             if plain:
-                yield Statement(text[start : found.start() if found else None].strip(), plain)
+                yield ClientStatement(text[start : found.start() if found else None].strip(), plain)
             start, bare = found.end() if found else 0, []
         elif found["comment"]:
             bare.append(" ")
@@ -88,7 +89,7 @@ def split(text: str) -> Iterator[Statement]:
         at = found.end() if found else 0
 
 
-def read_tree(statement: Statement, dialect: str) -> exp.Expr:
+def read_tree(statement: ClientStatement, dialect: str) -> exp.Expr:
     """Read a statement, with names in place of parameters."""
     text = PIECES.sub(
         lambda found: f" :p{found['number']} " if found["number"] else found[0], statement.text
@@ -140,6 +141,12 @@ def put_parameters(tree: exp.Expr, values: Sequence[Parameter]) -> exp.Expr:
         cast = isinstance(place.parent, exp.Cast)
         (place.parent if cast else place).replace(literal)  # type: ignore[union-attr]
     return tree
+
+
+def refuse_growth(tree: exp.Expr) -> None:
+    """Refuse a question in which texts are joined again and again: each time they may double."""
+    if sum(1 for _ in tree.find_all(exp.DPipe, exp.Concat, exp.ConcatWs)) > MOST_JOINED:
+        raise Refusal("54000", f"A question may join texts {MOST_JOINED} times.")
 
 
 def refuse_other_tables(tree: exp.Expr) -> bool:
