@@ -62,6 +62,10 @@ class Prepared:
             frame = self._session.run(statement)
         return asked.answer(frame, statement.sql)
 
+    def interrupt(self) -> None:
+        """Break off, from another thread, the question that the embedded engine runs."""
+        cast("Embedded", self._session).interrupt()
+
     def close(self) -> None:
         """Let go of the tables."""
         self._session.close()

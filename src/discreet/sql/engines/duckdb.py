@@ -22,6 +22,7 @@ class Embedded:
         import duckdb
 
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        self._connection.execute("SET enable_progress_bar = false")  # it would go into files too
         for name, table in tables.items():
             self.load(name, table)
 
@@ -52,6 +53,10 @@ class Embedded:
         frame = pl.from_arrow(result)
         assert isinstance(frame, pl.DataFrame)
         return frame
+
+    def interrupt(self) -> None:
+        """Break off the statement that runs."""
+        self._connection.interrupt()
 
     def close(self) -> None:
         """Let go of everything."""
