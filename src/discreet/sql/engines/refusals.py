@@ -26,11 +26,13 @@ VALUES = [
     r"The value '(?P<value>.*?)' of the type \S+ cannot be cast to \"(?P<kind>\w+)\"",
 ]
 """A value that is not of the kind that is needed where it stands."""
-PAIRS = [
-    r"Cannot compare values of type (?P<one>[\w(), ]+?) and type (?P<two>[\w(), ]+?) - ",
-    r"operator does not exist: (?P<one>[\w ]+) [^\w\s]+ (?P<two>[\w ]+)",
-    r"incompatible types \(\"(?P<one>.*?)\" and \"(?P<two>.*?)\"\)",
-]
+PAIRS = {
+    r"Cannot compare values of type (?P<one>[\w(), ]+) and type (?P<two>[\w(), ]+) - ": "compared",
+    r"operator does not exist: (?P<one>[\w ]+) [^\w\s]+ (?P<two>[\w ]+)": "compared",
+    r"incompatible types \(\"(?P<one>.*?)\" and \"(?P<two>.*?)\"\)": "compared",
+    r"Cannot mix values of type (?P<one>[\w(), ]+?) and (?P<two>[\w(), ]+?) in ": "mixed",
+    r"CASE types (?P<one>[\w ]+) and (?P<two>[\w ]+) cannot be matched": "mixed",
+}
 CALLS = [
     r"argument types '(?P<call>\w+)\((?P<kinds>.*?)\)'",
     r"function (pg_catalog\.)?(?P<call>\w+)\((?P<kinds>.*?)\) does not exist",
@@ -58,9 +60,9 @@ def _reword(told: str, tree: exp.Expr) -> str:
             if place is None:
                 return f"{kind} is needed where {value!r} is."
             return f"{place} needs {kind}, and {value!r} is {_deny(kind)}."
-    for pattern in PAIRS:
+    for pattern, done in PAIRS.items():
         if found := re.search(pattern, first):
-            return f"{_name(found['one'])} is compared with {_name(found['two'])}."
+            return f"{_name(found['one'])} is {done} with {_name(found['two'])}."
     for pattern in CALLS:
         if found := re.search(pattern, first):
             kinds = ", ".join(_name(kind) for kind in found["kinds"].split(","))
