@@ -89,6 +89,15 @@ def _list_factors(expression: exp.Expr) -> list[exp.Expr]:
     return [inner]
 
 
+def multiply_ends(one: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The least and the largest product of what lies between ends."""
+    corners = [exp.paren(a.copy()) * exp.paren(b.copy()) for a in one for b in other]
+    return [
+        kind(this=corners[0].copy(), expressions=[c.copy() for c in corners[1:]])
+        for kind in (exp.Least, exp.Greatest)
+    ]
+
+
 def count_factor(
     factor: Factor, condition: exp.Expr, place: Callable[[str], exp.Expr]
 ) -> list[exp.Expr]:

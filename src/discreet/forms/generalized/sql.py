@@ -30,6 +30,7 @@ from discreet.sql.blurred import (
     THERE,
     Factor,
     Product,
+    multiply_ends,
     split_term,
 )
 from discreet.sql.coarse import list_coarse, write_ends
@@ -223,7 +224,7 @@ def _multiply(
     ends = [[tell(factor, end) for end in (LEAST, MOST)] for factor in product.factors]
     if known is not None:
         ends.append([known, known])
-    low, high = reduce(_multiply_ends, ends)
+    low, high = reduce(multiply_ends, ends)
     x, square = low, low  # of what is only counted or put in order
     if all(factor.summed for factor in product.factors):
         x = _multiply_all([tell(factor, MEAN) for factor in product.factors], known)
@@ -239,15 +240,6 @@ def _multiply(
 def _multiply_all(factors: Sequence[exp.Expr], known: exp.Expr | None) -> exp.Expr:
     every = [*factors, *([] if known is None else [double(known)])]
     return reduce(lambda a, b: a * b, every)
-
-
-def _multiply_ends(one: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """The least and the largest product of what lies between ends."""
-    corners = [exp.paren(a.copy()) * exp.paren(b.copy()) for a in one for b in other]
-    return [
-        kind(this=corners[0].copy(), expressions=[c.copy() for c in corners[1:]])
-        for kind in (exp.Least, exp.Greatest)
-    ]
 
 
 def _rank(query: Query, averages: dict[str, Sight]) -> exp.Select:
