@@ -12,7 +12,6 @@ spread evenly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from discreet.sql.blurred import (
     THERE,
     Factor,
     Product,
+    multiply,
     multiply_ends,
     split_term,
 )
@@ -148,13 +148,12 @@ def _see(term: Term, product: Product, schema: Schema) -> Sight:
     """Say where in the base it stands what is known of a term: mostly it is what it is."""
     name = term.name
     x, p, c = column(f"#x {name}"), column("#p"), column("#c")
+    low, high = column(f"#least {name}"), column(f"#most {name}")
     if product.factors:
         p, c = column(f"#p {name}"), column(f"#c {name}")
-        ends = (column(f"#{end} {name}") for end in ("least", "most"))
-        return Sight(x, *ends, p, c, column(f"#xx {name}"))
+        return Sight(x, low, high, p, c, column(f"#xx {name}"))
     if _is_coarse(name, schema):
-        ends = (column(f"#{end} {name}") for end in ("least", "most"))
-        return Sight(x, *ends, p, c, is_open=True)
+        return Sight(x, low, high, p, c, is_open=True)
     return Sight(x, x, x, p, c)
 
 
@@ -227,19 +226,15 @@ def _multiply(
     low, high = reduce(multiply_ends, ends)
     x, square = low, low  # of what is only counted or put in order
     if all(factor.summed for factor in product.factors):
-        x = _multiply_all([tell(factor, MEAN) for factor in product.factors], known)
-        squared = None if known is None else double(known) * double(known)
-        square = _multiply_all([tell(factor, SQUARE) for factor in product.factors], squared)
+        exact = [] if known is None else [double(known)]
+        x = multiply([*(tell(factor, MEAN) for factor in product.factors), *exact])
+        squares = [tell(factor, SQUARE) for factor in product.factors]
+        square = multiply([*squares, *exact, *exact])
     told = {
         "x": x, "least": low, "most": high, "p": likely, "xx": square,
         "c": case(exp.and_(*sure), number(1), number(0)),
     }  # fmt: skip
     return [part.copy().as_(f"#{title} {name}", quoted=True) for title, part in told.items()]
-
-
-def _multiply_all(factors: Sequence[exp.Expr], known: exp.Expr | None) -> exp.Expr:
-    every = [*factors, *([] if known is None else [double(known)])]
-    return reduce(lambda a, b: a * b, every)
 
 
 def _rank(query: Query, averages: dict[str, Sight]) -> exp.Select:
@@ -287,10 +282,10 @@ def _bound(aggregate: Aggregate, sight: Sight | None, *, has_middle: bool) -> li
             add_up(case(empty, exp.null(), case(sure.copy(), end.copy(), outer)))
             for end, outer in ((low, least), (high, most))
         ]
-        spread = doubt * double(x) * double(x)
+        spread: exp.Expr = doubt * double(x) * double(x)
         if sight.square is not None:  # differences may be below 0 by rounding
             inside = sight.square - double(x) * double(x)
-            spread += p * exp.Greatest(this=inside, expressions=[double(number(0))])
+            spread = spread + p * exp.Greatest(this=inside, expressions=[double(number(0))])
         error = exp.Sqrt(this=add_up(spread))
         return [weighted, *_close(ends, sight, [low, high]), exp.null() if sight.is_open else error]
     if aggregate.function == "AVG":

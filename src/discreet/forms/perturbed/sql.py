@@ -307,6 +307,7 @@ def _bound_sum(part: Part, low: exp.Expr, high: exp.Expr, *, partial: bool) -> l
     if partial:
         low = exp.Least(this=low, expressions=[number(0)])
         high = exp.Greatest(this=high, expressions=[number(0)])
+    ends: list[exp.Expr]
     if part.known is None:
         n = double(column("#n", SEEN))
         ends = [n * low.copy(), n * high.copy()]

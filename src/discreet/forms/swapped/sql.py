@@ -100,7 +100,9 @@ def _base(
         columns = {"x": term.at(SWAPPED)}
         if factor is not None:
             parts = (LEAST, MOST) if told else ("low", "high")
-            ends = [column(factor.title(part) if told else part, table) for part in parts]
+            ends: list[exp.Expr] = [
+                column(factor.title(part) if told else part, table) for part in parts
+            ]
             if known is not None:
                 exact = exp.paren(move(known, SWAPPED))
                 ends = multiply_ends(ends, [exact, exact])
@@ -128,8 +130,8 @@ def _answer(
     for term in query.terms:
         shown = column(f"#x {term.name}")
         own = term.name in swapped
-        ends = (column(f"#{end} {term.name}") if own else shown for end in ("least", "most"))
-        seen[term.name] = Seen(shown, *ends, column(f"#c {term.name}" if own else "#c"))
+        low, high = (column(f"#{end} {term.name}") if own else shown for end in ("least", "most"))
+        seen[term.name] = Seen(shown, low, high, column(f"#c {term.name}" if own else "#c"))
     ranked = [a for a in query.aggregates if a.function == "QUANTILE"]
     keys = [column(name) for name in query.group_by]
     tree = select(*(key.copy() for key in keys))
@@ -138,9 +140,9 @@ def _answer(
     for aggregate in query.aggregates:
         if aggregate in ranked:
             continue
-        term = aggregate.term  # a swapped number is never missing
-        here = None if term is None else seen[term.name]
-        counted = aggregate.function == "COUNT" and (term is None or term.is_plain)
+        plain = aggregate.term is None or aggregate.term.is_plain  # and never missing
+        here = None if aggregate.term is None else seen[aggregate.term.name]
+        counted = aggregate.function == "COUNT" and plain
         if not selects and (counted or aggregate.column not in swapped):
             value = exp.Count(this=exp.Star()) if here is None else (
                 aggregate_column(aggregate.function, here.shown))  # fmt: skip
@@ -197,9 +199,7 @@ def _bound(aggregate: Aggregate, seen: Seen | None) -> list[exp.Expr]:
         low, high = (case(all_sure.copy(), aggregate_column("AVG", end.copy()), double(outer))
                      for end, outer in ((least, low), (most, high)))  # fmt: skip
     elif aggregate.function == "MIN":
-        nearest = exp.Min(this=case(sure, most.copy(), exp.null()))
-        high = exp.func("COALESCE", nearest, high)
+        high = exp.func("COALESCE", exp.Min(this=case(sure, most.copy(), exp.null())), high)
     else:
-        nearest = exp.Max(this=case(sure, least.copy(), exp.null()))
-        low = exp.func("COALESCE", nearest, low)
+        low = exp.func("COALESCE", exp.Max(this=case(sure, least.copy(), exp.null())), low)
     return [estimate, low, high, exp.null()]
