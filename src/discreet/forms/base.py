@@ -233,7 +233,7 @@ class Form(ABC):
     weight: ClassVar[int] = 1
     """So many times as much as in a table of boxes it takes to examine a record."""
     aggregates: ClassVar[frozenset[str]] = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
-    """What its answers can be aggregates by."""
+    """What people can be aggregated by; ``QUANTILE`` besides, where it can be told."""
     coverage: ClassVar[str] = ""
     """What is taken for granted in estimates and errors of its answers, in words."""
     spreads_coarse: ClassVar[bool] = False

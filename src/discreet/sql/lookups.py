@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from discreet.sql.dialects import Tables
 from discreet.sql.reading import Lookup
-from discreet.sql.selection import evaluate_expression
+from discreet.sql.selection import evaluate_term
 from discreet.sql.trees import case, column, named_table
 
 VALUE, RESULT = "#value", "#result"
@@ -28,9 +28,7 @@ def resolve_lookups(tree: exp.Select, tables: Tables, needed: Tables) -> tuple[e
         if asked not in found:
             title = f"lookup {len(made)}"
             values = _list_values(select, place, {**tables, **needed})
-            results = evaluate_expression(
-                node, values.append(pl.Series([None], dtype=values.dtype))
-            )
+            results = evaluate_term(node, values.append(pl.Series([None], dtype=values.dtype)))
             made[title] = pl.DataFrame({VALUE: values, RESULT: results.head(len(values))})
             on = column(VALUE, title).eq(place.copy())
             select.join(named_table(title), on=on, join_type="LEFT", copy=False)

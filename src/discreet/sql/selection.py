@@ -82,10 +82,10 @@ def _list_runs(labels: Labels, parts: Sequence[exp.Expr]) -> tuple[Ints, Ints]:
 def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> Bools:
     """Ask DuckDB which values satisfy conditions, as WHERE reads them."""
     meant = exp.and_(*(exp.paren(part.copy()) for part in parts)) if parts else exp.true()
-    return evaluate_expression(case(meant, exp.true(), exp.false()), values).to_numpy()
+    return evaluate_term(case(meant, exp.true(), exp.false()), values).to_numpy()
 
 
-def evaluate_expression(expression: exp.Expr, values: pl.Series) -> pl.Series:
+def evaluate_term(expression: exp.Expr, values: pl.Series) -> pl.Series:
     """Ask DuckDB what an expression of one attribute is for each of some values."""
     named = expression.find(exp.Column)
     name = named.name if named is not None else "value"  # as it is called, in case of a refusal

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from discreet.forms.base import Statement, View
+from discreet.forms.base import Form, Statement, View
 from discreet.forms.boxes import may_cover_twice
 from discreet.forms.generalized.view import read_generalized
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
@@ -30,6 +30,7 @@ class Generalized(GroupedForm):
     """People of one class show one box in place of their quasi-identifiers."""
 
     name: ClassVar[str] = "generalized"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "class"
     parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("generalized", "class"),)
     spreads_coarse: ClassVar[bool] = True

@@ -25,6 +25,7 @@ class Perturbed(Form):
     """Exact quasi-identifiers, and a number that is drawn at random or one's own."""
 
     name: ClassVar[str] = "perturbed"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
         "perturbed": "a person's own with some probability, else any of the domain"
     }

@@ -23,6 +23,7 @@ class Swapped(Form):
     """Exact quasi-identifiers, and a sensitive number exchanged with one of near rank."""
 
     name: ClassVar[str] = "swapped"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
         "swapped": "exactly, but exchanged between people of near rank"
     }
