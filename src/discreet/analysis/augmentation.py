@@ -59,18 +59,12 @@ class Augmentation:
         ends = np.cumsum([1, *(len(c.terms) for c in regressors.values())])
         self.places = {n: slice(a, b) for n, a, b in zip(regressors, ends[:-1], ends[1:],
                                                          strict=True)}  # fmt: skip
-        self.coefficients = np.zeros(len(self.centre))
+        self.coefficients = self.start = np.zeros(len(self.centre))
         self.spread = 1.0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether anything is left open at all."""
-        given = self.incomplete
-        return bool(given.cells or given.dealt or given.near)
 
     def run(self) -> Drawn:
         """Draw until the coefficients have been seen often enough, or for the longest time."""
-        if not self.is_open:
+        if not self.incomplete.is_open:
             found, n = self._fit()
             back = self._unscale()
             return Drawn((back @ found.coefficients)[None], back @ found.covariance @ back.T,
@@ -100,7 +94,9 @@ class Augmentation:
         whole = ~(np.isnan(response) | np.isnan(design).any(axis=1))
         if not whole.all():
             design, response = design[whole], response[whole]
-        return self.model.fit(design, response, self.coefficients), float(whole.sum())
+        found = self.model.fit(design, response, self.start)
+        self.start = found.coefficients
+        return found, float(whole.sum())
 
     def _design(self) -> tuple[Floats, Floats]:
         n = self.incomplete.shown.height

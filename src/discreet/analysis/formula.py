@@ -40,7 +40,14 @@ def read_formula(text: str, schema: Schema) -> Formula:
                 raise _refuse(f"{found['sign']!r} stands where an attribute should", place)
             if found["name"] is not None and found["name"].isdigit():
                 raise _refuse(f"{found['name']} is a number, not an attribute", place)
-            names.append(_find_name(found["quoted"] or found["name"], schema, place))
+            written = found["quoted"] or found["name"]
+            name = find_name(written, schema)
+            if name is None:
+                raise QueryError(
+                    f"There is no attribute {written!r} (at character {place}).",
+                    hint=name_closest(written, schema.names),
+                )
+            names.append(name)
         elif found["sign"] != expected:
             said = found["sign"] or found["quoted"] or found["name"]
             raise _refuse(f"{said!r} stands where {expected!r} should", place)
@@ -53,17 +60,12 @@ def read_formula(text: str, schema: Schema) -> Formula:
     return Formula(names[0], tuple(names[1:]))
 
 
-def _find_name(written: str, schema: Schema, place: int) -> str:
+def find_name(written: str, schema: Schema) -> str | None:
     """Find an attribute as questions do: any case, ``_`` for what SQL would need to quote."""
     if written in schema.names:
         return written
     alike = [name for name in schema.names if _spell(name) == _spell(written)]
-    if len(alike) == 1:
-        return alike[0]
-    raise QueryError(
-        f"There is no attribute {written!r} (at character {place}).",
-        hint=name_closest(written, schema.names),
-    )
+    return alike[0] if len(alike) == 1 else None
 
 
 def _spell(name: str) -> str:

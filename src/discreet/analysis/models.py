@@ -63,8 +63,8 @@ class LeastSquares(Model):
 
     def weigh(self, response: Floats, fitted: Floats, scale: float) -> Floats:
         """By the normal density of the residual."""
-        found = -0.5 * (response - fitted) ** 2 / scale - 0.5 * np.log(2 * np.pi * scale)
-        return np.nan_to_num(found)
+        found = (response - fitted) ** 2 / scale + np.log(2 * np.pi * scale)
+        return np.asarray(np.nan_to_num(-found / 2))
 
     def fit(self, design: Floats, response: Floats, start: Floats) -> Estimated:  # noqa: ARG002
         """Solve the normal equations."""
@@ -84,23 +84,29 @@ class LeastSquares(Model):
         return float(found.scale * free / rng.chisquare(free))
 
 
+@dataclass(frozen=True)
 class Logistic(Model):
     """One of two values, whose logarithm of odds is a sum of terms."""
 
+    prior: float = 0.0
+    """One over the variance that slopes of scaled numbers are thought to have beforehand."""
+
     def weigh(self, response: Floats, fitted: Floats, scale: float) -> Floats:  # noqa: ARG002
         """By the odds."""
-        return np.nan_to_num(response * fitted - np.logaddexp(0, fitted))
+        return np.asarray(np.nan_to_num(response * fitted - np.logaddexp(0, fitted)))
 
     def fit(self, design: Floats, response: Floats, start: Floats) -> Estimated:
-        """Go uphill by Newton's steps."""
+        """Go uphill by Newton's steps, none of them too long."""
         n, coefficients = len(design), start.copy()
+        prior = np.full(design.shape[1], self.prior)
+        prior[0] = 0  # any share may be high
         for _ in range(50):
             odds = 1 / (1 + np.exp(-np.clip(design @ coefficients, -500, 500)))
             weights = odds * (1 - odds)
             scores = design * (response - odds)[:, None]
-            bread = _invert((design * weights[:, None]).T @ design, n)
-            step = bread @ scores.sum(axis=0)
-            coefficients = coefficients + step
+            bread = _invert((design * weights[:, None]).T @ design + np.diag(prior), n)
+            step = bread @ (scores.sum(axis=0) - prior * coefficients)
+            coefficients = coefficients + step / max(1, np.abs(step).max() / 2)
             if np.abs(step).max() < 1e-8:
                 break
         else:
@@ -114,7 +120,13 @@ class Logistic(Model):
         return 1.0
 
 
-MODELS: dict[str, Model] = {"gaussian": LeastSquares(), "binomial": Logistic()}
+WEAK = 0.16
+"""Slopes of scaled numbers are hardly beyond 5 (Gelman and others, AOAS 2008)."""
+
+
+def choose_model(family: str, *, is_open: bool) -> Model:
+    """Give the model; odds of what is drawn are kept from running away by a weak prior."""
+    return LeastSquares() if family == "gaussian" else Logistic(WEAK if is_open else 0.0)
 
 
 def _invert(information: Floats, n: int) -> Floats:

@@ -14,7 +14,7 @@ from discreet.analysis.corrected import correct_moments
 from discreet.analysis.design import INTERCEPT, Coded, code_regressor, code_response
 from discreet.analysis.formula import read_formula
 from discreet.analysis.imputation import Combined, pool
-from discreet.analysis.models import MODELS
+from discreet.analysis.models import choose_model
 from discreet.errors import QueryError
 from discreet.forms import find_form
 from discreet.table.arrays import Floats
@@ -106,10 +106,10 @@ def regress(
         pooled = [pool(found[i], within[i, i], 0, np.inf, n) for i in range(len(terms))]
         return Fit(str(read), family, _list_terms(terms, pooled), n, explained, notes)
     rng = np.random.default_rng(seed)
-    chain = Augmentation(records, (read.response, response), regressors, MODELS[family], rng)
-    drawn = chain.run()
+    model = choose_model(family, is_open=records.is_open)
+    drawn = Augmentation(records, (read.response, response), regressors, model, rng).run()
     spread = drawn.coefficients.var(axis=0)
-    worth = count_independent(drawn.coefficients) if chain.is_open else np.full(len(terms), np.inf)
+    worth = count_independent(drawn.coefficients)
     free = drawn.n - len(terms)
     means = drawn.coefficients.mean(axis=0)
     pooled = [
@@ -153,6 +153,8 @@ def _list_assumptions(
         notes.append(
             f"Whose {_join(told)} is whose is not known; what is likely is, if {residuals}."
         )
+    if records.caution is not None:
+        notes.append(f"{records.caution}.")
     if records.noise:
         notes.append(f"What was drawn at random is taken out of {_join(records.noise)}.")
     for name in names:

@@ -70,16 +70,16 @@ class GroupedForm(Form):
         title = release.find_table(known)
         table = release.tables[title].rename({self.owner: OWNER}).sort(OWNER, maintain_order=True)
         owner = table[OWNER].to_numpy().astype(np.int64)
-        shown, dealt = table.select(known), []
+        columns, dealt = table.select(known).get_columns(), []
         for told in self.tell(release):
             asked = [name for name in told if name in names]
             if asked:
                 held = self.hold(release, title, asked).sort(OWNER, *asked)
                 rows = np.repeat(np.arange(held.height), held[COUNT].to_numpy())
-                shown = shown.with_columns(held.select(asked)[rows].get_columns())
+                columns += held.select(asked)[rows].get_columns()
                 dealt.append(Dealt(tuple(asked), owner))
         cells = open_boxes(release, title, table, known)
-        return Incomplete(shown.select(names), cells, dealt)
+        return Incomplete(pl.DataFrame(columns).select(names), cells, dealt)
 
     def _share(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:
         share = (pl.col(COUNT) / pl.col(COUNT).sum().over(OWNER)).alias("#share")

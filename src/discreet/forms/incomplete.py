@@ -79,6 +79,13 @@ class Incomplete:
     noise: Mapping[str, Noise] = field(default_factory=dict)
     apart: str | None = None
     """Why what relates these attributes cannot be told, where it was destroyed on purpose."""
+    caution: str | None = None
+    """What of the way in which groups were formed hides a relation even from who allows for it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether records may be otherwise than they are shown."""
+        return bool(self.cells or self.dealt or self.near or self.noise)
 
     def draw(self, rng: np.random.Generator) -> pl.DataFrame:
         """Complete all records at random: evenly in boxes, anybody's value in groups.
