@@ -146,7 +146,7 @@ def test_columns_may_have_any_name(method: dc.Generalization, postgres: str) -> 
             found = made.query(question, engine=engine).frame
             assert found.columns[0] == name and found[name].to_list() == truth[name].to_list()
             for row, (_, count, total) in zip(found.rows(), truth.rows(), strict=True):
-                assert row[2] <= count <= row[3] and row[6] <= total <= row[7]
+                assert row[2] <= count <= row[3] and row[7] <= total <= row[8]
     with pytest.raises(dc.DiscreetError, match="upper and lower case"):
         microdata(frame.select("pay", "hits", HITS=pl.col("p")), ["hits", "HITS"], ["pay"])
 

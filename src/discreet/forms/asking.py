@@ -13,7 +13,8 @@ from discreet.errors import QueryError
 from discreet.forms import find_form
 from discreet.sql.coarse import refuse_coarse_aggregates, restate
 from discreet.sql.engines import connect
-from discreet.sql.parse import Query, parse
+from discreet.sql.parse import parse
+from discreet.sql.query import Query
 
 if TYPE_CHECKING:
     from discreet.release import Release

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from discreet.forms.posterior import Posterior
     from discreet.forms.prepared import Index
     from discreet.sql.engines.duckdb import Embedded
-    from discreet.sql.parse import Query
+    from discreet.sql.query import Query
     from discreet.table.microdata import Microdata
 
 Statement = tuple["exp.Select", dict[str, pl.DataFrame]]

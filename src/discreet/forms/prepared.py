@@ -15,7 +15,7 @@ import polars as pl
 from discreet.forms import find_form
 from discreet.forms.asking import Answer, list_tables, name_columns, rewrite
 from discreet.sql.engines import connect
-from discreet.sql.parse import Query
+from discreet.sql.query import Query
 
 if TYPE_CHECKING:
     from discreet.release import Release

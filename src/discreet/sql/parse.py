@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
 from discreet.errors import QueryError, name_closest
+from discreet.sql.query import Aggregate, Query, Term
 from discreet.table.schema import Schema
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
@@ -30,51 +30,10 @@ ALLOWED = (
 """What a predicate may be made of. An unknown function would pass through to the engine."""
 
 
-@dataclass(frozen=True)
-class Aggregate:
-    """One aggregate of the answer, under its name there."""
-
-    function: str
-    column: str | None
-    alias: str
-
-    @property
-    def names(self) -> list[str]:
-        """The columns it fills: estimate, bounds, standard error."""
-        return [self.alias, *(f"{self.alias}_{end}" for end in ("low", "high", "stderr"))]
-
-
-@dataclass(frozen=True)
-class Query:
-    """A question about a release: aggregates of the people a predicate selects, by group."""
-
-    aggregates: tuple[Aggregate, ...]
-    where: exp.Expr | None
-    group_by: tuple[str, ...]
-
-    @property
-    def conditions(self) -> list[exp.Expr]:
-        """The conditions that AND joins to the predicate."""
-        return [] if self.where is None else _conjuncts(self.where)
-
-    @property
-    def columns(self) -> list[str]:
-        """Columns that select and group people."""
-        found = self.where.find_all(exp.Column) if self.where is not None else ()
-        return [*dict.fromkeys([*(column.name for column in found), *self.group_by])]
-
-
 COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE
 }  # fmt: skip
-
-
-def _conjuncts(expression: exp.Expr) -> list[exp.Expr]:
-    inner = expression.unnest()
-    if isinstance(inner, exp.And):
-        return [*_conjuncts(inner.this), *_conjuncts(inner.expression)]
-    return [expression]
 
 
 def parse(text: str, schema: Schema) -> Query:
@@ -83,8 +42,8 @@ def parse(text: str, schema: Schema) -> Query:
     >>> from discreet.table.schema import Attribute, Role, Type
     >>> schema = Schema((Attribute("age", Role.QUASI_IDENTIFIER, Type.INTEGER),
     ...                  Attribute("pay", Role.SENSITIVE, Type.INTEGER)))
-    >>> parse("SELECT AVG(pay) FROM release WHERE age > 30", schema).aggregates
-    (Aggregate(function='AVG', column='pay', alias='avg_pay'),)
+    >>> parse("SELECT AVG(pay) FROM release WHERE age > 30", schema).aggregates[0].alias
+    'avg_pay'
     """
     try:
         return _understand(_read_select(text), schema)
@@ -121,7 +80,11 @@ def _understand(select: exp.Select, schema: Schema) -> Query:
         for division in list(where.find_all(exp.Div)):  # by zero: nothing, on every engine
             divisor = exp.Nullif(this=division.expression, expression=exp.Literal.number(0))
             division.set("expression", divisor)
-    return Query(tuple(aggregates), where.this if where else None, tuple(group_by))
+    return Query(tuple(aggregates), where.this if where else None, _plain(group_by))
+
+
+def _plain(names: list[str]) -> tuple[Term, ...]:
+    return tuple(Term(name, exp.column(name, quoted=True)) for name in names)
 
 
 def _read_select(text: str) -> exp.Select:
@@ -224,7 +187,7 @@ def _read_aggregate(expression: exp.Expr, inner: exp.Expr, schema: Schema) -> Ag
             f"Count instead: SELECT COUNT(*) FROM release WHERE {argument.sql()} >= '…'.",
         )
     alias = expression.alias or f"{function.lower()}_{_spell(argument.name)}"
-    return Aggregate(function, argument.name, alias)
+    return Aggregate(function, Term(argument.name, argument), alias)
 
 
 def _check_predicate(where: exp.Expr) -> None:

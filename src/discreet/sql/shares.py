@@ -6,7 +6,7 @@ attribute; each is tabulated once per combination of labels, and records look th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells, write_texts
 from discreet.release.labels import read_labels
-from discreet.sql.parse import Query
+from discreet.sql.query import Query, Term, find_columns
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
 from discreet.table.coarsening import describe_coarsening, is_coarse
@@ -42,10 +42,17 @@ def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], li
     """Part the predicate into what is exact and components that share no blurred attribute."""
     exact: list[exp.Expr] = []
     components: list[tuple[set[str], list[exp.Expr]]] = [
-        ({name}, []) for name in query.group_by if name in blurred
+        (set(key.columns), []) for key in query.keys if key.columns & blurred
     ]
+    for names, _ in components:
+        if names - blurred:
+            raise QueryError(
+                f"{', '.join(sorted(names))} are grouped by in one expression, and not all of them "
+                "are blurred.",
+                hint="Group by each of them.",
+            )
     for part in query.conditions:
-        names = {column.name for column in part.find_all(exp.Column)}
+        names = set(find_columns(part))
         if not names & blurred:
             exact.append(part)
             continue
@@ -54,15 +61,26 @@ def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], li
                 f"{part.sql()!r} ties a blurred column to an exact one.",
                 hint="Join conditions on the two by AND.",
             )
-        joined = [c for c in components if c[0] & names]
-        components = [c for c in components if not c[0] & names]
-        merged = names.union(*(c[0] for c in joined))
-        components.append((merged, [*(p for c in joined for p in c[1]), part]))
-    return exact, [(sorted(names), parts) for names, parts in components]
+        components.append((names, [part]))
+    return exact, [(sorted(names), parts) for names, parts in _merge(components)]
+
+
+def _merge(
+    components: list[tuple[set[str], list[exp.Expr]]],
+) -> list[tuple[set[str], list[exp.Expr]]]:
+    """Put components together that share attributes."""
+    merged: list[tuple[set[str], list[exp.Expr]]] = []
+    for names, parts in components:
+        joined = [c for c in merged if c[0] & names]
+        merged = [c for c in merged if not c[0] & names]
+        merged.append(
+            (names.union(*(c[0] for c in joined)), [*(p for c in joined for p in c[1]), *parts])
+        )
+    return merged
 
 
 def tabulate_shares(
-    release: Release, table: str, components: list[Component], grouping: list[str]
+    release: Release, table: str, components: list[Component], grouping: Sequence[Term]
 ) -> tuple[list[Share], dict[str, pl.DataFrame]]:
     """Tabulate every component, and give the tables that needs.
 
@@ -73,7 +91,7 @@ def tabulate_shares(
     needed: dict[str, pl.DataFrame] = {}
     for i, (names, parts) in enumerate(components):
         title = f"share {i}"
-        if len(names) == 1 and names[0] not in grouping:
+        if len(names) == 1 and not any(key.columns & set(names) for key in grouping):
             labels, _ = read_labels(release, release.tables[table], names[0])
             hits, sizes = labels.share([select_values(labels, parts)])
             exact = not release.recodings[names[0]].is_blurred
@@ -105,6 +123,11 @@ def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) ->
                 "grouped by it and selected, nor by it together with other columns at once.",
                 hint="Ask once for each range of it, and join conditions by AND.",
             )
+
+
+def find_share(key: Term, shares: list[Share]) -> str:
+    """Give the table that tells by which group of a blurred key a record may be meant."""
+    return next(share.table for share in shares if key.columns & set(share.names))
 
 
 def add_clauses(statement: exp.Select, shares: list[Share]) -> exp.Select:
@@ -146,15 +169,20 @@ def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:
     return exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
 
 
-def _count_cells(names: list[str], parts: list[exp.Expr], grouping: list[str]) -> exp.Select:
+def _count_cells(names: list[str], parts: list[exp.Expr], grouping: Sequence[Term]) -> exp.Select:
     """Count, per combination of labels (and group), the cells that satisfy the predicate."""
-    condition = _at(parts, lambda name: column("value", f"c {name}"))
+
+    def place(name: str) -> exp.Expr:
+        return column("value", f"c {name}")
+
+    condition = _at(parts, place)
     labels = [column("label", f"c {name}") for name in names]
-    values = [column("value", f"c {name}") for name in names if name in grouping]
+    keys = [key for key in grouping if key.columns & set(names)]
+    values = [_at([key.expression], place).unnest() for key in keys]
     total = add_up_over(exp.Count(this=exp.Star()), labels)
     made = select(
         *(label.as_(name, quoted=True) for label, name in zip(labels, names, strict=True)),
-        *(column("value", f"c {n}").as_(f"#v {n}", quoted=True) for n in names if n in grouping),
+        *(v.copy().as_(f"#v {key.name}", quoted=True) for key, v in zip(keys, values, strict=True)),
         add_up(case(condition, number(1), number(0))).as_("#hits", quoted=True),
         total.as_("#total", quoted=True),
     )

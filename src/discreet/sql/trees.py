@@ -26,6 +26,11 @@ def number(value: int) -> exp.Expr:
     return exp.Literal.number(value)
 
 
+def nothing() -> exp.Expr:
+    """No number, which is one nevertheless: engines give what has no type as anything."""
+    return exp.cast(exp.null(), "DOUBLE")
+
+
 def add_up(expression: exp.Expr) -> exp.Expr:
     """The sum of an expression."""
     return exp.Sum(this=expression)

@@ -20,7 +20,7 @@ from discreet.release import Promise, Release
 from discreet.release.release import PartedTable
 
 if TYPE_CHECKING:
-    from discreet.sql.parse import Query
+    from discreet.sql.query import Query
     from discreet.table.microdata import Microdata
 
 

@@ -17,10 +17,11 @@ from discreet.forms.base import Statement
 from discreet.release import Release
 from discreet.sql.coarse import list_coarse, write_ends
 from discreet.sql.exact import name_parts
-from discreet.sql.parse import Aggregate, Query
+from discreet.sql.query import Aggregate, Query, Term
 from discreet.sql.shares import (
     Share,
     add_clauses,
+    find_share,
     join_shares,
     split_predicate,
     tabulate_shares,
@@ -37,20 +38,20 @@ def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the generalized table, and give the cells it needs."""
     blurred = set(release.schema.quasi_identifiers)
     for aggregate in query.aggregates:
-        if aggregate.column in blurred:
+        for name in sorted(aggregate.columns & blurred):
             raise QueryError(
-                f"{aggregate.column!r} is blurred in this release: {aggregate.function} of it "
+                f"{name!r} is blurred in this release: {aggregate.function} of it "
                 "cannot be answered.",
                 hint="Aggregate exact columns; select and group by blurred ones.",
             )
     exact, components = split_predicate(query, blurred | list_coarse(release))
-    grouping = [name for name in query.group_by if name in blurred]
+    grouping = [key for key in query.keys if key.columns & blurred]
     shares, needed = tabulate_shares(release, TABLE, components, grouping)
     return _tabulate(query, exact, shares, grouping, release.schema), needed
 
 
 def _tabulate(
-    query: Query, exact: list[exp.Expr], shares: list[Share], grouping: list[str], schema: Schema
+    query: Query, exact: list[exp.Expr], shares: list[Share], grouping: list[Term], schema: Schema
 ) -> exp.Select:
     base = _base(query, exact, shares, grouping, schema)
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
@@ -69,27 +70,34 @@ def _tabulate(
 
 def _ends(name: str | None, schema: Schema) -> list[exp.Column]:
     """Where the least and the largest are that a number may be: mostly it is what it is."""
-    coarse = name is not None and is_coarse(schema[name])
+    coarse = _is_coarse(name, schema)
     return [column(f"#{end} {name}") for end in (("least", "most") if coarse else ("x", "x"))]
+
+
+def _is_coarse(name: str | None, schema: Schema) -> bool:
+    return name in schema.names and is_coarse(schema[name])
 
 
 def _base(
     query: Query,
     exact: list[exp.Expr],
     shares: list[Share],
-    grouping: list[str],
+    grouping: list[Term],
     schema: Schema,
 ) -> exp.Select:
     """One row per record (and group it may fall into): its probability, and whether it is sure."""
     share, certain = weigh_shares(shares)
     columns: list[exp.Expr] = []
-    for table, names, *_ in shares:
-        columns += [column(f"#v {n}", table).as_(n, quoted=True) for n in names if n in grouping]
-    columns += [column(name, TABLE) for name in query.group_by if name not in grouping]
-    wanted = sorted({a.column for a in query.aggregates if a.column is not None})
-    columns += [column(name, TABLE).as_(f"#x {name}", quoted=True) for name in wanted]
-    for name in wanted:
-        if is_coarse(schema[name]):
+    for key in query.keys:
+        at = (
+            key.at(TABLE)
+            if key not in grouping
+            else column(f"#v {key.name}", find_share(key, shares))
+        )
+        columns.append(at.as_(key.name, quoted=True))
+    columns += [term.at(TABLE).as_(f"#x {term.name}", quoted=True) for term in query.terms]
+    for name in (term.name for term in query.terms):
+        if _is_coarse(name, schema):
             ends = zip(
                 ("least", "most"), write_ends(schema[name], column(name, TABLE)), strict=True
             )

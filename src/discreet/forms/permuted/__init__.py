@@ -21,7 +21,7 @@ from discreet.table.schema import Role
 if TYPE_CHECKING:
     from discreet.forms.permuted.index import PermutedIndex
     from discreet.sql.engines.duckdb import Embedded
-    from discreet.sql.parse import Query
+    from discreet.sql.query import Query
 
 
 class Permuted(GroupedForm):

@@ -26,7 +26,7 @@ from discreet.sql.exact import (
     split_conditions,
     state_exactly,
 )
-from discreet.sql.parse import Aggregate, Query
+from discreet.sql.query import Aggregate, Query
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, ascending, case, column, double, named_table, number
 from discreet.table.schema import Attribute
@@ -47,11 +47,14 @@ def rewrite(query: Query, release: Release) -> Statement:
     response = RandomizedResponse.read(release)
     where = Conditions(*split_conditions(query, sensitive))
     _refuse(query, sensitive, where)
-    keys = [column(name) for name in query.group_by]
-    seen = select(*(key.copy() for key in keys), *_count_shown(sensitive, where))
+    keys = [key.expression for key in query.keys]
+    seen = select(
+        *(key.expression.copy().as_(key.name, quoted=True) for key in query.keys),
+        *_count_shown(sensitive, where),
+    )
     for aggregate in query.aggregates:
-        if is_exact(aggregate, release.schema):
-            made = aggregate_column(aggregate.function, column(str(aggregate.column)))
+        if aggregate.term is not None and is_exact(aggregate, release.schema):
+            made = aggregate_column(aggregate.function, aggregate.term.expression.copy())
             seen = seen.select(made.as_(f"#e {aggregate.alias}", quoted=True))
     seen = seen.from_(exp.to_table(TABLE))
     for part in where.exact:
@@ -72,22 +75,30 @@ def rewrite(query: Query, release: Release) -> Statement:
 
 
 def _refuse(query: Query, sensitive: str, where: Conditions) -> None:
-    if sensitive in query.group_by:
+    if any(sensitive in key.columns for key in query.keys):
         raise QueryError(
             f"{sensitive!r} is perturbed: people cannot be grouped by it.",
             hint="Ask for ranges of it, one by one.",
         )
     for aggregate in query.aggregates:
+        if sensitive not in aggregate.columns and aggregate.term is not None:
+            if where.number is not None:
+                raise QueryError(
+                    f"{aggregate.function} of {', '.join(sorted(aggregate.columns))!r} cannot be "
+                    f"told of people selected by {sensitive!r}, which is perturbed.",
+                    hint=f"Select by other columns, or ask for COUNT or for {sensitive!r} itself.",
+                )
+            continue
+        if aggregate.term is not None and not aggregate.term.is_plain:
+            raise QueryError(
+                f"{aggregate.term.expression.sql()} is of {sensitive!r}, which is perturbed, and "
+                "cannot be told.",
+                hint=f"Aggregate {sensitive!r} itself.",
+            )
         if aggregate.column == sensitive and aggregate.function in ("MIN", "MAX"):
             raise QueryError(
                 f"{aggregate.function} of a perturbed column cannot be told.",
                 hint="Ask for COUNT, SUM or AVG.",
-            )
-        if aggregate.column not in (None, sensitive) and where.number is not None:
-            raise QueryError(
-                f"{aggregate.function} of {aggregate.column!r} cannot be told of people selected "
-                f"by {sensitive!r}, which is perturbed.",
-                hint=f"Select by other columns, or ask for COUNT or for {sensitive!r} itself.",
             )
 
 

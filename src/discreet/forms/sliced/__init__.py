@@ -19,7 +19,7 @@ from discreet.release.release import PartedTable
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
-    from discreet.sql.parse import Query
+    from discreet.sql.query import Query
     from discreet.table.microdata import Microdata
 
 

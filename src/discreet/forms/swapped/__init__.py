@@ -17,7 +17,7 @@ from discreet.release import Promise, Release, number_title
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
-    from discreet.sql.parse import Query
+    from discreet.sql.query import Query
 
 
 class Swapped(Form):

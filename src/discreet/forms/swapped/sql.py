@@ -19,7 +19,7 @@ from discreet.sql.exact import (
     split_conditions,
     state_exactly,
 )
-from discreet.sql.parse import Aggregate, Query
+from discreet.sql.query import Aggregate, Query, move
 from discreet.sql.trees import add_up, ascending, case, column, named_table, number
 from discreet.table.schema import Schema
 
@@ -30,14 +30,21 @@ def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the swapped table and the windows."""
     schema = release.schema
     (sensitive,) = schema.sensitive
-    if sensitive in query.group_by:
+    if any(sensitive in key.columns for key in query.keys):
         raise QueryError(
             f"{sensitive!r} is swapped: people cannot be grouped by it.",
             hint="Ask for ranges of it, one by one.",
         )
     exact, about = split_conditions(query, sensitive)
-    keys = [column(name, SWAPPED) for name in query.group_by]
-    tree = select(*(key.copy() for key in keys))
+    for term in query.terms:
+        if sensitive in term.columns and not term.is_plain:
+            raise QueryError(
+                f"{term.expression.sql()} is of {sensitive!r}, which is swapped, and cannot be "
+                "bounded.",
+                hint=f"Aggregate {sensitive!r} itself.",
+            )
+    keys = [key.at(SWAPPED) for key in query.keys]
+    tree = select(*(at.as_(k.name, quoted=True) for at, k in zip(keys, query.keys, strict=True)))
     bound = _bound_all if about is None else _bound_taken
     for aggregate in query.aggregates:
         tree = tree.select(*name_parts(aggregate, bound(aggregate, schema)))
@@ -45,7 +52,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     on = column(sensitive, SWAPPED).eq(column("value", windows))
     tree = tree.from_(exp.to_table(SWAPPED)).join(named_table(windows), on=on)
     for part in exact:
-        tree = tree.where(part.transform(_of_record))
+        tree = tree.where(move(part, SWAPPED))
     if keys:
         tree = tree.group_by(*keys).order_by(*ascending(*keys))
     if about is None:
@@ -56,15 +63,11 @@ def rewrite(query: Query, release: Release) -> Statement:
     return tree.with_(exp.to_identifier(TAKEN, quoted=True), as_=taken), {}
 
 
-def _of_record(node: exp.Expr) -> exp.Expr:
-    return column(node.name, SWAPPED) if isinstance(node, exp.Column) else node
-
-
 def _bound_all(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
     """Of people who are selected by what is exact: all of them are meant."""
-    if aggregate.column is None:
+    if aggregate.term is None:
         return state_exactly(exp.Count(this=exp.Star()))
-    shown = column(aggregate.column, SWAPPED)
+    shown = aggregate.term.at(SWAPPED)
     if is_exact(aggregate, schema) or aggregate.function == "COUNT":
         return state_exactly(aggregate_column(aggregate.function, shown))
     ends = (shown, column("low", WINDOWS), column("high", WINDOWS))
@@ -121,15 +124,15 @@ def _bound_taken(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
     hits, total = column("#hits", TAKEN), column("#total", TAKEN)
     sure = hits.eq(total)
     meant = column("#taken", TAKEN).eq(number(1))
-    if aggregate.column is None or aggregate.function == "COUNT":
+    if aggregate.term is None or aggregate.function == "COUNT":
         there: exp.Expr = number(1)
-        if aggregate.column is not None:
-            empty = column(aggregate.column, SWAPPED).is_(exp.null())
+        if aggregate.term is not None:
+            empty = exp.paren(aggregate.term.at(SWAPPED)).is_(exp.null())
             there = case(empty, number(0), number(1))
         sums = [add_up(case(meant, there, number(0))), add_up(case(sure, there.copy(), number(0))),
                 add_up(there.copy())]  # fmt: skip
         return [*(exp.func("COALESCE", total, number(0)) for total in sums), exp.null()]
-    shown = column(aggregate.column, SWAPPED)
+    shown = aggregate.term.at(SWAPPED)
     least, most = shown.copy(), shown.copy()
     if not is_exact(aggregate, schema):
         least, most = column("#least", TAKEN), column("#most", TAKEN)
