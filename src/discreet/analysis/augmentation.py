@@ -18,8 +18,10 @@ from discreet.analysis.models import Estimated, Model
 from discreet.forms.incomplete import Incomplete, pair_within
 from discreet.table.arrays import Bools, Floats, Ints
 
-AT_ONCE, MOST_TURNS = 150, 3000
+AT_ONCE, MOST_TURNS = 100, 3000
 """Turns after which it is asked whether they are enough, and those after which it ends."""
+OFFERS = 3
+"""So often everybody is offered an exchange in a turn."""
 ENOUGH = 60
 """Draws worth so many independent ones are enough."""
 MATTERS = 0.2
@@ -133,11 +135,12 @@ class Augmentation:
         """Offer every record another value of its box, and another's value of its group."""
         for name in self.incomplete.cells:
             self._move_in_boxes(name)
-        for names, owner in self.incomplete.dealt:
-            self._exchange(names, *pair_within(owner, self.rng))
-        for name, near in self.incomplete.near.items():
-            own = self.coded[name].numbers[self.codes[name], 0]
-            self._exchange((name,), *near.pair(own, self.rng))
+        for _ in range(OFFERS):
+            for names, owner in self.incomplete.dealt:
+                self._exchange(names, *pair_within(owner, self.rng))
+            for name, near in self.incomplete.near.items():
+                own = self.coded[name].numbers[self.codes[name], 0]
+                self._exchange((name,), *near.pair(own, self.rng))
 
     def _add(self, name: str, codes: Ints) -> Floats:
         """Give what an attribute adds to the sum of terms."""

@@ -35,9 +35,7 @@ class Bins:
             yield start, end, f"{column} >= {_literal(start)} AND {column} < {_literal(end)}"
 
 
-def choose_bins(
-    release: Release, attribute: str, bins: int | Sequence[Any] | None
-) -> Bins | None:
+def choose_bins(release: Release, attribute: str, bins: int | Sequence[Any] | None) -> Bins | None:
     """Give bins of an attribute: as asked for, or of a width that fits; none where it has values.
 
     Widths are by Freedman and Diaconis, of a table that the release allows, made round.
@@ -77,7 +75,7 @@ def _cut_numbers(least: float, most: float, width: float, *, whole: bool) -> tup
     if width <= 0:
         width = 1.0
     power = 10.0 ** np.floor(np.log10(width))
-    step = next(s for s in (1, 2, 5, 10) if s * power >= width * (1 - 1e-9)) * power
+    step = min((1, 2, 5, 10), key=lambda s: abs(np.log(s * power / width))) * power
     step = max(step, 1.0) if whole else step
     first, last = np.floor(least / step + 1e-9), np.floor(most / step + 1e-9) + 1
     ends = [float(f"{place * step:.12g}") for place in np.arange(first, last + 1)]
@@ -91,7 +89,7 @@ def _cut_dates(least: int, most: int, width: float) -> tuple[Any, ...]:
         step = max(1, round(width))
         count = (most - least) // step + 1
         return tuple(first + dt.timedelta(days=step * place) for place in range(count + 1))
-    months = next((m for m in MONTHS if m * 30.5 >= width), MONTHS[-1])
+    months = min(MONTHS, key=lambda m: abs(np.log(m * 30.4 / width)))
     begin = (first.year * 12 + first.month - 1) // months * months
     ends = [begin]
     while ends[-1] <= last.year * 12 + last.month - 1:

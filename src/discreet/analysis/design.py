@@ -113,4 +113,3 @@ def _as_read(column: pl.Series) -> pl.Series:
 def _numbers(domain: Domain) -> Floats:
     units = np.asarray(domain.values, dtype=np.float64) / 10.0**domain.decimals
     return np.append(units, np.nan)
-

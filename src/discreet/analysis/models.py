@@ -48,9 +48,7 @@ class Model(ABC):
     def draw_scale(self, found: Estimated, free: int, rng: np.random.Generator) -> float:
         """Draw the scale as complete records leave it open."""
 
-    def draw(
-        self, found: Estimated, free: int, rng: np.random.Generator
-    ) -> tuple[Floats, float]:
+    def draw(self, found: Estimated, free: int, rng: np.random.Generator) -> tuple[Floats, float]:
         """Draw coefficients, and a scale, as complete records leave them open."""
         scale = self.draw_scale(found, free, rng)
         root = np.linalg.cholesky(found.bread * scale)

@@ -100,9 +100,7 @@ def regress(
                 f"{noisy!r} was drawn at random for some: a logistic fit with it is not known.",
                 hint="Fit least squares, or leave it out.",
             )
-        found, within, explained, n = correct_moments(
-            records, read.response, response, regressors
-        )
+        found, within, explained, n = correct_moments(records, read.response, response, regressors)
         pooled = [pool(found[i], within[i, i], 0, np.inf, n) for i in range(len(terms))]
         return Fit(str(read), family, _list_terms(terms, pooled), n, explained, notes)
     rng = np.random.default_rng(seed)
@@ -172,8 +170,8 @@ def _list_doubts(terms: list[str], lost: list[float], worth: Floats) -> list[str
     much = [term for term, share in zip(terms[1:], lost[1:], strict=True) if share > MUCH]
     if much:
         notes.append(
-            f"Most of what the microdata say of {_join(much)} is not in the release: estimates lean "
-            "on the assumptions."
+            f"Most of what the microdata say of {_join(much)} is not in the release: estimates "
+            "lean on the assumptions."
         )
     fewest = worth[np.array(lost) > MATTERS].min(initial=np.inf)
     if fewest < SETTLED:

@@ -170,7 +170,7 @@ def _draw(
     *,
     title: str | None = None,
 ) -> Any:
-    """Draw bars; a thin line is as far as the truth can be, a thick one as far as it may well be."""
+    """Draw bars; the truth is on the thin line, and may well be on the thick one."""
     alt = require_charts()
     reach = pl.coalesce(pl.col("width"), 2 * pl.col("stderr"))
     drawn = frame.with_columns(

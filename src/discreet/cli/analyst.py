@@ -10,7 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.app import Json, ReleaseFolder, app
-from discreet.cli.screen import is_terminal, make_table, print_json, say_error, show, working
+from discreet.cli.screen import (
+    is_terminal,
+    make_table,
+    print_json,
+    say_error,
+    show,
+    show_number,
+    working,
+)
 from discreet.errors import QueryError, visible
 
 
@@ -92,15 +100,7 @@ def _print_answer(answer: Any, json: bool) -> None:
     )
     for row in answer.frame.iter_rows(named=True):
         for aggregate in answer.query.aggregates:
-            cells = [_show_number(row[name]) for name in aggregate.names]
+            cells = [show_number(row[name]) for name in aggregate.names]
             table.add_row(*(str(row[g]) for g in answer.query.group_by), aggregate.alias, *cells)
     show(table)
     show(f"From {' and '.join(answer.tables)}.")
-
-
-def _show_number(cell: Any) -> str:
-    if cell is None:
-        return "–"
-    if isinstance(cell, float):
-        return f"{cell:,.2f}"
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)

@@ -242,9 +242,7 @@ class Release:
 
         return impute(self, m, seed)
 
-    def regress(
-        self, formula: str, *, family: str | None = None, seed: int | None = None
-    ) -> Fit:
+    def regress(self, formula: str, *, family: str | None = None, seed: int | None = None) -> Fit:
         """Fit ``wage ~ age + sex``: least squares of a number, or the odds of one of two values.
 
         Standard errors are of people and of what the release leaves open. ``family`` is gaussian
