@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.analysis.design import Coded
-from discreet.analysis.models import Estimated, Model
+from discreet.analysis.design import DesignBlock
+from discreet.analysis.models import Estimated, ResponseModel
 from discreet.forms.incomplete import Incomplete, pair_within
 from discreet.table.arrays import Bools, Floats, Ints
 
@@ -28,7 +28,7 @@ MATTERS = 0.2
 """Where draws are less than this share of the variance, fewer of them will do."""
 
 
-class Drawn(NamedTuple):
+class Turns(NamedTuple):
     """What the fits of completed records say."""
 
     coefficients: Floats
@@ -46,9 +46,9 @@ class Augmentation:
     def __init__(
         self,
         incomplete: Incomplete,
-        response: tuple[str, Coded],
-        regressors: dict[str, Coded],
-        model: Model,
+        response: tuple[str, DesignBlock],
+        regressors: dict[str, DesignBlock],
+        model: ResponseModel,
         rng: np.random.Generator,
     ) -> None:
         self.incomplete, self.model, self.rng = incomplete, model, rng
@@ -64,12 +64,12 @@ class Augmentation:
         self.coefficients = self.start = np.zeros(len(self.centre))
         self.spread = 1.0
 
-    def run(self) -> Drawn:
+    def run(self) -> Turns:
         """Draw until the coefficients have been seen often enough, or for the longest time."""
         if not self.incomplete.is_open:
             found, n = self._fit()
             back = self._unscale()
-            return Drawn((back @ found.coefficients)[None], back @ found.covariance @ back.T,
+            return Turns((back @ found.coefficients)[None], back @ found.covariance @ back.T,
                          found.explained, n)  # fmt: skip
         self._shuffle()
         turns: list[tuple[Estimated, float]] = []
@@ -84,7 +84,7 @@ class Augmentation:
                 break
         back = self._unscale()
         shares = [found.explained for found, _ in settled if found.explained is not None]
-        return Drawn(
+        return Turns(
             np.array([back @ found.coefficients for found, _ in settled]),
             back @ np.mean([found.covariance for found, _ in settled], axis=0) @ back.T,
             float(np.mean(shares)) if shares else None,

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.analysis.design import Coded
+from discreet.analysis.design import DesignBlock
 from discreet.errors import QueryError
 from discreet.forms.incomplete import Incomplete, Noise
 from discreet.table.arrays import Floats
 
 
 def correct_moments(
-    incomplete: Incomplete, target: str, response: Coded, regressors: dict[str, Coded]
+    incomplete: Incomplete, target: str, response: DesignBlock, regressors: dict[str, DesignBlock]
 ) -> tuple[Floats, Floats, float | None, int]:
     """Give coefficients, their covariance, the share explained, and how many records there are."""
     n = incomplete.shown.height

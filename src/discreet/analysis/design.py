@@ -18,7 +18,7 @@ INTERCEPT = "(intercept)"
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class DesignBlock:
     """An attribute of all records: numbers, or a flag for each value but the first."""
 
     terms: list[str]
@@ -48,12 +48,12 @@ class Coded:
         return np.nanmean(shown, axis=0), np.where(spread > 0, spread, 1.0)
 
 
-def code_regressor(incomplete: Incomplete, attribute: Attribute) -> Coded:
+def code_regressor(incomplete: Incomplete, attribute: Attribute) -> DesignBlock:
     """Give a number as it is, and of anything else a flag for every value but the first."""
     codes, domain, of_cells = _encode(incomplete, attribute)
     name = attribute.name
     if attribute.type.numeric:
-        return Coded([name], _numbers(domain)[:, None], codes, of_cells)
+        return DesignBlock([name], _numbers(domain)[:, None], codes, of_cells)
     size = len(domain.values)
     if size - 1 > MOST_COLUMNS:
         raise QueryError(
@@ -65,12 +65,12 @@ def code_regressor(incomplete: Incomplete, attribute: Attribute) -> Coded:
     flags = np.full((size + 1, size - 1), np.nan)
     flags[:size] = np.eye(size)[:, 1:]
     terms = [f"{name} = {text}" for text in domain.texts[1:size]]
-    return Coded(terms, flags, codes, of_cells, domain.texts[0])
+    return DesignBlock(terms, flags, codes, of_cells, domain.texts[0])
 
 
 def code_response(
     incomplete: Incomplete, attribute: Attribute, family: str | None
-) -> tuple[Coded, str]:
+) -> tuple[DesignBlock, str]:
     """Give the response as numbers, or as whether it is the second of two values."""
     codes, domain, of_cells = _encode(incomplete, attribute)
     name, size = attribute.name, len(domain.values)
@@ -87,14 +87,14 @@ def code_response(
                 f"{name!r} is a {attribute.type}: least squares explain numbers.",
                 hint='Give family="binomial" for one of two values.',
             )
-        return Coded([name], _numbers(domain)[:, None], codes, of_cells), family
+        return DesignBlock([name], _numbers(domain)[:, None], codes, of_cells), family
     if size != 2:
         raise QueryError(
             f"{name!r} has {size:,} values: a logistic fit explains one of two.",
             hint="Explain a number, or an attribute with two values.",
         )
     flags = np.array([[0.0], [1.0], [np.nan]])
-    return Coded([f"{name} = {domain.texts[1]}"], flags, codes, of_cells), family
+    return DesignBlock([f"{name} = {domain.texts[1]}"], flags, codes, of_cells), family
 
 
 def _encode(incomplete: Incomplete, attribute: Attribute) -> tuple[Ints, Domain, Ints | None]:

@@ -33,7 +33,7 @@ class Estimated:
         return np.asarray(self.bread @ self.meat @ self.bread)
 
 
-class Model(ABC):
+class ResponseModel(ABC):
     """A way in which a response depends on a sum of terms."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Model(ABC):
         return found.coefficients + root @ noise, scale
 
 
-class LeastSquares(Model):
+class LeastSquares(ResponseModel):
     """A number that is a sum of terms, and a residual."""
 
     def weigh(self, response: Floats, fitted: Floats, scale: float) -> Floats:
@@ -83,7 +83,7 @@ class LeastSquares(Model):
 
 
 @dataclass(frozen=True)
-class Logistic(Model):
+class Logistic(ResponseModel):
     """One of two values, whose logarithm of odds is a sum of terms."""
 
     prior: float = 0.0
@@ -122,7 +122,7 @@ WEAK = 0.16
 """Slopes of scaled numbers are hardly beyond 5 (Gelman and others, AOAS 2008)."""
 
 
-def choose_model(family: str, *, is_open: bool) -> Model:
+def choose_model(family: str, *, is_open: bool) -> ResponseModel:
     """Give the model; odds of what is drawn are kept from running away by a weak prior."""
     return LeastSquares() if family == "gaussian" else Logistic(WEAK if is_open else 0.0)
 

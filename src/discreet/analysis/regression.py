@@ -11,7 +11,7 @@ import polars as pl
 
 from discreet.analysis.augmentation import ENOUGH, MATTERS, Augmentation, count_independent
 from discreet.analysis.corrected import correct_moments
-from discreet.analysis.design import INTERCEPT, Coded, code_regressor, code_response
+from discreet.analysis.design import INTERCEPT, DesignBlock, code_regressor, code_response
 from discreet.analysis.formula import read_formula
 from discreet.analysis.imputation import Combined, pool
 from discreet.analysis.models import choose_model
@@ -129,8 +129,8 @@ def _list_assumptions(
     release: Release,
     records: Incomplete,
     names: list[str],
-    response: Coded,
-    regressors: dict[str, Coded],
+    response: DesignBlock,
+    regressors: dict[str, DesignBlock],
     family: str,
 ) -> list[str]:
     """Say what is fitted, and what is assumed of what the release leaves open."""
