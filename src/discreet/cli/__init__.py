@@ -13,6 +13,7 @@ from io import TextIOWrapper
 import typer
 
 from discreet.cli import (
+    analysis,
     analyst,
     chooser,
     ledger,
@@ -118,6 +119,6 @@ def _confess() -> None:
 
 
 __all__ = [
-    "analyst", "app", "chooser", "ledger", "main", "publisher", "researcher", "reviewer", "server",
-    "steward",
+    "analysis", "analyst", "app", "chooser", "ledger", "main", "publisher", "researcher",
+    "reviewer", "server", "steward",
 ]  # fmt: skip

@@ -10,7 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.app import Json, ReleaseFolder, app
-from discreet.cli.screen import is_terminal, make_table, print_json, say_error, show, working
+from discreet.cli.screen import (
+    is_terminal,
+    make_table,
+    print_json,
+    say_error,
+    show,
+    show_number,
+    working,
+)
 from discreet.errors import QueryError, visible
 
 
@@ -101,7 +109,7 @@ def _print_answer(answer: Any, json: bool) -> None:
         first = [str(row[name]) for name in known]
         last = ["yes" if row[name] else "no" for name in marked]
         for name in told:
-            cells = [_show_number(row[name + part]) for part in parts]
+            cells = [show_number(row[name + part]) for part in parts]
             table.add_row(*first, name, *cells, *last)
         if not told:
             table.add_row(*first, *last)
@@ -111,11 +119,3 @@ def _print_answer(answer: Any, json: bool) -> None:
         show(f"{answer.left_out} more may belong to the answer.")
     for note in answer.notes:
         show(note)
-
-
-def _show_number(cell: Any) -> str:
-    if cell is None:
-        return "–"
-    if isinstance(cell, float):
-        return f"{cell:,.2f}"
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from discreet.forms.disclosure import Disclosure, Observed
     from discreet.forms.estimates import Asked
     from discreet.forms.exposure import Fakes
+    from discreet.forms.incomplete import Incomplete
     from discreet.forms.matches import Matches
     from discreet.forms.possibilities import Possibilities
     from discreet.forms.posterior import Posterior
@@ -269,6 +270,13 @@ class Form(ABC):
         raise QueryError(
             f"A {self.name} release does not say how its values are distributed.",
             hint="Read its tables directly: release.tables.",
+        )
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:  # noqa: ARG002
+        """Give the records with some attributes, and what is left open about each."""
+        raise QueryError(
+            f"A {self.name} release has no records that could be completed.",
+            hint="Ask it in SQL: release.query(...).",
         )
 
     def index(self, release: Release, session: Embedded) -> Index | None:  # noqa: ARG002

@@ -17,6 +17,7 @@ from discreet.table.coarsening import describe_coarsening
 from discreet.table.schema import Schema
 
 if TYPE_CHECKING:
+    from discreet.analysis import Crosstab, Fit, Histogram
     from discreet.forms import View
     from discreet.forms.asking import Answer
     from discreet.forms.prepared import Prepared
@@ -241,6 +242,39 @@ class Release:
         from discreet.forms.reconstruction import sample
 
         return sample(self, n, seed)
+
+    def impute(self, m: int = 20, *, seed: int | None = None) -> list[pl.DataFrame]:
+        """Draw ``m`` completed tables, for multiple imputation; see :func:`discreet.combine`."""
+        from discreet.analysis import impute
+
+        return impute(self, m, seed)
+
+    def regress(self, formula: str, *, family: str | None = None, seed: int | None = None) -> Fit:
+        """Fit ``wage ~ age + sex``: least squares of a number, or the odds of one of two values.
+
+        Standard errors are of people and of what the release leaves open. ``family`` is gaussian
+        or binomial; by itself it is what the response is.
+        """
+        from discreet.analysis import regress
+
+        return regress(self, formula, family, seed)
+
+    def crosstab(self, rows: str, columns: str, measure: str | None = None) -> Crosstab:
+        """Ask for every combination of two attributes at once: how many, or ``AVG(wage)``."""
+        from discreet.analysis import crosstab
+
+        return crosstab(self, rows, columns, measure)
+
+    def histogram(
+        self,
+        attribute: str,
+        by: str | None = None,
+        bins: int | Sequence[float] | None = None,
+    ) -> Histogram:
+        """Count people by the values of an attribute, numbers in bins; ``by`` another one, too."""
+        from discreet.analysis import histogram
+
+        return histogram(self, attribute, by, bins)
 
     def prepare(
         self, *, engine: str | None = None, tables: Mapping[str, pl.DataFrame] | None = None
