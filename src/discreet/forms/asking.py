@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
-from sqlglot import exp, select
+from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.forms import find_form
 from discreet.forms.ranking import mark_rows
 from discreet.sql.coarse import refuse_coarse_aggregates, restate
+from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
 from discreet.sql.hints import list_unknown
 from discreet.sql.lookups import resolve_lookups
 from discreet.sql.planning import Plan, name_question, plan
 from discreet.sql.query import ENDINGS, Query
+from discreet.sql.script import write_script
 from discreet.sql.trees import named_table
 
 if TYPE_CHECKING:
     from discreet.release import Release
 
-MOST_WRITTEN = 20_000
 DIALECTS = ("duckdb", "postgres", "spark")
-Tables = Mapping[str, pl.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +129,6 @@ class Rewritten:
 
 def rewrite(release: Release, text: str, own: Tables | None = None) -> Rewritten:
     """Read a question; give the statement over a release's tables, and other tables it needs."""
-    for name in own or {}:
-        if name.lower() == "release" or name in release.tables:
-            raise QueryError(f"The release has a table {name!r} itself.", hint="Rename yours.")
     made = plan(text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()})
     trees: list[exp.Select] = []
     needed: dict[str, pl.DataFrame] = {}
@@ -153,7 +149,7 @@ def rewrite(release: Release, text: str, own: Tables | None = None) -> Rewritten
     return Rewritten(release, made, whole, needed)
 
 
-def _rewrite_one(release: Release, query: Query) -> tuple[exp.Select, dict[str, pl.DataFrame]]:
+def _rewrite_one(release: Release, query: Query) -> tuple[exp.Select, Tables]:
     form = find_form(release.form)
     for aggregate in query.aggregates:
         if aggregate.function not in form.aggregates:
@@ -176,29 +172,16 @@ def _rename(tree: exp.Select, titles: dict[str, str]) -> exp.Select:
 
 
 def show_sql(release: Release, text: str, dialect: str) -> str:
-    """Write the rewritten statement for an engine, to be pasted into any client."""
+    """Write the rewritten statement for an engine, to be pasted into any client.
+
+    Where it needs large tables besides the release's, statements that make them come first.
+    """
     if dialect not in DIALECTS:
         raise QueryError(
             f"There is no dialect {dialect!r}.", hint=f"Give one of {', '.join(DIALECTS)}."
         )
     asked = rewrite(release, text)
-    tree = asked.tree
-    for name, table in asked.needed.items():
-        tree = tree.with_(exp.to_identifier(name, quoted=True), as_=_write_out(name, table))
-    if with_ := tree.args.get("with_"):  # what others build on comes first
-        with_.expressions.sort(key=lambda clause: clause.alias not in asked.needed)
-    return tree.sql(dialect=dialect, identify=True, pretty=True)
-
-
-def _write_out(name: str, table: pl.DataFrame) -> exp.Select:
-    """Write a small table into the statement itself, so that it can be pasted anywhere."""
-    if table.height > MOST_WRITTEN:
-        raise QueryError(
-            f"The statement would carry {table.height:,} {name}.",
-            hint="Let discreet run it: leave out --show-sql, or give --engine.",
-        )
-    rows = [tuple(exp.convert(cell) for cell in row) for row in table.rows()]
-    return select("*").from_(exp.values(rows, alias="v", columns=table.columns))
+    return write_script(asked.tree, dialect, release.tables, asked.needed)
 
 
 def ask(
@@ -206,9 +189,9 @@ def ask(
 ) -> Answer:
     """Put a question to a release, on DuckDB or on the database or cluster at ``engine``."""
     asked = rewrite(release, text, own)
-    with closing(connect({**release.tables, **(own or {})}, engine)) as session:
-        sql = session.write(asked.tree)
-        return asked.answer(session.run(sql, asked.needed), sql)
+    with closing(connect(release.tables, engine, own)) as session:
+        statement = session.write(asked.tree, asked.needed)
+        return asked.answer(session.run(statement), statement.sql)
 
 
 def list_tables(tree: exp.Expr, release: Release) -> list[str]:

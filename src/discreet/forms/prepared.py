@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol, Self, cast
 import polars as pl
 
 from discreet.forms import find_form
-from discreet.forms.asking import Answer, Tables, rewrite
+from discreet.forms.asking import Answer, rewrite
+from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
 from discreet.sql.query import Query
 
@@ -46,7 +47,7 @@ class Prepared:
         self, release: Release, engine: str | None = None, own: Tables | None = None
     ) -> None:
         self.release, self.own = release, own
-        self._session = session = connect({**release.tables, **(own or {})}, engine)
+        self._session = session = connect(release.tables, engine, own)
         self._index = (
             None if engine else find_form(release.form).index(release, cast("Embedded", session))
         )
@@ -56,10 +57,10 @@ class Prepared:
         asked = rewrite(self.release, sql, self.own)
         indexed = self._index is not None and asked.query is not None
         frame = self._index.answer(asked.query) if indexed else None  # type: ignore[union-attr,arg-type]
-        text = self._session.write(asked.tree)
+        statement = self._session.write(asked.tree, asked.needed)
         if frame is None:
-            frame = self._session.run(text, asked.needed)
-        return asked.answer(frame, text)
+            frame = self._session.run(statement)
+        return asked.answer(frame, statement.sql)
 
     def interrupt(self) -> None:
         """Break off, from another thread, the question that the embedded engine runs."""

@@ -8,14 +8,15 @@ same everywhere, and what nobody listed here, which might read files or clocks, 
 from __future__ import annotations
 
 from functools import cache
-from threading import Lock
 
-from sqlglot import exp
+import polars as pl
+from sqlglot import exp, parse_one
 
-from discreet.errors import QueryError, name_closest
+from discreet.errors import name_closest
 from discreet.sql.query import find_columns
 from discreet.sql.reading import Lookup, refuse, show, spell
-from discreet.table.schema import Attribute, Schema, Type
+from discreet.sql.selection import find_dtype
+from discreet.table.schema import Schema, Type
 
 PORTABLE = (
     exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren,
@@ -45,10 +46,13 @@ COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE
 }  # fmt: skip
-SQL_TYPES = {
-    Type.INTEGER: "BIGINT", Type.DECIMAL: "DOUBLE", Type.DATE: "DATE", Type.BOOLEAN: "BOOLEAN"
+KINDS: dict[Type, type[pl.DataType]] = {
+    Type.INTEGER: pl.Int64, Type.DECIMAL: pl.Float64, Type.DATE: pl.Date, Type.BOOLEAN: pl.Boolean
 }  # fmt: skip
-_LOCK = Lock()
+SQL_TYPES: dict[type[pl.DataType], str] = {
+    pl.Int32: "BIGINT", pl.Int64: "BIGINT", pl.Boolean: "BOOLEAN", pl.Date: "DATE",
+    pl.Datetime: "TIMESTAMP",
+}  # fmt: skip
 
 
 def name_column(column: exp.Column, schema: Schema) -> str:
@@ -166,36 +170,13 @@ def _spell_out_order(where: exp.Expr, schema: Schema) -> None:
 
 
 def find_type(expression: exp.Expr, schema: Schema) -> str:
-    """Give the type that DuckDB finds an expression of attributes to have; refuse what has none."""
+    """Give the type that an expression of attributes has in SQL; refuse what has none."""
     names = tuple(find_columns(expression))
-    return _ask_type(show(expression), tuple(_write_type(schema[name]) for name in names), names)
+    return _ask_type(show(expression), names, tuple(schema[name].type for name in names))
 
 
 @cache
-def _ask_type(text: str, types: tuple[str, ...], names: tuple[str, ...]) -> str:
-    import duckdb
-
-    quoted = [exp.to_identifier(name, quoted=True).sql("duckdb") for name in names]
-    columns = [f"CAST(NULL AS {kind}) AS {name}" for kind, name in zip(types, quoted, strict=True)]
-    source = f"(SELECT {', '.join(columns) or '1'})"
-    with _LOCK:
-        try:
-            found = _open_typist().execute(f"DESCRIBE SELECT {text} FROM {source}").fetchone()
-        except duckdb.Error as error:
-            said = str(error).splitlines()[0].split(": ", 1)[-1]
-            raise QueryError(
-                f"{text} makes no sense to the engine: {said}",
-                hint="Compare numbers with numbers and texts with quoted texts.",
-            ) from error
-    return str(found[1]) if found else ""
-
-
-@cache
-def _open_typist():  # type: ignore[no-untyped-def]  # duckdb is imported when it is used
-    import duckdb
-
-    return duckdb.connect()
-
-
-def _write_type(attribute: Attribute) -> str:
-    return SQL_TYPES.get(attribute.type, "VARCHAR")
+def _ask_type(text: str, names: tuple[str, ...], types: tuple[Type, ...]) -> str:
+    kinds = {name: KINDS.get(kind, pl.String) for name, kind in zip(names, types, strict=True)}
+    found = find_dtype(parse_one(text, read="duckdb"), pl.DataFrame(schema=kinds or {"#": pl.Int8}))
+    return SQL_TYPES.get(found.base_type(), "DOUBLE" if found.is_numeric() else "VARCHAR")

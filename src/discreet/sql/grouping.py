@@ -23,8 +23,6 @@ from discreet.table.schema import Schema
 
 PEOPLE = "#n"
 """How many people a group has: it may have none."""
-NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL",
-           "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")  # fmt: skip
 
 
 @dataclass
@@ -174,7 +172,7 @@ class Grouping:
             kind, numeric = str(attribute.type), attribute.type in ("integer", "decimal")
         else:
             kind = find_type(expression, self.schema)
-            numeric = kind.split("(")[0] in NUMERIC
+            numeric = kind in ("BIGINT", "DOUBLE")
         text = show(argument)
         if function in ("SUM", "AVG", "QUANTILE") and not numeric:
             said = f"{expression.name!r} is a {kind}" if isinstance(expression, exp.Column) else (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import polars as pl
 from sqlglot import exp
 
+from discreet.sql.dialects import Tables
 from discreet.sql.reading import Lookup
 from discreet.sql.selection import evaluate_expression
 from discreet.sql.trees import case, column, named_table
 
-Tables = dict[str, pl.DataFrame]
 VALUE, RESULT = "#value", "#result"
 
 
