@@ -26,6 +26,7 @@ from discreet.serving.messages import (
     pack_text,
     read_message,
     read_startup,
+    read_text,
 )
 from discreet.serving.password import MECHANISM, Scram
 from discreet.serving.served import ServedRelease
@@ -234,9 +235,9 @@ async def _check_password(
     body = await _read_password(reader)
     if body.text() != MECHANISM:
         raise break_off("Passwords are proved by SCRAM-SHA-256 here.")
-    writer.write(pack(b"R", pack_int(11), scram.challenge(body.take(body.int32()).decode())))
+    writer.write(pack(b"R", pack_int(11), scram.challenge(read_text(body.take(body.int32())))))
     body = await _read_password(reader)
-    writer.write(pack(b"R", pack_int(12), scram.finish(body.data.decode())))
+    writer.write(pack(b"R", pack_int(12), scram.finish(read_text(body.data))))
 
 
 async def _read_password(reader: asyncio.StreamReader) -> Body:

@@ -70,7 +70,7 @@ class ClientStatement:
 def split(text: str) -> Iterator[ClientStatement]:
     """Tell apart statements that were sent together; what is empty is none.
 
-    >>> [statement.text for statement in split("SELECT ';'; -- no; more\n; BEGIN")]
+    >>> [statement.text for statement in split("SELECT ';'; /* no; more */; BEGIN")]
     ["SELECT ';'", 'BEGIN']
     """
     start, at = 0, 0

@@ -117,11 +117,7 @@ def read_parameter(data: bytes | None, oid: int, binary: bool) -> Parameter:
         if oid in FLOATS or oid == NUMERIC:
             return _read_number(data, oid, binary)
         if oid == BOOL.oid:
-            return (
-                _read_truth("t" if data == b"\1" else "f")
-                if binary
-                else _read_truth(read_text(data))
-            )
+            return data == b"\1" if binary else _read_truth(read_text(data))
         if oid == DATE.oid:
             if binary:
                 return EPOCH + dt.timedelta(days=struct.unpack(">i", data)[0])
