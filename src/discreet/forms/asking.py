@@ -17,7 +17,7 @@ from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
 from discreet.sql.hints import list_unknown
 from discreet.sql.lookups import resolve_lookups
-from discreet.sql.planning import Plan, name_question, plan
+from discreet.sql.planning import PlannedQuestion, name_question, plan_question
 from discreet.sql.query import ENDINGS, Query
 from discreet.sql.script import write_script
 from discreet.sql.trees import named_table
@@ -93,7 +93,7 @@ class Rewritten:
     """A question as one statement over the tables of a release."""
 
     release: Release
-    plan: Plan
+    plan: PlannedQuestion
     tree: exp.Query
     needed: dict[str, pl.DataFrame]
     """Tables that it needs besides those of the release."""
@@ -129,7 +129,9 @@ class Rewritten:
 
 def rewrite(release: Release, text: str, own: Tables | None = None) -> Rewritten:
     """Read a question; give the statement over a release's tables, and other tables it needs."""
-    made = plan(text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()})
+    made = plan_question(
+        text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()}
+    )
     trees: list[exp.Select] = []
     needed: dict[str, pl.DataFrame] = {}
     for query in made.questions:

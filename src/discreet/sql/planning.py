@@ -44,7 +44,7 @@ BEYOND = ("having", "order", "limit", "offset", "qualify", "distinct")
 
 
 @dataclass
-class Plan:
+class PlannedQuestion:
     """What has to be asked, and the statement over the answers."""
 
     questions: list[Query] = field(default_factory=list)
@@ -67,7 +67,9 @@ def name_question(place: int) -> str:
     return f"#question {place}"
 
 
-def plan(text: str, schema: Schema, own: Mapping[str, list[str]] | None = None) -> Plan:
+def plan_question(
+    text: str, schema: Schema, own: Mapping[str, list[str]] | None = None
+) -> PlannedQuestion:
     """Read a question, or say at which place it goes beyond what can be answered.
 
     Tables of the analyst's ``own`` may be joined with answers; their columns are given.
@@ -75,7 +77,7 @@ def plan(text: str, schema: Schema, own: Mapping[str, list[str]] | None = None) 
     >>> from discreet.table.schema import Attribute, Role, Type
     >>> schema = Schema((Attribute("age", Role.QUASI_IDENTIFIER, Type.INTEGER),
     ...                  Attribute("pay", Role.SENSITIVE, Type.INTEGER)))
-    >>> made = plan("SELECT AVG(pay) / MAX(pay) AS r FROM release WHERE age > 30", schema)
+    >>> made = plan_question("SELECT AVG(pay) / MAX(pay) AS r FROM release WHERE age > 30", schema)
     >>> [a.function for a in made.questions[0].aggregates], made.answers.columns
     (['AVG', 'MAX'], {'r': True})
     """
@@ -98,12 +100,12 @@ class Planner:
 
     schema: Schema
     own: Mapping[str, list[str]]
-    made: Plan = field(default_factory=Plan)
+    made: PlannedQuestion = field(default_factory=PlannedQuestion)
 
     def plan_query(
         self, query: exp.Expr, known: dict[str, Relation], *, top: bool = False
     ) -> Relation:
-        """Plan a SELECT, or several of them, where some subqueries have names."""
+        """PlannedQuestion a SELECT, or several of them, where some subqueries have names."""
         while isinstance(query, exp.Subquery):
             query = query.this
         known = dict(known)
@@ -251,7 +253,7 @@ class Planner:
     def _place_scalars(
         self, node: exp.Expr, grouping: Grouping, known: dict[str, Relation]
     ) -> exp.Expr:
-        """Plan the subqueries that stand for single numbers."""
+        """PlannedQuestion the subqueries that stand for single numbers."""
         held = exp.paren(node.copy())
         for inner in list(held.find_all(exp.Subquery)):
             found = self.plan_query(inner.this, known)

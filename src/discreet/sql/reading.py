@@ -56,7 +56,7 @@ def show(expression: exp.Expr) -> str:
     return expression.transform(_bare).sql("duckdb")
 
 
-class Lookup(exp.Expression, exp.Func):
+class LookedUp(exp.Expression, exp.Func):
     """An expression of one attribute that engines would not read alike.
 
     Where it is not looked up it is written as what it is, which COALESCE leaves as it is.
@@ -67,4 +67,4 @@ class Lookup(exp.Expression, exp.Func):
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
-    return node.this if isinstance(node, Lookup) else node
+    return node.this if isinstance(node, LookedUp) else node
