@@ -173,7 +173,7 @@ def _rename(tree: exp.Select, titles: dict[str, str]) -> exp.Select:
     return tree
 
 
-def show_sql(release: Release, text: str, dialect: str) -> str:
+def show_sql(release: Release, text: str, dialect: str, own: Tables | None = None) -> str:
     """Write the rewritten statement for an engine, to be pasted into any client.
 
     Where it needs large tables besides the release's, statements that make them come first.
@@ -182,7 +182,7 @@ def show_sql(release: Release, text: str, dialect: str) -> str:
         raise QueryError(
             f"There is no dialect {dialect!r}.", hint=f"Give one of {', '.join(DIALECTS)}."
         )
-    asked = rewrite(release, text)
+    asked = rewrite(release, text, own)
     return write_script(asked.tree, dialect, release.tables, asked.needed)
 
 
