@@ -19,6 +19,7 @@ from discreet.sql.hints import list_unknown
 from discreet.sql.lookups import resolve_lookups
 from discreet.sql.planning import PlannedQuestion, name_question, plan_question
 from discreet.sql.query import ENDINGS, Query
+from discreet.sql.reading import bounded_depth
 from discreet.sql.script import write_script
 from discreet.sql.trees import named_table
 
@@ -129,6 +130,11 @@ class Rewritten:
 
 def rewrite(release: Release, text: str, own: Tables | None = None) -> Rewritten:
     """Read a question; give the statement over a release's tables, and other tables it needs."""
+    with bounded_depth():
+        return _rewrite(release, text, own)
+
+
+def _rewrite(release: Release, text: str, own: Tables | None) -> Rewritten:
     made = plan_question(
         text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()}
     )

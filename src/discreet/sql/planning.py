@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp, select
 
-from discreet.errors import QueryError, name_closest
+from discreet.errors import name_closest
 from discreet.sql.aggregates import find_aggregates, refuse_alone
 from discreet.sql.expressions import name_column, read_expression
 from discreet.sql.finishing import Ranking, filter_rows, finish, group_again
 from discreet.sql.grouping import Grouping
 from discreet.sql.intervals import lift
 from discreet.sql.query import Query
-from discreet.sql.reading import read_statement, refuse
+from discreet.sql.reading import bounded_depth, read_statement, refuse
 from discreet.sql.relations import (
     Answers,
     Items,
@@ -82,12 +82,8 @@ def plan_question(
     (['AVG', 'MAX'], {'r': True})
     """
     planner = Planner(schema, {name.lower(): names for name, names in (own or {}).items()})
-    try:
+    with bounded_depth():
         found = planner.plan_query(read_statement(text), {}, top=True)
-    except RecursionError as error:
-        raise QueryError(
-            "The question is nested too deeply.", hint="Write it with fewer parentheses."
-        ) from error
     if isinstance(found, People):
         raise refuse_alone(list(found.columns))
     planner.made.answers = found
