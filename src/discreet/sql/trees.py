@@ -7,8 +7,9 @@ an expression of the same kind must be put into ``exp.paren``, as sqlglot leaves
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 
 def column(name: str, table: str | None = None) -> exp.Column:
@@ -73,3 +74,13 @@ def named_table(name: str, alias: str | None = None) -> exp.Table:
     if alias is not None:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     return table
+
+
+def formula(text: str) -> exp.Expr:
+    """An expression that is written out, over columns of our own."""
+    return _read(text).copy()
+
+
+@cache
+def _read(text: str) -> exp.Expr:
+    return parse_one(text, read="duckdb")

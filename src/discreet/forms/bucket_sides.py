@@ -1,0 +1,324 @@
+"""Sides: what a question asks of releases whose values were shuffled within buckets.
+
+People of a bucket have several sides: the columns of a slice, a record and its number. Each shows
+some attributes, and all sides of a bucket have as many rows as it has people; which rows belong to
+one person is chance. A question falls into what it asks of every side: which rows are taken, and
+with which weight where attributes are blurred; what people are grouped by; what is aggregated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+import polars as pl
+from sqlglot import exp, select
+
+from discreet.errors import QueryError
+from discreet.release import Release
+from discreet.sql.quantiles import ORDERED
+from discreet.sql.query import Query, Term, find_columns, move
+from discreet.sql.shares import (
+    Share,
+    find_share,
+    join_shares,
+    split_predicate,
+    tabulate_shares,
+    weigh_shares,
+)
+from discreet.sql.trees import case, column, double, formula, named_table, number
+
+BUCKET, MANY = "#b", "#n"
+"""Whose row it is, and how many of it there are."""
+
+
+class Side(NamedTuple):
+    """Where a side stands, and what it shows."""
+
+    table: str
+    bucket: str
+    often: str | None
+    """The column that says how many people have a row; without it, one."""
+    attributes: frozenset[str]
+    blurred: frozenset[str] = frozenset()
+
+
+class Buckets(NamedTuple):
+    """A form's sides, and what it says where a question ties attributes of several."""
+
+    sides: tuple[Side, ...]
+    refuse_tie: Callable[[exp.Expr, list[str]], QueryError]
+    """From what ties them, and one attribute of each side."""
+    multiplies: bool = True
+    """Whether products of what different sides show are answered."""
+
+
+class Measure(NamedTuple):
+    """Something that one side shows of people, and that is aggregated."""
+
+    number: int
+    expression: exp.Expr
+    numeric: bool
+    """Whether it is added up or put in order, and not only counted."""
+
+    blurred: bool = False
+    """Whether labels leave open which number it is."""
+
+    @property
+    def value(self) -> str:
+        """The column that has it, or what is expected of it."""
+        return f'"#x {self.number}"'
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The columns with the least and the most that it may be."""
+        if not self.blurred:
+            return self.value, self.value
+        return f'"#low {self.number}"', f'"#high {self.number}"'
+
+    @property
+    def square(self) -> str:
+        """What is expected of its square."""
+        return f'"#square {self.number}"' if self.blurred else f"{self.value} * {self.value}"
+
+
+class Asked(NamedTuple):
+    """What a question asks of one side."""
+
+    place: int
+    side: Side
+    conditions: list[exp.Expr]
+    """On what it shows exactly."""
+    keys: list[tuple[int, Term]]
+    """What people are grouped by, each with its place among all."""
+    shares: list[Share]
+    """How much of labels is asked."""
+    measures: list[Measure]
+    asks: bool
+    """Whether conditions or groups depend on it."""
+
+    @property
+    def rows(self) -> str:
+        """The clause with the rows that are taken."""
+        return f"#side {self.place}"
+
+    @property
+    def tally(self) -> str:
+        """The clause that counts them, by bucket and group."""
+        return f"#tally {self.place}"
+
+    @property
+    def key_columns(self) -> list[str]:
+        """Where the clauses have what is grouped by."""
+        return [name_key(i) for i, _ in self.keys]
+
+    @property
+    def by(self) -> list[str]:
+        """What rows are counted by."""
+        return [BUCKET, *self.key_columns]
+
+    def stat(self, letter: str, measure: Measure | None) -> str:
+        """Name a count or sum that the tally has, of people or of those who have a measure.
+
+        With the weight w of n people: M = Σn, S those who are taken for sure, W = Σnw, V = Σnw²,
+        T = Σnwx, Q = Σnwx², R = Σn(wx)², D = Σnw²x. Without weights several are the same.
+        """
+        if not self.shares:
+            letter = {"S": "M", "W": "M", "V": "M", "R": "Q", "D": "T"}.get(letter, letter)
+        return f'"#all {letter}"' if measure is None else f'"#all {letter} {measure.number}"'
+
+    def row(self, letter: str, measure: Measure | None) -> str:
+        """Write what a row has: n, the weight w, how many are sure (s)."""
+        ending = "" if measure is None else f" {measure.number}"
+        if not self.shares:
+            return "1" if letter == "w" else f'"#n{ending}"'
+        return f'"#{letter}{ending}"'
+
+
+def name_key(i: int) -> str:
+    """Name the column that has what people are grouped by."""
+    return f"#k {i}"
+
+
+def find_side(buckets: Buckets, what: exp.Expr) -> int | None:
+    """Give the side that an expression is about; refuse one that ties several."""
+    names = sorted(find_columns(what))
+    places = find_sides(buckets.sides, names)
+    if len(places) > 1:
+        raise buckets.refuse_tie(what, [_first(names, buckets.sides[i]) for i in places])
+    return places[0] if places else None
+
+
+def find_sides(sides: Sequence[Side], names: Collection[str]) -> list[int]:
+    """Give the sides that show some of these attributes."""
+    return [i for i, side in enumerate(sides) if side.attributes & set(names)]
+
+
+def _first(names: Sequence[str], side: Side) -> str:
+    return next(name for name in names if name in side.attributes)
+
+
+class Question(NamedTuple):
+    """A question parted into what it asks of every side."""
+
+    sides: list[Asked]
+    home: int
+    """The side that is asked what is about no attribute at all."""
+    single: dict[str, tuple[int, Measure]]
+    """By the name of a term, its side and what is measured there."""
+    products: dict[str, tuple[Measure, list[tuple[int, Measure]]]]
+    """By the name of a term, a number for it, and what it is a product of."""
+    needed: dict[str, pl.DataFrame]
+
+
+def part_question(query: Query, release: Release, buckets: Buckets) -> Question:
+    """Part a question into what it asks of every side; give the tables that needs."""
+    sides = buckets.sides
+    conditions = [(find_side(buckets, part), part) for part in query.conditions]
+    keys = [(find_side(buckets, key.expression), key) for key in query.keys]
+    asking = [place for place, _ in (*conditions, *keys) if place is not None]
+    measured = [i for term in query.terms for i in find_sides(sides, term.columns)]
+    home = next(iter((*asking, *measured)), len(sides) - 1)
+    single, products = _place_terms(query, buckets, home)
+    blurred = {name for side in sides for name in side.blurred}
+    exact, components = split_predicate(query, blurred)
+    grouping = [key for key in query.keys if key.columns & blurred]
+    table = next((side.table for side in sides if side.blurred), sides[home].table)
+    shares, needed = tabulate_shares(release, table, components, grouping)
+    kept = {id(part) for part in exact}
+    factors = [factor for _, pair in products.values() for factor in pair]
+    asked = []
+    for i, side in enumerate(sides):
+        here = [part for at, part in conditions if (home if at is None else at) == i]
+        grouped = [(k, key) for k, (at, key) in enumerate(keys)
+                   if (home if at is None else at) == i]  # fmt: skip
+        asked.append(Asked(
+            i, side, [part for part in here if id(part) in kept], grouped,
+            [share for share in shares if share.names[0] in side.attributes],
+            [measure for at, measure in (*single.values(), *factors) if at == i],
+            bool(here or grouped),
+        ))  # fmt: skip
+    return Question(asked, home, single, products, needed)
+
+
+def _place_terms(
+    query: Query, buckets: Buckets, home: int
+) -> tuple[dict[str, tuple[int, Measure]], dict[str, tuple[Measure, list[tuple[int, Measure]]]]]:
+    """Say of which side each term is, or of which two it is a product."""
+    single: dict[str, tuple[int, Measure]] = {}
+    products: dict[str, tuple[Measure, list[tuple[int, Measure]]]] = {}
+    count = 0
+    for term in query.terms:
+        functions = {a.function for a in query.aggregates if a.term == term}
+        numeric = functions != {"COUNT"}
+        for name in sorted(term.columns & {n for side in buckets.sides for n in side.blurred}):
+            raise QueryError(
+                f"{name!r} is blurred in this release: {min(functions)} of it cannot be answered.",
+                hint="Aggregate exact columns; select and group by blurred ones.",
+            )
+        places = find_sides(buckets.sides, term.columns)
+        if len(places) < 2:
+            place = places[0] if places else home
+            single[term.name] = place, Measure(count, term.expression, numeric)
+            count += 1
+            continue
+        pair = _split_product(term, buckets, places)
+        if functions & set(ORDERED):
+            raise QueryError(
+                f"The order of {term.expression.sql()} is not known: it is chance which of them "
+                "belong to one person.",
+                hint="Ask for SUM or AVG.",
+            )
+        measures = [(place, Measure(count + 1 + i, expression, numeric))
+                    for i, (place, expression) in enumerate(pair)]  # fmt: skip
+        products[term.name] = Measure(count, term.expression, numeric), measures
+        count += 3
+    return single, products
+
+
+def _split_product(term: Term, buckets: Buckets, places: list[int]) -> list[tuple[int, exp.Expr]]:
+    """Part a product into what each of two sides shows of it; refuse anything else."""
+    parts: dict[int, exp.Expr] = {}
+    names = sorted(term.columns)
+    tied = buckets.refuse_tie(term.expression, [_first(names, buckets.sides[i]) for i in places])
+    if not buckets.multiplies or len(places) > 2:
+        raise tied
+    for factor in _list_factors(term.expression):
+        found = find_sides(buckets.sides, find_columns(factor))
+        if len(found) > 1:
+            raise tied
+        place = found[0] if found else places[0]
+        once = exp.paren(factor.copy())
+        parts[place] = parts[place] * once if place in parts else once
+    if len(parts) < 2:
+        raise tied
+    return [(place, parts[place]) for place in places]
+
+
+def _list_factors(expression: exp.Expr) -> list[exp.Expr]:
+    inner = expression.unnest()
+    if isinstance(inner, exp.Mul):
+        return [*_list_factors(inner.this), *_list_factors(inner.expression)]
+    return [inner]
+
+
+def take_rows(asked: Asked) -> exp.Select:
+    """The rows that a side takes: bucket, groups, how many, weight, and what is aggregated."""
+    side, table, shares = asked.side, asked.side.table, asked.shares
+    shared = {name for share in shares for name in share.names}
+    many = number(1) if side.often is None else column(side.often, table)
+    weight, sure = weigh_shares(shares)
+    found = select(column(side.bucket, table).as_(BUCKET, quoted=True))
+    for i, key in asked.keys:
+        at = (column(f"#v {key.name}", find_share(key, shares)) if key.columns & shared
+              else key.at(table))  # fmt: skip
+        found = found.select(at.as_(name_key(i), quoted=True))
+    found = found.select(many.as_(MANY, quoted=True))
+    if shares:
+        certain = many * sure
+        found = found.select(weight.as_("#w", quoted=True), certain.as_("#s", quoted=True))
+    for measure in asked.measures:
+        value = exp.paren(move(measure.expression, table))
+        there = value.is_(exp.null()).not_()
+        shown = double(value) if measure.numeric else case(there, number(1), exp.null())
+        columns = {"x": shown, "n": case(there.copy(), many.copy(), number(0))}
+        if shares:
+            columns["w"] = case(there.copy(), weight.copy(), number(0))
+            columns["s"] = case(there.copy(), certain.copy(), number(0))
+        for letter, part in columns.items():
+            found = found.select(part.as_(f"#{letter} {measure.number}", quoted=True))
+    found = join_shares(found.from_(named_table(table)), table, shares)
+    for condition in asked.conditions:
+        found = found.where(move(condition, table))
+    return found
+
+
+def tally_rows(asked: Asked) -> exp.Select:
+    """Per bucket and group: how many rows are taken, with what weight, and what they add."""
+    found = select(*(column(name) for name in asked.by))
+    for measure in (None, *asked.measures):
+        n, w, s = (asked.row(letter, measure) for letter in "nws")
+        sums = {"M": n}
+        if asked.shares:
+            sums |= {"S": s, "W": f"{n} * {w}", "V": f"{n} * {w} * {w}"}
+        if measure is not None and measure.numeric:
+            x = measure.value
+            sums |= {"T": f"{n} * {w} * {x}", "Q": f"{n} * {w} * {measure.square}"}
+            if asked.shares:
+                sums |= {"R": f"{n} * {w} * {w} * {x} * {x}", "D": f"{n} * {w} * {w} * {x}"}
+        for letter, text in sums.items():
+            found = found.select(formula(f"SUM({text}) AS {asked.stat(letter, measure)}"))
+        if measure is not None and measure.numeric:
+            low, high = measure.ends
+            for letter, end in (("A", f"MIN({low})"), ("Z", f"MAX({high})")):
+                found = found.select(formula(f"{end} AS {asked.stat(letter, measure)}"))
+    return found.from_(named_table(asked.rows)).group_by(*(column(name) for name in asked.by))
+
+
+def count_people(sides: Sequence[Side]) -> exp.Select:
+    """Per bucket how many people it has, by the side that says so in fewest rows."""
+    side = min(sides, key=lambda side: side.often is None)
+    many = number(1) if side.often is None else column(side.often)
+    bucket = column(side.bucket)
+    found = select(bucket.as_(BUCKET, quoted=True), exp.Sum(this=many).as_(MANY, quoted=True))
+    return found.from_(named_table(side.table)).group_by(bucket.copy())
