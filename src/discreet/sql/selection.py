@@ -77,17 +77,21 @@ def _list_runs(labels: Labels, parts: Sequence[exp.Expr]) -> tuple[Ints, Ints]:
 
 def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> Bools:
     """Ask DuckDB which values satisfy conditions, as WHERE reads them."""
-    moved = [
-        part.transform(lambda node: column("value") if isinstance(node, exp.Column) else node)
-        for part in parts
-    ]
-    meant = exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
+    meant = exp.and_(*(exp.paren(part.copy()) for part in parts)) if parts else exp.true()
+    return evaluate_term(case(meant, exp.true(), exp.false()), values).to_numpy()
+
+
+def evaluate_term(expression: exp.Expr, values: pl.Series) -> pl.Series:
+    """Ask DuckDB what an expression of one attribute is at each of its values."""
+    moved = expression.transform(
+        lambda node: column("value") if isinstance(node, exp.Column) else node
+    )
     frame = pl.DataFrame({"value": values}).with_row_index("place")
-    tree = select(case(meant, exp.true(), exp.false()).as_("meant", quoted=True))
+    tree = select(moved.as_("found", quoted=True))
     tree = tree.from_(named_table("values")).order_by(column("place"))
     with _LOCK:
         session = _open_evaluator()
-        return session.run(session.write(tree), {"values": frame})["meant"].to_numpy()
+        return session.run(session.write(tree), {"values": frame})["found"]
 
 
 @cache

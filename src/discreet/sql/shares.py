@@ -7,7 +7,7 @@ attribute; each is tabulated once per combination of labels, and records look th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 import polars as pl
@@ -17,6 +17,7 @@ from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells, write_texts
 from discreet.release.labels import read_labels
+from discreet.sql.blurred import Factor, count_factor, tell_factor
 from discreet.sql.query import Query, Term, find_columns
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
@@ -38,8 +39,13 @@ class Share(NamedTuple):
     """Whether it goes by single values, which may be missing, not by labels."""
 
 
-def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], list[Component]]:
-    """Part the predicate into what is exact and components that share no blurred attribute."""
+def split_predicate(
+    query: Query, blurred: set[str], told: Sequence[Factor] = ()
+) -> tuple[list[exp.Expr], list[Component]]:
+    """Part the predicate into what is exact and components that share no blurred attribute.
+
+    Attributes of which something is told are of one, whether the predicate is about them or not.
+    """
     exact: list[exp.Expr] = []
     components: list[tuple[set[str], list[exp.Expr]]] = [
         (set(key.columns), []) for key in query.keys if key.columns & blurred
@@ -62,6 +68,7 @@ def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], li
                 hint="Join conditions on the two by AND.",
             )
         components.append((names, [part]))
+    components += [({factor.attribute}, []) for factor in told]
     return exact, [(sorted(names), parts) for names, parts in _merge(components)]
 
 
@@ -80,7 +87,11 @@ def _merge(
 
 
 def tabulate_shares(
-    release: Release, table: str, components: list[Component], grouping: Sequence[Term]
+    release: Release,
+    table: str,
+    components: list[Component],
+    grouping: Sequence[Term],
+    told: Sequence[Factor] = (),
 ) -> tuple[list[Share], dict[str, pl.DataFrame]]:
     """Tabulate every component, and give the tables that needs.
 
@@ -91,13 +102,20 @@ def tabulate_shares(
     needed: dict[str, pl.DataFrame] = {}
     for i, (names, parts) in enumerate(components):
         title = f"share {i}"
+        factors = [factor for factor in told if factor.attribute in names]
         if len(names) == 1 and not any(key.columns & set(names) for key in grouping):
             labels, _ = read_labels(release, release.tables[table], names[0])
-            hits, sizes = labels.share([select_values(labels, parts)])
+            asked = select_values(labels, parts)
+            hits, sizes = labels.share([asked])
             exact = not release.recodings[names[0]].is_blurred
             shown = write_texts(labels.texts, labels.attribute) if exact else labels.texts
             counted = {names[0]: shown, "#hits": hits[:, 0], "#total": sizes}
-            needed[title] = pl.DataFrame(counted)
+            cells = partial(list_cells, release, table, names[0])
+            needed[title] = pl.DataFrame(counted).with_columns(
+                series
+                for one in factors
+                for series in tell_factor(one, labels, asked, parts, cells)
+            )
             shares.append(Share(title, names, None, exact))
             continue
         _refuse_coarse(release, names, parts)
@@ -109,7 +127,7 @@ def tabulate_shares(
                 hint="Ask about fewer attributes at once, or join them by AND instead of OR.",
             )
         needed.update(listed)
-        shares.append(Share(title, names, _count_cells(names, parts, grouping)))
+        shares.append(Share(title, names, _count_cells(names, parts, grouping, factors)))
     return shares, needed
 
 
@@ -127,7 +145,12 @@ def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) ->
 
 def find_share(key: Term, shares: list[Share]) -> str:
     """Give the table that tells by which group of a blurred key a record may be meant."""
-    return next(share.table for share in shares if key.columns & set(share.names))
+    return find_table(min(key.columns), shares)
+
+
+def find_table(name: str, shares: list[Share]) -> str:
+    """Give the table that tells of a blurred attribute."""
+    return next(share.table for share in shares if name in share.names)
 
 
 def add_clauses(statement: exp.Select, shares: list[Share]) -> exp.Select:
@@ -169,7 +192,9 @@ def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:
     return exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
 
 
-def _count_cells(names: list[str], parts: list[exp.Expr], grouping: Sequence[Term]) -> exp.Select:
+def _count_cells(
+    names: list[str], parts: list[exp.Expr], grouping: Sequence[Term], factors: Sequence[Factor]
+) -> exp.Select:
     """Count, per combination of labels (and group), the cells that satisfy the predicate."""
 
     def place(name: str) -> exp.Expr:
@@ -185,6 +210,7 @@ def _count_cells(names: list[str], parts: list[exp.Expr], grouping: Sequence[Ter
         *(v.copy().as_(f"#v {key.name}", quoted=True) for key, v in zip(keys, values, strict=True)),
         add_up(case(condition, number(1), number(0))).as_("#hits", quoted=True),
         total.as_("#total", quoted=True),
+        *(part for factor in factors for part in count_factor(factor, condition, place)),
     )
     for i, name in enumerate(names):
         table = named_table(f"cells {name}", f"c {name}")
