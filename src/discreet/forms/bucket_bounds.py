@@ -66,7 +66,7 @@ def write_cells(
     for i, owner in sorted((i, part) for part in joined for i, _ in part.keys):
         found = found.select(column(name_key(i), owner.tally))
     for measure in (None, *own.measures):
-        letters = "MSWV" + ("TQRDAZ" if measure is not None and measure.numeric else "")
+        letters = "MSWV" + ("TQRDAZ" if measure is not None and measure.is_number else "")
         for name in dict.fromkeys(own.stat(letter, measure) for letter in letters):
             found = found.select(column(name.strip('"'), own.tally))
     found = found.select(*(formula(f'{text} AS "#{name}"')
@@ -145,7 +145,7 @@ def count_cells(own: Asked, measures: Sequence[Measure | None]) -> Part:
             "people": f'"#h" * {w} / {size}', "fewest": f'GREATEST({s} - "#g", 0)',
             "most": f'LEAST({m}, "#l")', "spread": _covary(w, w, w, v),
         }  # fmt: skip
-        if measure is not None and measure.numeric:
+        if measure is not None and measure.is_number:
             t, q, r, d, a, z = (own.stat(letter, measure) for letter in "TQRDAZ")
             parts |= {
                 "sum": f'"#h" * {t} / {size}', "sum spread": _covary(t, t, q, r),
@@ -164,7 +164,7 @@ def count_rows(own: Asked, measures: Sequence[Measure | None], source: str) -> P
         n, w, s = (own.row(letter, measure) for letter in "nws")
         doubt = f"{n} * {w} * (1 - {w})" if own.shares else "0"
         parts = {"people": f"{n} * {w}", "fewest": s, "most": n, "spread": doubt}
-        if measure is not None and measure.numeric:
+        if measure is not None and measure.is_number:
             x, (low, high) = measure.value, measure.ends
             centre = f'"{name_out("centre", measure)}"'
             spread = f"{n} * ({w} * {measure.square} - {w} * {w} * {x} * {x})"

@@ -52,7 +52,7 @@ def write_products(product: Product) -> exp.Select:
     for i, owner in sorted((i, side.tally) for side in product.sides for i, _ in side.keys):
         found = found.select(column(name_key(i), owner))
     for place, side in enumerate(product.sides):
-        for name in dict.fromkeys(product.stat(letter, place) for letter in "MSWVTQRD"):
+        for name in dict.fromkeys(product.stat(letter, place) for letter in "MSWVTQRDAZ"):
             found = found.select(column(name.strip('"'), side.tally))
     return join_tallies(found, product.sides)
 
@@ -80,6 +80,9 @@ def count_products(product: Product) -> Part:
         "both": covary(total, people, f"{t} * {t2}",
                        f"({t} * {w} - {d})", f"({t2} * {w2} - {d2})"),
     }  # fmt: skip
+    ends = ", ".join(f"{one} * {other}" for one in (product.stat("A", 0), product.stat("Z", 0))
+                     for other in (product.stat("A", 1), product.stat("Z", 1)))  # fmt: skip
+    added |= {"least": f"LEAST({ends})", "largest": f"GREATEST({ends})"}
     named = {f"#{what} {product.whole.number}": text for what, text in added.items()}
     return Part(named, select().from_(named_table(product.cells)), product.cells)
 

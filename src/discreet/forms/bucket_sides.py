@@ -16,6 +16,7 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.release import Release
+from discreet.sql.blurred import NUMBERS, Product, split_term
 from discreet.sql.quantiles import ORDERED
 from discreet.sql.query import Query, Term, find_columns, move
 from discreet.sql.shares import (
@@ -24,6 +25,7 @@ from discreet.sql.shares import (
     join_shares,
     split_predicate,
     tabulate_shares,
+    tell_product,
     weigh_shares,
 )
 from discreet.sql.trees import case, column, double, formula, named_table, number
@@ -57,12 +59,16 @@ class Measure(NamedTuple):
     """Something that one side shows of people, and that is aggregated."""
 
     number: int
-    expression: exp.Expr
-    numeric: bool
-    """Whether it is added up or put in order, and not only counted."""
+    told: Product
+    """Of what it is a product: something exact, and what labels tell."""
+    is_number: bool
+    """Whether it is added up; else it is counted, or put in order."""
+    is_ordered: bool
 
-    blurred: bool = False
-    """Whether labels leave open which number it is."""
+    @property
+    def blurred(self) -> bool:
+        """Whether labels leave open which number it is."""
+        return bool(self.told.factors)
 
     @property
     def value(self) -> str:
@@ -74,12 +80,12 @@ class Measure(NamedTuple):
         """The columns with the least and the most that it may be."""
         if not self.blurred:
             return self.value, self.value
-        return f'"#low {self.number}"', f'"#high {self.number}"'
+        return f'"#least {self.number}"', f'"#most {self.number}"'
 
     @property
     def square(self) -> str:
         """What is expected of its square."""
-        return f'"#square {self.number}"' if self.blurred else f"{self.value} * {self.value}"
+        return f'"#xx {self.number}"' if self.blurred else f"{self.value} * {self.value}"
 
 
 class Asked(NamedTuple):
@@ -179,14 +185,19 @@ def part_question(query: Query, release: Release, buckets: Buckets) -> Question:
     asking = [place for place, _ in (*conditions, *keys) if place is not None]
     measured = [i for term in query.terms for i in find_sides(sides, term.columns)]
     home = next(iter((*asking, *measured)), len(sides) - 1)
-    single, products = _place_terms(query, buckets, home)
     blurred = {name for side in sides for name in side.blurred}
-    exact, components = split_predicate(query, blurred)
+    placing = _Placing(buckets, home, blurred)
+    for term in query.terms:
+        functions = {a.function for a in query.aggregates if a.term == term}
+        numbers = not term.is_plain or release.schema[term.name].type in NUMBERS
+        placing.place(term, functions, is_number=numbers and functions != {"COUNT"})
+    every = placing.every
+    told = [factor for _, measure in every for factor in measure.told.factors]
+    exact, components = split_predicate(query, blurred, told)
     grouping = [key for key in query.keys if key.columns & blurred]
     table = next((side.table for side in sides if side.blurred), sides[home].table)
-    shares, needed = tabulate_shares(release, table, components, grouping)
+    shares, needed = tabulate_shares(release, table, components, grouping, told)
     kept = {id(part) for part in exact}
-    factors = [factor for _, pair in products.values() for factor in pair]
     asked = []
     for i, side in enumerate(sides):
         here = [part for at, part in conditions if (home if at is None else at) == i]
@@ -195,45 +206,51 @@ def part_question(query: Query, release: Release, buckets: Buckets) -> Question:
         asked.append(Asked(
             i, side, [part for part in here if id(part) in kept], grouped,
             [share for share in shares if share.names[0] in side.attributes],
-            [measure for at, measure in (*single.values(), *factors) if at == i],
-            bool(here or grouped),
+            [measure for at, measure in every if at == i], bool(here or grouped),
         ))  # fmt: skip
-    return Question(asked, home, single, products, needed)
+    return Question(asked, home, placing.single, placing.products, needed)
 
 
-def _place_terms(
-    query: Query, buckets: Buckets, home: int
-) -> tuple[dict[str, tuple[int, Measure]], dict[str, tuple[Measure, list[tuple[int, Measure]]]]]:
-    """Say of which side each term is, or of which two it is a product."""
-    single: dict[str, tuple[int, Measure]] = {}
-    products: dict[str, tuple[Measure, list[tuple[int, Measure]]]] = {}
-    count = 0
-    for term in query.terms:
-        functions = {a.function for a in query.aggregates if a.term == term}
-        numeric = functions != {"COUNT"}
-        for name in sorted(term.columns & {n for side in buckets.sides for n in side.blurred}):
-            raise QueryError(
-                f"{name!r} is blurred in this release: {min(functions)} of it cannot be answered.",
-                hint="Aggregate exact columns; select and group by blurred ones.",
-            )
-        places = find_sides(buckets.sides, term.columns)
+class _Placing:
+    """Says of which side each term is, or of which two it is a product."""
+
+    def __init__(self, buckets: Buckets, home: int, blurred: set[str]) -> None:
+        self.buckets, self.home, self.blurred = buckets, home, blurred
+        self.every: list[tuple[int, Measure]] = []
+        self.single: dict[str, tuple[int, Measure]] = {}
+        self.products: dict[str, tuple[Measure, list[tuple[int, Measure]]]] = {}
+
+    def place(self, term: Term, functions: set[str], *, is_number: bool) -> None:
+        """Place a term of which some functions are asked."""
+        places = find_sides(self.buckets.sides, term.columns)
+        ordered = bool(functions & set(ORDERED))
         if len(places) < 2:
-            place = places[0] if places else home
-            single[term.name] = place, Measure(count, term.expression, numeric)
-            count += 1
-            continue
-        pair = _split_product(term, buckets, places)
-        if functions & set(ORDERED):
+            side = places[0] if places else self.home
+            measure = self._measure(side, term, is_number=is_number, is_ordered=ordered)
+            self.single[term.name] = side, measure
+            return
+        pair = _split_product(term, self.buckets, places)
+        if ordered:
             raise QueryError(
-                f"The order of {term.expression.sql()} is not known: it is chance which of them "
+                f"The order of {term.expression.sql()} is not known: it is chance which of the two "
                 "belong to one person.",
                 hint="Ask for SUM or AVG.",
             )
-        measures = [(place, Measure(count + 1 + i, expression, numeric))
-                    for i, (place, expression) in enumerate(pair)]  # fmt: skip
-        products[term.name] = Measure(count, term.expression, numeric), measures
-        count += 3
-    return single, products
+        factors = [
+            (side, self._measure(side, Term(term.name, part), is_number=is_number,
+                                 is_ordered=False))
+            for side, part in pair
+        ]  # fmt: skip
+        number = len(self.every) + len(self.products)
+        whole = Measure(-1 - number, Product(None, []), is_number, is_ordered=False)
+        self.products[term.name] = whole, factors
+
+    def _measure(self, side: int, term: Term, *, is_number: bool, is_ordered: bool) -> Measure:
+        first = sum(len(measure.told.factors) for _, measure in self.every)
+        told = split_term(term, self.blurred, first, summed=is_number)
+        measure = Measure(len(self.every), told, is_number, is_ordered)
+        self.every.append((side, measure))
+        return measure
 
 
 def _split_product(term: Term, buckets: Buckets, places: list[int]) -> list[tuple[int, exp.Expr]]:
@@ -278,19 +295,36 @@ def take_rows(asked: Asked) -> exp.Select:
         certain = many * sure
         found = found.select(weight.as_("#w", quoted=True), certain.as_("#s", quoted=True))
     for measure in asked.measures:
-        value = exp.paren(move(measure.expression, table))
-        there = value.is_(exp.null()).not_()
-        shown = double(value) if measure.numeric else case(there, number(1), exp.null())
-        columns = {"x": shown, "n": case(there.copy(), many.copy(), number(0))}
+        columns = _show(measure, table, shares, weight, sure)
+        there = columns["x"].is_(exp.null()).not_()
+        columns["n"] = case(there, many.copy(), number(0))
         if shares:
-            columns["w"] = case(there.copy(), weight.copy(), number(0))
-            columns["s"] = case(there.copy(), certain.copy(), number(0))
+            likely, certain = columns.pop("p", weight.copy()), columns.pop("c", sure.copy())
+            columns["w"] = case(there.copy(), likely, number(0))
+            columns["s"] = case(there.copy(), many * certain, number(0))
+        if not measure.is_number and not measure.is_ordered:
+            columns["x"] = case(there.copy(), number(1), exp.null())
         for letter, part in columns.items():
-            found = found.select(part.as_(f"#{letter} {measure.number}", quoted=True))
+            named = part.as_(f"#{letter} {measure.number}", quoted=True)
+            found = found.select(named, copy=False)
     found = join_shares(found.from_(named_table(table)), table, shares)
     for condition in asked.conditions:
         found = found.where(move(condition, table))
     return found
+
+
+def _show(
+    measure: Measure, table: str, shares: list[Share], weight: exp.Expr, sure: exp.Expr
+) -> dict[str, exp.Expr]:
+    """Give what a row shows of a measure."""
+    if measure.blurred:
+        told = tell_product(measure.told, table, shares, weight, sure)
+        if measure.is_number:
+            return told | {name: double(told[name]) for name in ("x", "least", "most")}
+        return {name: part for name, part in told.items() if name != "xx"}
+    assert measure.told.exact is not None
+    value = exp.paren(move(measure.told.exact, table))
+    return {"x": double(value) if measure.is_number else value}
 
 
 def tally_rows(asked: Asked) -> exp.Select:
@@ -301,14 +335,14 @@ def tally_rows(asked: Asked) -> exp.Select:
         sums = {"M": n}
         if asked.shares:
             sums |= {"S": s, "W": f"{n} * {w}", "V": f"{n} * {w} * {w}"}
-        if measure is not None and measure.numeric:
+        if measure is not None and measure.is_number:
             x = measure.value
             sums |= {"T": f"{n} * {w} * {x}", "Q": f"{n} * {w} * {measure.square}"}
             if asked.shares:
                 sums |= {"R": f"{n} * {w} * {w} * {x} * {x}", "D": f"{n} * {w} * {w} * {x}"}
         for letter, text in sums.items():
             found = found.select(formula(f"SUM({text}) AS {asked.stat(letter, measure)}"))
-        if measure is not None and measure.numeric:
+        if measure is not None and measure.is_number:
             low, high = measure.ends
             for letter, end in (("A", f"MIN({low})"), ("Z", f"MAX({high})")):
                 found = found.select(formula(f"{end} AS {asked.stat(letter, measure)}"))

@@ -104,10 +104,11 @@ def rewrite_buckets(query: Query, release: Release, buckets: Buckets) -> Stateme
     tree, wanted = _state_all(query, parts, measures, certain)
     clauses[ADDED] = _unite(parts, wanted, len(query.keys))
     for name, clause in clauses.items():
-        tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause)
+        tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause, copy=False)
     found = [
         Deltas(list_deltas(block.own, measure, query, alone=not block.others),
-               [a for a, m in block.aggregates if m is measure and a.function in ORDERED])
+               [a for a, m in block.aggregates if m is measure and a.function in ORDERED],
+               has_middle=measure.is_number)
         for block in blocks for measure in block.list_measures(*ORDERED)
     ]  # fmt: skip
     if found:
