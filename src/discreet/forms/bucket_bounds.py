@@ -62,28 +62,27 @@ def write_cells(
     """Per bucket and group: what one side takes, and what the others leave of that."""
     joined = (own, *others)
     n = find_size(joined)
-    found = select(column(BUCKET, own.tally), formula(f'CAST({n} AS DOUBLE) AS "{SIZE}"'))
+    columns = [column(BUCKET, own.tally), formula(f'CAST({n} AS DOUBLE) AS "{SIZE}"')]
     for i, owner in sorted((i, part) for part in joined for i, _ in part.keys):
-        found = found.select(column(name_key(i), owner.tally))
+        columns.append(column(name_key(i), owner.tally))
     for measure in (None, *own.measures):
         letters = "MSWV" + ("TQRDAZ" if measure is not None and measure.is_number else "")
         for name in dict.fromkeys(own.stat(letter, measure) for letter in letters):
-            found = found.select(column(name.strip('"'), own.tally))
-    found = found.select(*(formula(f'{text} AS "#{name}"')
-                           for name, text in _take_others(others, n).items()))  # fmt: skip
-    found = join_tallies(found, joined)
+            columns.append(column(name.strip('"'), own.tally))
+    columns += [formula(f'{text} AS "#{name}"') for name, text in _take_others(others, n).items()]
+    found = join_tallies(select(*columns), joined)
     size, squared = f'"{SIZE}"', '("#var" + "#h" * "#h")'
-    made = select(
+    made = [
         exp.Star(),
         formula(f'"#var" / ({size} * {size}) AS "#alike"'),
         formula(f'{squared} / ({size} * {size}) AS "#own"'),
         formula(f'("#h" - {squared} / {size}) / GREATEST({size} - 1, 1) AS "#apart"'),
-    )
+    ]
     for measure in averaged:
-        made = made.select(_find_centre(
+        made.append(_find_centre(
             f'"#h" * {own.stat("T", measure)} / {size}',
             f'"#h" * {own.stat("W", measure)} / {size}', measure, keys))  # fmt: skip
-    return made.from_(found.subquery("joined"))
+    return select(*made).from_(found.subquery("joined"))
 
 
 def find_size(joined: Sequence[Asked]) -> str:
@@ -181,13 +180,12 @@ def count_rows(own: Asked, measures: Sequence[Measure | None], source: str) -> P
 
 def write_centred(own: Asked, averaged: Sequence[Measure], keys: int) -> exp.Select:
     """Add to rows what their group's average is expected to be."""
-    found = select(exp.Star())
+    columns: list[exp.Expr] = [exp.Star()]
     for measure in averaged:
         n, w = (own.row(letter, measure) for letter in "nw")
-        found = found.select(
-            _find_centre(f"{n} * {w} * {measure.value}", f"{n} * {w}", measure, keys)
-        )
-    return found.from_(named_table(own.rows))
+        total = f"{n} * {w} * {measure.value}"
+        columns.append(_find_centre(total, f"{n} * {w}", measure, keys))
+    return select(*columns).from_(named_table(own.rows))
 
 
 def _add_ends(
@@ -210,7 +208,7 @@ def _add_ends(
 
 def rank_rows(own: Asked, measures: Sequence[Measure]) -> exp.Select:
     """Add to a side's rows how many come before them, in the order of what each may be."""
-    found = select(exp.Star())
+    columns: list[exp.Expr] = [exp.Star()]
     within = ", ".join(f'"{name}"' for name in own.by)
     for measure in measures:
         for end, value in zip(("low", "high"), measure.ends, strict=True):
@@ -220,8 +218,8 @@ def rank_rows(own: Asked, measures: Sequence[Measure]) -> exp.Select:
             over = f"OVER (PARTITION BY {within} ORDER BY {value} {frame})"
             for letter in dict.fromkeys(own.row(letter, measure) for letter in "ns"):
                 before = f"SUM({letter}) {over} - {letter}"
-                found = found.select(formula(f"{before} AS {_before(letter, end)}"))
-    return found.from_(named_table(own.rows))
+                columns.append(formula(f"{before} AS {_before(letter, end)}"))
+    return select(*columns).from_(named_table(own.rows))
 
 
 def _before(counted: str, end: str) -> str:

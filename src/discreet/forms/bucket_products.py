@@ -47,14 +47,14 @@ class Product(NamedTuple):
 
 def write_products(product: Product) -> exp.Select:
     """Per bucket and group: what both sides take."""
-    found = select(column(BUCKET, product.sides[0].tally))
-    found = found.select(formula(f'CAST({find_size(product.sides)} AS DOUBLE) AS "{SIZE}"'))
+    columns = [column(BUCKET, product.sides[0].tally),
+               formula(f'CAST({find_size(product.sides)} AS DOUBLE) AS "{SIZE}"')]  # fmt: skip
     for i, owner in sorted((i, side.tally) for side in product.sides for i, _ in side.keys):
-        found = found.select(column(name_key(i), owner))
+        columns.append(column(name_key(i), owner))
     for place, side in enumerate(product.sides):
         for name in dict.fromkeys(product.stat(letter, place) for letter in "MSWVTQRDAZ"):
-            found = found.select(column(name.strip('"'), side.tally))
-    return join_tallies(found, product.sides)
+            columns.append(column(name.strip('"'), side.tally))
+    return join_tallies(select(*columns), product.sides)
 
 
 def count_products(product: Product) -> Part:

@@ -285,31 +285,30 @@ def take_rows(asked: Asked) -> exp.Select:
     shared = {name for share in shares for name in share.names}
     many = number(1) if side.often is None else column(side.often, table)
     weight, sure = weigh_shares(shares)
-    found = select(column(side.bucket, table).as_(BUCKET, quoted=True))
+    columns: dict[str, exp.Expr] = {BUCKET: column(side.bucket, table)}
     for i, key in asked.keys:
-        at = (column(f"#v {key.name}", find_share(key, shares)) if key.columns & shared
-              else key.at(table))  # fmt: skip
-        found = found.select(at.as_(name_key(i), quoted=True))
-    found = found.select(many.as_(MANY, quoted=True))
+        columns[name_key(i)] = (
+            column(f"#v {key.name}", find_share(key, shares)) if key.columns & shared
+            else key.at(table)
+        )  # fmt: skip
+    columns[MANY] = many
     if shares:
-        certain = many * sure
-        found = found.select(weight.as_("#w", quoted=True), certain.as_("#s", quoted=True))
+        columns |= {"#w": weight, "#s": many * sure}
     for measure in asked.measures:
-        columns = _show(measure, table, shares, weight, sure)
-        there = columns["x"].is_(exp.null()).not_()
-        columns["n"] = case(there, many.copy(), number(0))
+        shown = _show(measure, table, shares, weight, sure)
+        there = shown["x"].is_(exp.null()).not_()
+        shown["n"] = case(there, many.copy(), number(0))
         if shares:
-            likely, certain = columns.pop("p", weight.copy()), columns.pop("c", sure.copy())
-            columns["w"] = case(there.copy(), likely, number(0))
-            columns["s"] = case(there.copy(), many * certain, number(0))
+            likely, certain = shown.pop("p", weight), shown.pop("c", sure)
+            shown["w"] = case(there.copy(), likely.copy(), number(0))
+            shown["s"] = case(there.copy(), many * certain, number(0))
         if not measure.is_number and not measure.is_ordered:
-            columns["x"] = case(there.copy(), number(1), exp.null())
-        for letter, part in columns.items():
-            named = part.as_(f"#{letter} {measure.number}", quoted=True)
-            found = found.select(named, copy=False)
+            shown["x"] = case(there.copy(), number(1), exp.null())
+        columns |= {f"#{letter} {measure.number}": part for letter, part in shown.items()}
+    found = select(*(part.as_(name, quoted=True) for name, part in columns.items()))
     found = join_shares(found.from_(named_table(table)), table, shares)
     for condition in asked.conditions:
-        found = found.where(move(condition, table))
+        found = found.where(move(condition, table), copy=False)
     return found
 
 
@@ -329,24 +328,25 @@ def _show(
 
 def tally_rows(asked: Asked) -> exp.Select:
     """Per bucket and group: how many rows are taken, with what weight, and what they add."""
-    found = select(*(column(name) for name in asked.by))
+    columns: list[exp.Expr] = [column(name) for name in asked.by]
     for measure in (None, *asked.measures):
         n, w, s = (asked.row(letter, measure) for letter in "nws")
-        sums = {"M": n}
+        found = {"M": f"SUM({n})"}
         if asked.shares:
-            sums |= {"S": s, "W": f"{n} * {w}", "V": f"{n} * {w} * {w}"}
+            found |= {"S": f"SUM({s})", "W": f"SUM({n} * {w})", "V": f"SUM({n} * {w} * {w})"}
         if measure is not None and measure.is_number:
-            x = measure.value
-            sums |= {"T": f"{n} * {w} * {x}", "Q": f"{n} * {w} * {measure.square}"}
+            x, (low, high) = measure.value, measure.ends
+            found |= {
+                "T": f"SUM({n} * {w} * {x})", "Q": f"SUM({n} * {w} * {measure.square})",
+                "A": f"MIN({low})", "Z": f"MAX({high})",
+            }  # fmt: skip
             if asked.shares:
-                sums |= {"R": f"{n} * {w} * {w} * {x} * {x}", "D": f"{n} * {w} * {w} * {x}"}
-        for letter, text in sums.items():
-            found = found.select(formula(f"SUM({text}) AS {asked.stat(letter, measure)}"))
-        if measure is not None and measure.is_number:
-            low, high = measure.ends
-            for letter, end in (("A", f"MIN({low})"), ("Z", f"MAX({high})")):
-                found = found.select(formula(f"{end} AS {asked.stat(letter, measure)}"))
-    return found.from_(named_table(asked.rows)).group_by(*(column(name) for name in asked.by))
+                found |= {"R": f"SUM({n} * {w} * {w} * {x} * {x})",
+                          "D": f"SUM({n} * {w} * {w} * {x})"}  # fmt: skip
+        columns += [formula(f"{text} AS {asked.stat(letter, measure)}")
+                    for letter, text in found.items()]  # fmt: skip
+    by = [column(name) for name in asked.by]
+    return select(*columns).from_(named_table(asked.rows)).group_by(*by)
 
 
 def count_people(sides: Sequence[Side]) -> exp.Select:

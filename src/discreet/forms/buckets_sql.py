@@ -114,7 +114,9 @@ def rewrite_buckets(query: Query, release: Release, buckets: Buckets) -> Stateme
     if found:
         return add_quantiles(query, tree, found), question.needed
     keys = [column(name_key(i)) for i in range(len(query.keys))]
-    return tree.order_by(*ascending(*keys)) if keys else tree, question.needed
+    if keys:
+        tree = tree.order_by(*ascending(*keys), copy=False)
+    return tree, question.needed
 
 
 def _list_blocks(
@@ -188,8 +190,8 @@ def _state_all(
 ) -> tuple[exp.Select, dict[str, str]]:
     """State every aggregate that is no matter of order; give what that adds up, and its types."""
     keys = [column(name_key(i)) for i in range(len(query.keys))]
-    tree = select(*(key.as_(term.name, quoted=True)
-                    for key, term in zip(keys, query.keys, strict=True)))  # fmt: skip
+    columns = [key.as_(term.name, quoted=True)
+               for key, term in zip(keys, query.keys, strict=True)]  # fmt: skip
     added = {name for part in parts for name in part.added}
     wanted: dict[str, str] = {}
     for aggregate in query.aggregates:
@@ -201,10 +203,10 @@ def _state_all(
         wanted |= {name_out(what, measure): "BIGINT" if what in COUNTED else "DOUBLE"
                    for what in kinds if name_out(what, measure) in added}  # fmt: skip
         stated = state(aggregate, measure, wanted, known=known)
-        tree = tree.select(*name_parts(aggregate, [formula(text) for text in stated]))
+        columns += name_parts(aggregate, [formula(text) for text in stated])
     if not wanted:
-        tree = tree.select(exp.Count(this=exp.Star()).as_("#rows", quoted=True))
-    tree = tree.from_(named_table(ADDED))
+        columns.append(exp.Count(this=exp.Star()).as_("#rows", quoted=True))
+    tree = select(*columns).from_(named_table(ADDED))
     return tree.group_by(*(key.copy() for key in keys)) if keys else tree, wanted
 
 
@@ -212,9 +214,8 @@ def _unite(parts: Sequence[Part], wanted: dict[str, str], keys: int) -> exp.Expr
     """Put together what rows and buckets add."""
     found = []
     for part in [part for part in parts if part.added.keys() & wanted.keys()] or parts[:1]:
-        rows = part.rows.select(*(column(name_key(i), part.table) for i in range(keys)))
-        for name, kind in wanted.items():
-            text = part.added.get(name, "NULL")
-            rows = rows.select(formula(f'CAST({text} AS {kind}) AS "{name}"'))
-        found.append(rows if keys or wanted else rows.select(exp.Literal.number(1)))
-    return found[0] if len(found) == 1 else exp.union(*found, distinct=False)
+        columns: list[exp.Expr] = [column(name_key(i), part.table) for i in range(keys)]
+        columns += [formula(f'CAST({part.added.get(name, "NULL")} AS {kind}) AS "{name}"')
+                    for name, kind in wanted.items()]  # fmt: skip
+        found.append(part.rows.select(*(columns or [exp.Literal.number(1)])))
+    return found[0] if len(found) == 1 else exp.union(*found, distinct=False, copy=False)
