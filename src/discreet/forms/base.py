@@ -267,6 +267,21 @@ class Form(ABC):
             hint="Read its tables directly: release.tables.",
         )
 
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Give the attributes whose combinations it lists, in as many lists as it tells apart."""
+        return [release.schema.names]
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:  # noqa: ARG002
+        """List the combinations of some attributes that it leaves possible.
+
+        The columns are these and ``weight``: sums over it are the estimates of questions. Paired,
+        they say besides whose values may be whose (``expected.join_sides``), to be bounded by.
+        """
+        raise QueryError(
+            f"A {self.name} release does not list what it leaves possible.",
+            hint="Ask it with discreet query.",
+        )
+
     def index(self, release: Release, session: Embedded) -> Index | None:  # noqa: ARG002
         """Lay a release out for many questions, where there is a way faster than the engine's."""
         return None

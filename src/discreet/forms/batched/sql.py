@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp, select
 
-from discreet.errors import QueryError
 from discreet.forms.base import Statement
-from discreet.forms.batched.held import find_told, list_told
+from discreet.forms.batched.held import choose_batches, list_told
 from discreet.forms.draws import Draw, list_asked, rewrite_draw
 from discreet.release import Release
 from discreet.sql.parse import Query
@@ -24,13 +23,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     sensitive = release.schema.sensitive
     table = release.find_table([name for name in query.columns if name not in sensitive])
     asked = list_asked(query, sensitive) or sensitive[:1]
-    batches = find_told(release, asked)
-    if batches is None:
-        raise QueryError(
-            f"{', '.join(asked)} are counted in tables of their own: which values belong to one "
-            "person is not told.",
-            hint="Ask about one of them.",
-        )
+    batches = choose_batches(release, asked)
     blurred = frozenset(n for n in release.shown[table] if release.recodings[n].is_blurred)
     draw = Draw(table, batches, "batch", "count", blurred, tuple(asked))
     if asked == list_told(release)[batches]:

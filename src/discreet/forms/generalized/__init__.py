@@ -60,6 +60,13 @@ class Generalized(GroupedForm):
 
         return rewrite(query, release)
 
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Spread records over their boxes; their sensitive values are their own."""
+        from discreet.forms.expected import Side, join_sides
+
+        records = Side("generalized", names)
+        return join_sides(release, names, self.owner, [records], paired=paired)
+
     def own_records(self, release: Release) -> pl.DataFrame | None:
         """Give the table as it is: nothing of it need be read for that."""
         table = release.tables.get("generalized")

@@ -60,6 +60,13 @@ class Sliced(Form):
         """In every bucket, the product of the columns' shares."""
         return rebuild(release, names)
 
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Mix, in every bucket, the columns with each other."""
+        from discreet.forms.expected import Side, join_sides
+
+        sides = [Side("sliced", list(column)) for column in read_columns(release)]
+        return join_sides(release, names, "bucket", sides, paired=paired)
+
     def matched_by(self, release: Release) -> list[str]:
         """Everything that is not sensitive stands in columns, by which buckets are found."""
         return [name for name in release.schema.names if name not in release.schema.sensitive]
