@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 FLOW = ("inspect", "tradeoff", "ratings", "columns", "compare", "publish", "ledger", "query",
-        "audit", "verify", "croissant", "reproduce")  # fmt: skip
+        "install", "audit", "verify", "croissant", "reproduce")  # fmt: skip
 
 
 class Commands(TyperGroup):

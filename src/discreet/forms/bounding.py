@@ -17,9 +17,7 @@ from typing import cast
 from sqlglot import exp, parse_one
 
 from discreet.forms.expected import ROW, ROWS, TIMES, UNIT, VALUE, VALUES, WEIGHT
-
-CONDITION, MEASURE = "#condition", "#measure"
-"""Stand in the statement for what a client asks."""
+from discreet.sql.catalogs import CONDITION, MEASURE
 
 PAIRS = f"""
 "#cells" AS (
@@ -54,7 +52,8 @@ PAIRS = f"""
   FROM "#units")
 """
 KINDS = """
-  SELECT "{unit}", {side} AS "#side", "{kind}" AS "#kind", MAX("#t") AS "#t", MAX("{often}") AS "#n",
+  SELECT "{unit}", {side} AS "#side", "{kind}" AS "#kind", MAX("#t") AS "#t",
+    MAX("{often}") AS "#n",
     MAX("#{name} may") AS "#may all", MAX("#may" * (1 - "#{other} may")) AS "#may rest",
     MAX("#{name} fail") AS "#fail all", MAX("#fail" * (1 - "#{other} fail")) AS "#fail rest",
     MAX("#may") AS "#may", MIN("#low") AS "#low", MAX("#high") AS "#high"
@@ -114,6 +113,6 @@ def _write(possible: exp.Select, measure: str, condition: str, asked: str) -> ex
     )  # fmt: skip
     pairs = PAIRS.format(measure=measure, condition=condition, rows=rows, values=values)
     tree = cast("exp.Select", parse_one(f"WITH {pairs} {asked}", read="duckdb"))
-    tree = tree.with_(exp.to_identifier("#possible", quoted=True), as_=possible)
+    tree.with_(exp.to_identifier("#possible", quoted=True), as_=possible, copy=False)
     tree.args["with_"].expressions.sort(key=lambda clause: clause.alias != "#possible")
     return tree

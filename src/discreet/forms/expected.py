@@ -95,7 +95,8 @@ def join_sides(
     for i in range(1, len(asked)):
         share = double(column("#n", _alias(i))) / double(column("#size", _alias(i)))
         weight = weight * exp.paren(share)
-    tree = select().from_(_count_kinds(asked[0], None if alone else owner, paired).subquery(_alias(0)))
+    kinds = _count_kinds(asked[0], None if alone else owner, paired)
+    tree = select().from_(kinds.subquery(_alias(0)))
     for i, side in enumerate(asked[1:], start=1):
         same = column(owner, _alias(0)).eq(column(owner, _alias(i)))
         tree = tree.join(_count_kinds(side, owner, paired).subquery(_alias(i)), on=same)

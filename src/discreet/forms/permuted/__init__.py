@@ -66,7 +66,10 @@ class Permuted(GroupedForm):
 
         sensitive = choose_one(names, release)
         group = number_title(COLUMNS[0], release.schema.sensitive.index(sensitive))
-        sides = [Side(TITLES[0], [n for n in names if n != sensitive]), Side(TITLES[0], [sensitive])]
+        sides = [
+            Side(TITLES[0], [n for n in names if n != sensitive]),
+            Side(TITLES[0], [sensitive]),
+        ]
         return join_sides(release, names, group, sides, paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
