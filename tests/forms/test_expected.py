@@ -28,10 +28,10 @@ def test_bounds_hold_in_every_world_of_groups(condition: str) -> None:
     with duckdb.connect() as database:
         for deal in product(*(permutations(part["pay"]) for part in groups)):
             pays = pl.Series([pay for part in deal for pay in part])
-            world = pl.concat(groups).with_columns(pay=pays)
-            asked = f"SELECT COUNT(*), COALESCE(SUM(pay), 0), COALESCE(SUM(age), 0) FROM world WHERE {condition}"  # noqa: E501
-            worlds += database.execute(asked).fetchall()
-        database.register("permuted", release.tables["permuted"])
+            database.register("world", pl.concat(groups).with_columns(pay=pays).to_arrow())
+            counted = "COUNT(*), COALESCE(SUM(pay), 0), COALESCE(SUM(age), 0)"
+            worlds += database.execute(f"SELECT {counted} FROM world WHERE {condition}").fetchall()
+        database.register("permuted", release.tables["permuted"].to_arrow())
         pairs, _ = find_form("permuted").expect(release, ["age", "pay"], paired=True)
         for place, measure in enumerate([None, "pay", "age"]):
             tree = bound_count(pairs) if measure is None else bound_sum(pairs)
