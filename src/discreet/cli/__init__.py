@@ -13,6 +13,7 @@ from io import TextIOWrapper
 import typer
 
 from discreet.cli import (
+    analysis,
     analyst,
     chooser,
     installer,
@@ -20,6 +21,7 @@ from discreet.cli import (
     publisher,
     researcher,
     reviewer,
+    server,
     steward,
 )
 from discreet.cli.app import app
@@ -118,6 +120,6 @@ def _confess() -> None:
 
 
 __all__ = [
-    "analyst", "app", "chooser", "installer", "ledger", "main", "publisher", "researcher",
-    "reviewer", "steward",
+    "analysis", "analyst", "app", "chooser", "installer", "ledger", "main", "publisher",
+    "researcher", "reviewer", "server", "steward",
 ]  # fmt: skip

@@ -71,7 +71,7 @@ class _Plan:
         """Whether a statement has few enough rows to be read whole by every question."""
         some = select(exp.Literal.number(1)).from_(tree.subquery("listed")).limit(MOST_CELLS + 1)
         counted = select(exp.Count(this=exp.Star())).from_(some.subquery("some"))
-        rows = self.session.run(self.session.write(counted), needed).item()
+        rows = self.session.run(self.session.write(counted, needed)).item()
         return int(rows) <= MOST_CELLS
 
     def can_list(self, names: list[str]) -> bool:

@@ -10,16 +10,17 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.release import Release, number_title
-from discreet.sql.parse import Query
+from discreet.sql.query import Query
 from discreet.sql.trees import column, named_table
 
 
 def choose_asked(query: Query, release: Release) -> str:
     """Give the sensitive attribute that a question is about; refuse one about several."""
-    return choose_one({*query.columns, *(a.column for a in query.aggregates)}, release)
+    asked = {*query.columns, *(name for term in query.terms for name in term.columns)}
+    return choose_one(asked, release)
 
 
-def choose_one(asked: Collection[str | None], release: Release) -> str:
+def choose_one(asked: Collection[str], release: Release) -> str:
     """Give the one sensitive attribute that is asked for; without any, the first."""
     names = [name for name in release.schema.sensitive if name in asked]
     if len(names) > 1:

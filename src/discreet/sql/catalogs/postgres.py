@@ -51,8 +51,6 @@ class ServerCatalog:
 
     def put(self, schema: str, contents: Contents, *, overwrite: bool) -> None:
         """Fill a schema, whole or not at all."""
-        import psycopg
-
         for name in (schema, *contents.names):
             if len(name.encode()) > LONGEST_NAME:
                 raise QueryError(
@@ -60,6 +58,8 @@ class ServerCatalog:
                     hint="Put the release into a file of DuckDB.",
                 )
         with closing(_Filling(self._url, contents.tables)) as server:
+            import psycopg
+
             try:
                 server.fill(schema, contents, overwrite=overwrite)
             except psycopg.Error as error:
@@ -79,16 +79,9 @@ class _Filling(Server):
         known = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s"
         if self._connection.execute(known, [schema]).fetchone() is None:
             self._do(f"CREATE SCHEMA {inside}")  # who may fill one may not be allowed to make it
-        for name, table in contents.tables.items():
+        for name in contents.tables:
             made = f"{inside}.{quote(name, DIALECT)}"
-            # texts are compared as the other engines compare them, whatever the database does
-            columns = ", ".join(
-                f'{quote(c, DIALECT)} COLLATE "C" AS {quote(c, DIALECT)}'
-                if kind.to_python() is str
-                else quote(c, DIALECT)
-                for c, kind in table.schema.items()
-            )
-            self._do(f"CREATE TABLE {made} AS SELECT {columns} FROM pg_temp.{quote(name, DIALECT)}")
+            self._do(f"CREATE TABLE {made} AS SELECT * FROM pg_temp.{quote(name, DIALECT)}")
             self._do(f"ANALYZE {made}")
         for name, tree in contents.views.items():
             text = write_in(tree, schema, contents, DIALECT)
