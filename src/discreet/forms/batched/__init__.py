@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.base import Form, Statement, View
-from discreet.forms.batched.held import find_told, list_told
+from discreet.forms.batched.held import choose_batches, find_told, list_told
 from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.table.microdata import Microdata
 
 
+COUNTED = "count"
 BATCHINGS = (None, "direct", "mondrian", "anatomize")
 FEW_VALUES = 0.1
 """Where people of one batch would by chance share a value more often, filling it forms groups by
@@ -79,6 +80,22 @@ class Batched(GroupedForm):
         from discreet.forms.batched.sql import rewrite
 
         return rewrite(query, release)
+
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Each table of people with each of batches, the widest first."""
+        shown = sorted(self.shown(release).values(), key=len, reverse=True)
+        return [[*names, *told] for names in shown for told in self.tell(release)]
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Spread records over their boxes, and over the values of their batches."""
+        from discreet.forms.expected import Side, join_sides
+
+        secret = [name for name in names if name in release.schema.sensitive]
+        known = [name for name in names if name not in secret]
+        sides = [Side(release.find_table(known), known)]
+        if secret:
+            sides.append(Side(choose_batches(release, secret), secret, COUNTED))
+        return join_sides(release, names, self.owner, sides, paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """All tables show people, but those of batches."""

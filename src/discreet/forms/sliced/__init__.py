@@ -62,6 +62,13 @@ class Sliced(Form):
         """In every bucket, the product of the columns' shares."""
         return rebuild(release, names)
 
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Mix, in every bucket, the columns with each other."""
+        from discreet.forms.expected import Side, join_sides
+
+        sides = [Side("sliced", list(column)) for column in read_columns(release)]
+        return join_sides(release, names, "bucket", sides, paired=paired)
+
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Every column is anybody's of its bucket; attributes of one stand side by side."""
         title = self.parted[0].title
