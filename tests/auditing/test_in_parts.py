@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing.in_parts import SENT, AskedOfParts, Glance, audit_files
 from discreet.forms.boxes import BoxView
 from discreet.forms.matches import Matches

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from commands import COMMAND, discreet
+from commands import COMMAND
+from commands import discreet_here as discreet
 from discreet.publishing.method import Method
 from discreet.release.store import fingerprint
 from discreet.table.schema import Missing

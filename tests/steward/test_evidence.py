@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing import audit
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY

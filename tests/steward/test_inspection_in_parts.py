@@ -11,7 +11,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.errors import DiscreetError
 from discreet.steward.inspection import Inspection, inspect_table
 from discreet.steward.inspection_in_parts import inspect_in_parts, is_large

@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import COMMAND, discreet
+from commands import COMMAND
+from commands import discreet_here as discreet
 from discreet.release import store
 from discreet.steward.ledger import Entry, Ledger, State
 from discreet.steward.ledger.book import Book
