@@ -60,7 +60,7 @@ def measure_comparison(quick: bool) -> list[dict[str, Any]]:
     """Six methods with four values each on Adult, a thousand questions and a tree for each."""
     data = dc.datasets.adult(sensitive="occupation")
     if quick:
-        data = data.head(1000)
+        data = data.head(300)
     columns = [["age", "workclass", "education", "marital-status", "race", "native-country"],
                ["sex", "occupation"]]  # fmt: skip
     values = (2,) if quick else (2, 3, 4, 5)
@@ -73,7 +73,7 @@ def measure_comparison(quick: bool) -> list[dict[str, Any]]:
                                             check="paper" if value > 3 else "safe"),
             dc.Generalization(promise & dc.KAnonymity(5 * value)),
         ]  # fmt: skip
-    dc.compare(data.head(1000), methods[:6], 40)  # compile
+    dc.compare(data.head(300), methods[:6], 40)  # compile
     plain = clock(lambda: [dc.publish(data, m, insecure_seed=0) for m in methods * 2], 1)
     seconds = clock(lambda: dc.compare(data, methods), 1)
     return [{"what": f"compare {len(methods)} trials, Adult", "n": data.n, "seconds": seconds,
@@ -95,8 +95,8 @@ def measure_ledger(n: int) -> list[dict[str, Any]]:
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    sizes = (3000,) if quick else (30_000, 300_000)
-    ledgers = (2000,) if quick else (10_000, 100_000)
+    sizes = (600,) if quick else (30_000, 300_000)
+    ledgers = (600,) if quick else (10_000, 100_000)
     return [
         *(row for n in sizes for row in measure_questions(n)),
         *(row for n in ledgers for row in measure_ledger(n)),
