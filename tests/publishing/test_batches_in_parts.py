@@ -32,7 +32,7 @@ from in_parts import (
 )
 
 CENSUS = dc.datasets.census(2000, sensitive="income")
-MANY = dc.datasets.census(3000, sensitive="income")
+MANY = dc.datasets.census(1500, sensitive="income")
 ADULT = dc.datasets.adult(sensitive="occupation").head(2000)
 ODD = odd_table()
 ODD = dc.read(ODD.to_own_values().drop("leaf"), ODD.schema.published.only(
@@ -207,12 +207,12 @@ FORGERIES = [swap_two_batches, refer_elsewhere, add_a_batch, leave_a_batch_out, 
 
 @pytest.fixture(scope="module")
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table in files, and its release in files of 700 records, made once for all forgers."""
+    """A table in files, and its release in files of 350 records, made once for all forgers."""
     folder, exact = tmp_path_factory.mktemp("made"), request.param
     source = spread(MANY.to_own_values(), folder / "source")
     method = dc.Angelization(dc.FrequencyDiversity(3), k=1 if exact else 5, exact=exact)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_files, "PART", 700)
+        patch.setattr(table_files, "PART", 350)
         publish_from_disk(source, MANY.schema.published, method, folder / "r", 250)
     assert len(list((folder / "r").glob("batches-*.parquet"))) == 5
     return folder

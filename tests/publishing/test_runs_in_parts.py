@@ -29,7 +29,7 @@ from in_parts import (
 )
 
 CENSUS = dc.datasets.census(2000, sensitive="income")
-MANY = dc.datasets.census(3000, sensitive="income")
+MANY = dc.datasets.census(1500, sensitive="income")
 SHOWN = ["age", "sex", "education", "income"]
 
 
@@ -159,12 +159,12 @@ def age_somebody(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table in files, and its release in files of 700 records, made once for all forgers."""
+    """A table in files, and its release in files of 350 records, made once for all forgers."""
     folder = tmp_path_factory.mktemp("made")
     source = spread(MANY.to_own_values(), folder / "source")
     method = dc.Permutation(dc.KE(k=4, e=2000))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_files, "PART", 700)
+        patch.setattr(table_files, "PART", 350)
         publish_from_disk(source, MANY.schema.published, method, folder / "r", 250)
     return folder
 
