@@ -115,7 +115,7 @@ def test_bounds_always_hold_the_truth_of_the_table_as_it_was(
         asked = f"SELECT {', '.join(functions)} FROM people WHERE {where}"
         truths = database.execute(asked).fetchone() or ()
     for aggregate, truth in zip(told.query.aggregates, truths, strict=True):
-        estimate, low, high, _ = (told.frame[name].item() for name in aggregate.names)
+        estimate, low, high, *_ = (told.frame[name].item() for name in aggregate.names)
         for value in (truth, estimate):
             if value is not None:
                 assert (-math.inf if low is None else low) <= value + 1e-9, (aggregate, where)

@@ -18,10 +18,12 @@ from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.release import Release
 from discreet.sql.exact import name_parts
-from discreet.sql.parse import Aggregate, Query
+from discreet.sql.query import Aggregate, Query, Term, find_columns
 from discreet.sql.shares import (
     Share,
     add_clauses,
+    bound_shares,
+    find_share,
     join_shares,
     split_predicate,
     tabulate_shares,
@@ -37,7 +39,7 @@ from discreet.sql.trees import (
     named_table,
     number,
 )
-from discreet.table.schema import Type
+from discreet.sql.widths import MIDDLE, REACH, weigh_ends, widen_sum
 
 HIT, BAG, TALLY, CELL = "#hit", "#bag", "#tally", "#cell"
 OWNER, KEY = "#owner", "#key"
@@ -61,7 +63,7 @@ class Draw(NamedTuple):
 
 def rewrite_draw(query: Query, release: Release, draw: Draw) -> Statement:
     """Rewrite a question into one over records and the bags their values are drawn from."""
-    told, sensitive = set(draw.told), _refuse_aggregates(query, draw.told)
+    told, term = set(draw.told), _find_term(query, draw.told)
     exact, components = split_predicate(query, set(draw.blurred))
     of_value = [part for part in exact if _names(part) and _names(part) <= told]
     of_record = [part for part in exact if not _names(part) & told]
@@ -72,26 +74,28 @@ def rewrite_draw(query: Query, release: Release, draw: Draw) -> Statement:
             f"A condition ties {tied[0]!r} to another attribute.",
             hint="Join conditions on the two by AND.",
         )
-    keys = [name for name in query.group_by if name not in told]
+    keys, grouped = _split_keys(query, told)
     shares, needed = tabulate_shares(release, draw.records, components, keys)
-    grouped = [_key(name) for name in query.group_by if name in told]
-    named = [_key(name) if name in told else name for name in query.group_by]
+    values = {key.name for key in grouped}
+    named = [_key(name) if name in values else name for name in query.group_by]
     tree = select(*(column(name, CELL) for name in named))
     for aggregate in query.aggregates:
-        tree = tree.select(*name_parts(aggregate, _answer(aggregate)))
+        tree = tree.select(
+            *name_parts(aggregate, _answer(aggregate, valued=bool(of_value or grouped)))
+        )
     tree = tree.from_(named_table(CELL))
     if query.group_by:
         places = [number(i + 1) for i in range(len(query.group_by))]
         by = [column(name, CELL) for name in named]
         tree = tree.group_by(*by).order_by(*ascending(*places))
     tree = add_clauses(tree, shares)
-    numeric = release.schema[sensitive].type in (Type.INTEGER, Type.DECIMAL)
-    summed = numeric and any(a.function in ("SUM", "AVG") for a in query.aggregates)
+    summed = any(a.function in ("SUM", "AVG") for a in query.aggregates)
+    by_value = [_key(key.name) for key in grouped]
     for name, clause in (
         (HIT, _count_hits(draw, keys, of_record, shares)),
-        (BAG, _read_bags(draw, sensitive, of_value, summed)),
-        (TALLY, _tally(draw, grouped, summed)),
-        (CELL, _bound_cells(keys, grouped, _key(sensitive), summed)),
+        (BAG, _read_bags(draw, term, grouped, of_value, summed)),
+        (TALLY, _tally(draw, by_value, summed)),
+        (CELL, _bound_cells([key.name for key in keys], by_value, summed)),
     ):
         tree = tree.with_(exp.to_identifier(name, quoted=True), as_=clause)
     return tree, needed
@@ -99,7 +103,7 @@ def rewrite_draw(query: Query, release: Release, draw: Draw) -> Statement:
 
 def list_asked(query: Query, sensitive: Sequence[str]) -> list[str]:
     """Give the sensitive attributes that a question is about, in the order of the schema."""
-    asked = {*query.columns, *(aggregate.column for aggregate in query.aggregates)}
+    asked = {*query.columns, *(name for term in query.terms for name in term.columns)}
     return [name for name in sensitive if name in asked]
 
 
@@ -107,20 +111,36 @@ def _key(name: str) -> str:
     return f"{KEY} {name}"
 
 
-def _refuse_aggregates(query: Query, told: Sequence[str]) -> str:
-    """Refuse what cannot be told; give the attribute that is aggregated, or the first."""
-    asked = dict.fromkeys(a.column for a in query.aggregates if a.column in told)
+def _split_keys(query: Query, told: set[str]) -> tuple[list[Term], list[Term]]:
+    """Part what people are grouped by into what records show and what bags hold."""
+    for key in query.keys:
+        if key.columns & told and not key.columns <= told:
+            raise QueryError(
+                f"{', '.join(sorted(key.columns))} are grouped by in one expression: it is not "
+                "known whose is whose.",
+                hint="Group by each of them.",
+            )
+    return ([key for key in query.keys if not key.columns & told],
+            [key for key in query.keys if key.columns & told])  # fmt: skip
+
+
+def _find_term(query: Query, told: Sequence[str]) -> Term:
+    """Refuse what cannot be told; give what is aggregated, or the first that bags hold."""
+    asked = [term for term in query.terms if term.columns & set(told)]
     if len(asked) > 1:
         raise QueryError(
-            f"{' and '.join(map(str, asked))} are aggregated in one question.",
+            f"{' and '.join(term.expression.sql() for term in asked)} are aggregated in one "
+            "question.",
             hint="Ask one question for each.",
         )
-    sensitive = str(next(iter(asked), told[0]))
+    term = asked[0] if asked else Term(told[0], column(told[0]))
+    sensitive = " and ".join(sorted(term.columns & set(told)))
+    grouped = {name for key in query.keys for name in key.columns & set(told)}
     for aggregate in query.aggregates:
-        if aggregate.column not in (None, sensitive):
+        if aggregate.term not in (None, term) or not term.columns <= set(told):
             raise QueryError(
-                f"{aggregate.function} of {aggregate.column!r} cannot be answered: it is not known "
-                f"whose {sensitive!r} is whose.",
+                f"{aggregate.function} of {', '.join(sorted(aggregate.columns))!r} cannot be "
+                f"answered: it is not known whose {sensitive!r} is whose.",
                 hint=f"Aggregate {sensitive!r}, or count people.",
             )
         if aggregate.function in ("MIN", "MAX"):
@@ -129,34 +149,35 @@ def _refuse_aggregates(query: Query, told: Sequence[str]) -> str:
                 "whose.",
                 hint="Use COUNT, SUM or AVG; or read the values from the tables.",
             )
-        if aggregate.function in ("SUM", "AVG") and sensitive in query.group_by:
+        if aggregate.function in ("SUM", "AVG") and grouped & term.columns:
             raise QueryError(
                 f"{aggregate.function} of what people are grouped by is that value itself.",
                 hint="Count them.",
             )
-    return sensitive
+    return term
 
 
 def _names(part: exp.Expr) -> set[str]:
-    return {found.name for found in part.find_all(exp.Column)}
+    return set(find_columns(part))
 
 
 def _count_hits(
-    draw: Draw, keys: list[str], of_record: list[exp.Expr], shares: list[Share]
+    draw: Draw, keys: list[Term], of_record: list[exp.Expr], shares: list[Share]
 ) -> exp.Select:
     """Per bag (and group): expected hits, their variance, certain and possible ones."""
     table, owner = draw.records, column(draw.owner, draw.records)
     p, certain = weigh_shares(shares)
     doubt = p * exp.paren(1 - p)
-    grouping = []
-    for name in keys:
-        from_share = [s for s, names, *_ in shares if name in names and name in draw.blurred]
-        grouping.append(column(f"#v {name}", from_share[0]) if from_share else column(name, table))
+    grouping = [
+        column(f"#v {key.name}", find_share(key, shares)) if key.columns & draw.blurred
+        else key.at(table) for key in keys
+    ]  # fmt: skip
     made = select(
         owner.as_(OWNER, quoted=True),
-        *(g.copy().as_(name, quoted=True) for g, name in zip(grouping, keys, strict=True)),
+        *(g.copy().as_(key.name, quoted=True) for g, key in zip(grouping, keys, strict=True)),
         add_up(p.copy()).as_("#h", quoted=True),
         add_up(doubt).as_("#v", quoted=True),
+        *(add_up(end).as_(title, quoted=True) for end, title in weigh_ends(*bound_shares(shares))),
         add_up(certain).as_("#sure", quoted=True),
         exp.Count(this=exp.Star()).as_("#maybe", quoted=True),
     ).from_(exp.to_table(table))
@@ -166,14 +187,18 @@ def _count_hits(
     return made.group_by(owner.copy(), *(g.copy() for g in grouping))
 
 
-def _read_bags(draw: Draw, sensitive: str, of_value: list[exp.Expr], summed: bool) -> exp.Select:
+def _read_bags(
+    draw: Draw, term: Term, grouped: list[Term], of_value: list[exp.Expr], summed: bool
+) -> exp.Select:
     """Per bag and value: how often, whether it is meant (m), and what it adds to a sum (y)."""
     meant = exp.and_(*(part.copy() for part in of_value)) if of_value else exp.true()
-    value = column(sensitive)
+    value = exp.paren(term.expression.copy())
     there = exp.and_(meant.copy(), value.is_(exp.null()).not_())
+    derived = [key for key in grouped if not key.is_plain]
     made = select(
         column(draw.owner).as_(OWNER, quoted=True),
         *(column(name).as_(_key(name), quoted=True) for name in draw.told),
+        *(key.expression.copy().as_(_key(key.name), quoted=True) for key in derived),
         column(draw.often).as_("#n", quoted=True),
         case(meant, number(1), number(0)).as_("#m", quoted=True),
         case(there.copy(), number(1), number(0)).as_("#k", quoted=True),
@@ -187,11 +212,10 @@ def _tally(draw: Draw, grouped: list[str], summed: bool) -> exp.Select:
     """Per bag and value: the bag's size, how many of it are meant, ranks by what they add."""
     bag = [column(OWNER)]
     by = [*bag, *(column(key) for key in grouped)]
-    values = [_key(name) for name in draw.told]
-
+    values = list(dict.fromkeys([*(_key(name) for name in draw.told), *grouped]))
     often, added = column("#n"), column("#y")
     made = select(
-        column(OWNER), *(column(key) for key in values), column("#n"), column("#m"),
+        column(OWNER), *(column(key) for key in values), column("#n"), column("#m"), column("#k"),
         add_up_over(column("#n"), bag).as_("#size", quoted=True),
         add_up_over(often * column("#m"), by).as_("#all m", quoted=True),
         add_up_over(often * column("#k"), by).as_("#all k", quoted=True),
@@ -218,7 +242,7 @@ def _before(values: list[str], *, descending: bool) -> exp.Expr:
     return upto - column("#n")
 
 
-def _bound_cells(keys: list[str], grouped: list[str], value: str, summed: bool) -> exp.Select:
+def _bound_cells(keys: list[str], grouped: list[str], summed: bool) -> exp.Select:
     """Per group and bag (and value grouped by): estimate, bounds and variance of each sum."""
     h, v, size = column("#h", HIT), column("#v", HIT), double(column("#size", TALLY))
     sure, maybe = column("#sure", HIT), column("#maybe", HIT)
@@ -226,20 +250,24 @@ def _bound_cells(keys: list[str], grouped: list[str], value: str, summed: bool) 
     by = [column(OWNER, HIT), *(c.copy() for c in columns)]
     columns += [column(key, TALLY) for key in grouped]
     by += [column(key, TALLY) for key in grouped]
+    columns += [exp.Max(this=column(end, HIT)).as_(end, quoted=True) for end in (MIDDLE, REACH)]
 
     def once(expression: exp.Expr) -> exp.Expr:
         return exp.Max(this=expression.copy())  # the same in all rows of a bag
 
-    def moments(letter: str, mean: exp.Expr, square: exp.Expr) -> list[exp.Expr]:
+    def vary(one: exp.Expr, other: exp.Expr, product: exp.Expr) -> exp.Expr:
+        """The covariance of two sums, by the means and the product of what they add up."""
         # s² on N - 1, of which a bag of one has none
-        spread = (square - mean * mean * size.copy()) / exp.Greatest(
+        spread = (product - one * other * size.copy()) / exp.Greatest(
             this=size.copy() - number(1), expressions=[double(number(1))]
         )
         left = exp.paren(h.copy() - exp.paren(v.copy() + h.copy() * h.copy()) / size.copy())
-        variance = v.copy() * mean.copy() * mean.copy() + left * exp.paren(spread)
+        return v.copy() * one.copy() * other.copy() + left * exp.paren(spread)
+
+    def moments(letter: str, mean: exp.Expr, square: exp.Expr) -> list[exp.Expr]:
         return [
             once(h.copy() * mean.copy()).as_(f"#{letter} mean", quoted=True),
-            once(variance).as_(f"#{letter} variance", quoted=True),
+            once(vary(mean, mean, square)).as_(f"#{letter} variance", quoted=True),
         ]
 
     for letter in ("m", "k"):
@@ -257,6 +285,9 @@ def _bound_cells(keys: list[str], grouped: list[str], value: str, summed: bool) 
     if summed:
         mean = exp.paren(column("#all y", TALLY) / size.copy())
         columns += moments("y", mean, column("#all yy", TALLY))
+        share = exp.paren(double(column("#all k", TALLY)) / size.copy())
+        both = vary(mean, share, column("#all y", TALLY))
+        columns.append(once(both).as_("#y covariance", quoted=True))
         for end, beyond, before in (("low", "#minus", "#up"), ("high", "#plus", "#down")):
             # as many hits as can be, beyond those that must, of values that push the sum this way
             pushing = exp.Greatest(this=column(beyond, TALLY), expressions=[sure.copy()])
@@ -268,11 +299,9 @@ def _bound_cells(keys: list[str], grouped: list[str], value: str, summed: bool) 
             )
             amount = add_up(column("#y", TALLY) * taken)
             columns.append(amount.as_(f"#y {end}", quoted=True))
-        there = exp.and_(
-            column("#m", TALLY).eq(number(1)), column(value, TALLY).is_(exp.null()).not_()
-        )
+        there = column("#k", TALLY).eq(number(1))
         for kind, name in ((exp.Min, "least"), (exp.Max, "most")):
-            found = kind(this=case(there.copy(), column(value, TALLY), exp.null()))
+            found = kind(this=case(there.copy(), column("#y", TALLY), exp.null()))
             columns.append(found.as_(f"#y {name}", quoted=True))
     made = select(*columns).from_(named_table(HIT))
     made = made.join(named_table(TALLY), on=column(OWNER, HIT).eq(column(OWNER, TALLY))).group_by(
@@ -281,13 +310,21 @@ def _bound_cells(keys: list[str], grouped: list[str], value: str, summed: bool) 
     return made.where(column("#m", TALLY).eq(number(1))) if grouped else made
 
 
-def _answer(aggregate: Aggregate) -> list[exp.Expr]:
-    """Add up over bags."""
+def _answer(aggregate: Aggregate, *, valued: bool) -> list[exp.Expr]:
+    """Add up over bags.
+
+    Whose values are whose was mixed on purpose, so that no width is known where these matter.
+    """
     letter = "m" if aggregate.column is None else "k"
     count = [add_up(column(f"#{letter} {end}")) for end in ("mean", "low", "high", "variance")]
     if aggregate.function == "COUNT":
         parts = [exp.func("COALESCE", part, number(0)) for part in count]
-        return [*parts[:3], _root(parts[3])]
+        error = _root(parts[3])
+        if aggregate.term is not None or valued:
+            return [*parts[:3], error]
+        middle, reach = (exp.func("COALESCE", add_up(column(end)), number(0))
+                         for end in (MIDDLE, REACH))  # fmt: skip
+        return [*parts[:3], error, widen_sum(parts[:3], middle, reach, error)]
     mean, low, high, variance = (
         add_up(column(f"#y {end}")) for end in ("mean", "low", "high", "variance")
     )
@@ -298,7 +335,7 @@ def _answer(aggregate: Aggregate) -> list[exp.Expr]:
 
     if aggregate.function == "SUM":
         return [if_some(part) for part in (mean, low, high, _root(variance))]
-    people, fewest, most, _ = (double(part) for part in count)
+    people, fewest, most, doubt = (double(part) for part in count)
     least, largest = (double(kind(this=column(f"#y {end}")))
                       for kind, end in ((exp.Min, "least"), (exp.Max, "most")))  # fmt: skip
     # a sum of at least s ≥ 0 over at most c people averages to s/c or more, and so on
@@ -308,12 +345,15 @@ def _answer(aggregate: Aggregate) -> list[exp.Expr]:
     at_most = case(not_above, high / most.copy(), high.copy() / _some(fewest))
     at_least = exp.func("COALESCE", at_least, least.copy())
     at_most = exp.func("COALESCE", at_most, largest.copy())
-    known = count[1].copy().eq(count[2].copy())
+    # of a ratio of two sums, to first order
+    average = exp.paren(mean / _some(people))
+    both = number(2) * average * add_up(column("#y covariance"))
+    error = _root(variance - both + average * average * doubt) / _some(people)
     return [
-        if_some(mean / _some(people)),
+        if_some(average),
         if_some(exp.Greatest(this=least, expressions=[at_least])),
         if_some(exp.Least(this=largest, expressions=[at_most])),
-        if_some(case(known, _root(variance) / _some(people), exp.null())),
+        if_some(error),
     ]
 
 

@@ -10,13 +10,13 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.release import Release, number_title
-from discreet.sql.parse import Query
+from discreet.sql.query import Query
 from discreet.sql.trees import column, named_table
 
 
 def choose_asked(query: Query, release: Release) -> str:
     """Give the sensitive attribute that a question is about; refuse one about several."""
-    asked = {*query.columns, *(aggregate.column for aggregate in query.aggregates)}
+    asked = {*query.columns, *(name for term in query.terms for name in term.columns)}
     names = [name for name in release.schema.sensitive if name in asked]
     if len(names) > 1:
         raise QueryError(

@@ -16,9 +16,9 @@ from sqlglot import exp
 from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.release.labels import Labels, read_labels
-from discreet.sql.parse import Query
+from discreet.sql.query import Query, find_columns
 from discreet.sql.selection import select_values
-from discreet.sql.trees import case, column
+from discreet.sql.trees import case, column, nothing
 from discreet.table.coarsening import Coarsening, describe_coarsening, is_coarse
 from discreet.table.schema import Attribute, Type
 from discreet.table.taxonomy import write_decimal
@@ -34,10 +34,14 @@ def list_coarse(release: Release) -> set[str]:
 def refuse_coarse_aggregates(query: Query, release: Release, *, bounded: bool) -> None:
     """Refuse aggregates of numbers that stand for others, where their bounds are not told."""
     for aggregate in query.aggregates:
-        if aggregate.column is None or aggregate.function == "COUNT":
+        if aggregate.term is None or aggregate.function == "COUNT":
             continue
-        attribute = release.schema[aggregate.column]
-        if is_coarse(attribute) and not (bounded and attribute.type is not Type.DATE):
+        told = bounded and aggregate.term.is_plain
+        coarse = [release.schema[name] for name in sorted(aggregate.columns)
+                  if is_coarse(release.schema[name])]  # fmt: skip
+        for attribute in coarse:
+            if told and attribute.type is not Type.DATE:
+                continue
             raise QueryError(
                 f"{aggregate.function} of {attribute.name!r} cannot be answered: "
                 f"{describe_coarsening(attribute)}.",
@@ -48,13 +52,13 @@ def refuse_coarse_aggregates(query: Query, release: Release, *, bounded: bool) -
 def restate(query: Query, release: Release) -> Query:
     """Put conditions on people's own numbers as conditions on what is shown of them."""
     coarse = list_coarse(release)
-    used = {found.name for part in query.conditions for found in part.find_all(exp.Column)}
+    used = {name for part in query.conditions for name in find_columns(part)}
     if not coarse & used:
         return query
     about: dict[str, list[exp.Expr]] = {}
     others = []
     for part in query.conditions:
-        names = {found.name for found in part.find_all(exp.Column)}
+        names = set(find_columns(part))
         if not names & coarse:
             others.append(part)
         elif len(names) > 1:
@@ -112,9 +116,8 @@ def write_ends(attribute: Attribute, shown: exp.Expr) -> tuple[exp.Expr, exp.Exp
         exact = Decimal(unit).scaleb(-(attribute.decimals or 0))
         return _write(attribute, write_decimal(exact))
 
-    nothing = exp.cast(exp.null(), "DOUBLE")
-    low = nothing if attribute.low is None else literal(coarse.low)
-    high = nothing.copy() if attribute.high is None else literal(coarse.high)
+    low = nothing() if attribute.low is None else literal(coarse.low)
+    high = nothing() if attribute.high is None else literal(coarse.high)
     if coarse.aggregate is not None:
         return low, high
     base, half = coarse.base, coarse.base // 2

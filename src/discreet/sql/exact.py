@@ -5,9 +5,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from discreet.errors import QueryError
-from discreet.sql.parse import FUNCTIONS, Aggregate, Query
-from discreet.sql.trees import double, number
+from discreet.sql.query import Aggregate, Query, find_columns
+from discreet.sql.trees import double, nothing, number
 from discreet.table.schema import Role, Schema
+
+FUNCTIONS: dict[str, type[exp.Expr]] = {
+    "COUNT": exp.Count, "SUM": exp.Sum, "AVG": exp.Avg, "MIN": exp.Min, "MAX": exp.Max
+}  # fmt: skip
 
 
 def split_conditions(query: Query, sensitive: str) -> tuple[list[exp.Expr], exp.Expr | None]:
@@ -15,7 +19,7 @@ def split_conditions(query: Query, sensitive: str) -> tuple[list[exp.Expr], exp.
     exact: list[exp.Expr] = []
     about: list[exp.Expr] = []
     for part in query.conditions:
-        names = {found.name for found in part.find_all(exp.Column)}
+        names = set(find_columns(part))
         if sensitive in names and len(names) > 1:
             raise QueryError(
                 f"{part.sql()!r} ties {sensitive!r} to an exact column.",
@@ -27,24 +31,27 @@ def split_conditions(query: Query, sensitive: str) -> tuple[list[exp.Expr], exp.
 
 def is_exact(aggregate: Aggregate, schema: Schema) -> bool:
     """Whether a column is published as it is, so that its aggregates are, too."""
-    return aggregate.column is not None and schema[aggregate.column].role is not Role.SENSITIVE
+    return aggregate.term is not None and all(
+        schema[name].role is not Role.SENSITIVE for name in aggregate.columns
+    )
 
 
 def aggregate_column(function: str, argument: exp.Expr) -> exp.Expr:
     """Apply an aggregate by its name."""
-    kind = {name: kind for kind, name in FUNCTIONS.items()}[function]
-    return kind(this=double(argument) if function == "AVG" else argument)
+    return FUNCTIONS[function](this=double(argument) if function == "AVG" else argument)
 
 
 def state_exactly(value: exp.Expr) -> list[exp.Expr]:
     """Give a value as its own estimate and bounds: no error, or nothing where it is nothing."""
     error = exp.case().when(value.copy().is_(exp.null()), exp.null()).else_(number(0))
-    return [value, value.copy(), value.copy(), error]
+    return [value, value.copy(), value.copy(), error, double(error.copy())]
 
 
 def name_parts(aggregate: Aggregate, parts: list[exp.Expr]) -> list[exp.Expr]:
-    """Give estimate, bounds and standard error of an aggregate their names."""
-    return [
-        part.copy().as_(name, quoted=True)
-        for part, name in zip(parts, aggregate.names, strict=True)
-    ]
+    """Give estimate, bounds, standard error and width of an aggregate their names.
+
+    Where no width is given there is none.
+    """
+    given = parts if len(parts) == len(aggregate.names) else [*parts, nothing()]
+    typed = [nothing() if isinstance(part, exp.Null) else part.copy() for part in given]
+    return [part.as_(name, quoted=True) for part, name in zip(typed, aggregate.names, strict=True)]

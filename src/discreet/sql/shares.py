@@ -6,10 +6,11 @@ attribute; each is tabulated once per combination of labels, and records look th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 from sqlglot import exp, select
 
@@ -17,7 +18,9 @@ from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells, write_texts
 from discreet.release.labels import read_labels
-from discreet.sql.parse import Query
+from discreet.sql.blurred import Factor, count_factor, tell_factor
+from discreet.sql.evenness import AMONG, learn_spread
+from discreet.sql.query import Query, Term, find_columns
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
 from discreet.table.coarsening import describe_coarsening, is_coarse
@@ -38,14 +41,26 @@ class Share(NamedTuple):
     """Whether it goes by single values, which may be missing, not by labels."""
 
 
-def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], list[Component]]:
-    """Part the predicate into what is exact and components that share no blurred attribute."""
+def split_predicate(
+    query: Query, blurred: set[str], told: Sequence[Factor] = ()
+) -> tuple[list[exp.Expr], list[Component]]:
+    """Part the predicate into what is exact and components that share no blurred attribute.
+
+    Attributes of which something is told are of one, whether the predicate is about them or not.
+    """
     exact: list[exp.Expr] = []
     components: list[tuple[set[str], list[exp.Expr]]] = [
-        ({name}, []) for name in query.group_by if name in blurred
+        (set(key.columns), []) for key in query.keys if key.columns & blurred
     ]
+    for names, _ in components:
+        if names - blurred:
+            raise QueryError(
+                f"{', '.join(sorted(names))} are grouped by in one expression, and not all of them "
+                "are blurred.",
+                hint="Group by each of them.",
+            )
     for part in query.conditions:
-        names = {column.name for column in part.find_all(exp.Column)}
+        names = set(find_columns(part))
         if not names & blurred:
             exact.append(part)
             continue
@@ -54,15 +69,31 @@ def split_predicate(query: Query, blurred: set[str]) -> tuple[list[exp.Expr], li
                 f"{part.sql()!r} ties a blurred column to an exact one.",
                 hint="Join conditions on the two by AND.",
             )
-        joined = [c for c in components if c[0] & names]
-        components = [c for c in components if not c[0] & names]
-        merged = names.union(*(c[0] for c in joined))
-        components.append((merged, [*(p for c in joined for p in c[1]), part]))
-    return exact, [(sorted(names), parts) for names, parts in components]
+        components.append((names, [part]))
+    components += [({factor.attribute}, []) for factor in told]
+    return exact, [(sorted(names), parts) for names, parts in _merge(components)]
+
+
+def _merge(
+    components: list[tuple[set[str], list[exp.Expr]]],
+) -> list[tuple[set[str], list[exp.Expr]]]:
+    """Put components together that share attributes."""
+    merged: list[tuple[set[str], list[exp.Expr]]] = []
+    for names, parts in components:
+        joined = [c for c in merged if c[0] & names]
+        merged = [c for c in merged if not c[0] & names]
+        merged.append(
+            (names.union(*(c[0] for c in joined)), [*(p for c in joined for p in c[1]), *parts])
+        )
+    return merged
 
 
 def tabulate_shares(
-    release: Release, table: str, components: list[Component], grouping: list[str]
+    release: Release,
+    table: str,
+    components: list[Component],
+    grouping: Sequence[Term],
+    told: Sequence[Factor] = (),
 ) -> tuple[list[Share], dict[str, pl.DataFrame]]:
     """Tabulate every component, and give the tables that needs.
 
@@ -73,17 +104,29 @@ def tabulate_shares(
     needed: dict[str, pl.DataFrame] = {}
     for i, (names, parts) in enumerate(components):
         title = f"share {i}"
-        if len(names) == 1 and names[0] not in grouping:
+        factors = [factor for factor in told if factor.attribute in names]
+        if len(names) == 1 and not any(key.columns & set(names) for key in grouping):
             labels, _ = read_labels(release, release.tables[table], names[0])
-            hits, sizes = labels.share([select_values(labels, parts)])
+            asked = select_values(labels, parts)
+            hits, sizes = labels.share([asked])
             exact = not release.recodings[names[0]].is_blurred
             shown = write_texts(labels.texts, labels.attribute) if exact else labels.texts
             counted = {names[0]: shown, "#hits": hits[:, 0], "#total": sizes}
-            needed[title] = pl.DataFrame(counted)
+            least, most = np.zeros(len(sizes)), np.ones(len(sizes))
+            if _is_spread(release, names[0]):
+                least, most = learn_spread(release, table, names[0]).bound(asked)
+            counted["#least"] = np.where(hits[:, 0] == sizes, 1.0, least)
+            counted["#most"] = np.where(hits[:, 0] == sizes, 1.0, most)
+            cells = partial(list_cells, release, table, names[0])
+            needed[title] = pl.DataFrame(counted).with_columns(
+                series
+                for one in factors
+                for series in tell_factor(one, labels, asked, parts, cells)
+            )
             shares.append(Share(title, names, None, exact))
             continue
         _refuse_coarse(release, names, parts)
-        listed = {f"cells {name}": list_cells(release, table, name) for name in names}
+        listed = {f"cells {name}": _list_cells(release, table, name) for name in names}
         size = reduce(lambda n, frame: n * frame.height, listed.values(), 1)
         if size > MOST_CELLS:
             raise QueryError(
@@ -91,8 +134,24 @@ def tabulate_shares(
                 hint="Ask about fewer attributes at once, or join them by AND instead of OR.",
             )
         needed.update(listed)
-        shares.append(Share(title, names, _count_cells(names, parts, grouping)))
+        shares.append(Share(title, names, _count_cells(names, parts, grouping, factors)))
     return shares, needed
+
+
+def _is_spread(release: Release, name: str) -> bool:
+    """Whether it can be learned how people are spread over what labels stand for."""
+    return release.recodings[name].is_blurred and not is_coarse(release.schema[name])
+
+
+def _list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
+    """List the values of labels, each with its likely share, and the least and the largest one."""
+    cells = list_cells(release, table, name)
+    nothing = np.zeros(cells.height)
+    shares = (nothing, nothing, nothing + 1)
+    if _is_spread(release, name):
+        shares = learn_spread(release, table, name).weigh_cells(cells)
+    titles = ("#likely", "#least", "#most")
+    return cells.with_columns(*(pl.Series(*part) for part in zip(titles, shares, strict=True)))
 
 
 def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) -> None:
@@ -105,6 +164,16 @@ def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) ->
                 "grouped by it and selected, nor by it together with other columns at once.",
                 hint="Ask once for each range of it, and join conditions by AND.",
             )
+
+
+def find_share(key: Term, shares: list[Share]) -> str:
+    """Give the table that tells by which group of a blurred key a record may be meant."""
+    return find_table(min(key.columns), shares)
+
+
+def find_table(name: str, shares: list[Share]) -> str:
+    """Give the table that tells of a blurred attribute."""
+    return next(share.table for share in shares if name in share.names)
 
 
 def add_clauses(statement: exp.Select, shares: list[Share]) -> exp.Select:
@@ -127,6 +196,17 @@ def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
     return probability, case(exp.and_(*sure), number(1), number(0)) if sure else number(1)
 
 
+def bound_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
+    """Give the least and the largest credible probability of a record to be meant."""
+    ends: list[exp.Expr] = []
+    for end in ("#least", "#most"):
+        probability: exp.Expr = double(number(1))
+        for table, *_ in shares:
+            probability = probability * column(end, table)
+        ends.append(probability)
+    return ends[0], ends[1]
+
+
 def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.Select:
     """Let every record of a table look its shares up; those that cannot be meant are left out."""
     for share, names, _, exact in shares:
@@ -146,19 +226,65 @@ def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:
     return exp.and_(*(exp.paren(part) for part in moved)) if moved else exp.true()
 
 
-def _count_cells(names: list[str], parts: list[exp.Expr], grouping: list[str]) -> exp.Select:
+def _count_cells(
+    names: list[str], parts: list[exp.Expr], grouping: Sequence[Term], factors: Sequence[Factor]
+) -> exp.Select:
     """Count, per combination of labels (and group), the cells that satisfy the predicate."""
-    condition = _at(parts, lambda name: column("value", f"c {name}"))
+
+    def place(name: str) -> exp.Expr:
+        return column("value", f"c {name}")
+
+    condition = _at(parts, place)
     labels = [column("label", f"c {name}") for name in names]
-    values = [column("value", f"c {name}") for name in names if name in grouping]
+    keys = [key for key in grouping if key.columns & set(names)]
+    values = [_at([key.expression], place).unnest() for key in keys]
     total = add_up_over(exp.Count(this=exp.Star()), labels)
+    hits = add_up(case(condition, number(1), number(0)))
+    ends = [case(hits.eq(total), double(number(1)), end)
+            for end in _bound_cells(names, condition, labels)]  # fmt: skip
     made = select(
         *(label.as_(name, quoted=True) for label, name in zip(labels, names, strict=True)),
-        *(column("value", f"c {n}").as_(f"#v {n}", quoted=True) for n in names if n in grouping),
-        add_up(case(condition, number(1), number(0))).as_("#hits", quoted=True),
-        total.as_("#total", quoted=True),
+        *(v.copy().as_(f"#v {key.name}", quoted=True) for key, v in zip(keys, values, strict=True)),
+        hits.copy().as_("#hits", quoted=True),
+        total.copy().as_("#total", quoted=True),
+        *(
+            end.as_(title, quoted=True)
+            for end, title in zip(ends, ("#least", "#most"), strict=True)
+        ),
+        *(part for factor in factors for part in count_factor(factor, condition, place)),
     )
     for i, name in enumerate(names):
         table = named_table(f"cells {name}", f"c {name}")
         made = made.from_(table) if i == 0 else made.join(table, join_type="cross")
     return made.group_by(*(label.copy() for label in labels), *values)
+
+
+def _bound_cells(
+    names: list[str], condition: exp.Expr, labels: Sequence[exp.Expr]
+) -> tuple[exp.Expr, exp.Expr]:
+    """Give the least and the largest credible share of the cells that satisfy the predicate.
+
+    They have at least what they have one by one, and what all others leave of the whole.
+    """
+    taken: dict[str, exp.Expr] = {}
+    left: dict[str, exp.Expr] = {}
+    for part in ("#likely", "#least", "#most"):
+        share: exp.Expr = double(number(1))
+        for name in names:
+            share = share * column(part, f"c {name}")
+        taken[part] = add_up(case(condition.copy(), share, double(number(0))))
+        others = add_up_over(add_up(share.copy()), labels) - taken[part]
+        left[part] = 1 - exp.paren(others)
+    doubt = _larger(taken["#likely"] * exp.paren(1 - taken["#likely"]), double(number(0)))
+    slack = double(exp.Literal.number(AMONG)) * exp.Sqrt(this=doubt)
+    least = _larger(taken["#least"], left["#most"]) - slack
+    most = exp.Least(this=taken["#most"], expressions=[left["#least"]], ignore_nulls=True) + slack
+    whole = [double(number(1))]
+    return (
+        _larger(least, double(number(0))),
+        exp.Least(this=most, expressions=whole, ignore_nulls=True),
+    )
+
+
+def _larger(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    return exp.Greatest(this=one, expressions=[other], ignore_nulls=True)

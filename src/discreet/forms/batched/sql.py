@@ -12,7 +12,7 @@ from discreet.forms.base import Statement
 from discreet.forms.batched.held import find_told, list_told
 from discreet.forms.draws import Draw, list_asked, rewrite_draw
 from discreet.release import Release
-from discreet.sql.parse import Query
+from discreet.sql.query import Query
 from discreet.sql.trees import column, named_table
 
 COUNTED = "#counted"

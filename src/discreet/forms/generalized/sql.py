@@ -5,105 +5,252 @@ satisfy the predicate is the probability that the record is meant: Σ share esti
 record is certain if all its cells satisfy it and possible if any does, which gives hard bounds.
 
 Attributes are independent given the box, so a predicate falls into components that share no
-attribute; each is tabulated once per combination of labels, and records look their shares up.
+attribute; each is tabulated once per combination of labels, and records look their shares up. What
+is aggregated of a blurred attribute is tabulated there too: its ends, and its mean if people are
+spread evenly.
 """
 
 from __future__ import annotations
+
+from functools import reduce
+from typing import NamedTuple
 
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.release import Release
+from discreet.sql.blurred import (
+    LEAST,
+    MEAN,
+    MOST,
+    NUMBERS,
+    SQUARE,
+    THERE,
+    Factor,
+    Product,
+    multiply,
+    multiply_ends,
+    split_term,
+)
 from discreet.sql.coarse import list_coarse, write_ends
 from discreet.sql.exact import name_parts
-from discreet.sql.parse import Aggregate, Query
+from discreet.sql.quantiles import Deltas, add_quantiles, list_deltas
+from discreet.sql.query import Aggregate, Query, Term, move
 from discreet.sql.shares import (
     Share,
     add_clauses,
+    bound_shares,
+    find_share,
+    find_table,
     join_shares,
     split_predicate,
     tabulate_shares,
     weigh_shares,
 )
-from discreet.sql.trees import add_up, add_up_over, ascending, case, column, double, number
+from discreet.sql.trees import (
+    add_up,
+    add_up_over,
+    aggregate_once,
+    ascending,
+    case,
+    column,
+    double,
+    nothing,
+    number,
+)
+from discreet.sql.widths import add_squares, reach_sum, weigh_ends, widen_average, widen_sum
 from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Schema
 
-TABLE, BASE, RANKED = "generalized", "base", "ranked"
+TABLE, BASE, RANKED, SUMS = "generalized", "base", "ranked", "sums"
+
+
+class Sight(NamedTuple):
+    """What is known of a term: columns of the base."""
+
+    x: exp.Column
+    """What it is expected to be, nothing where it is missing for sure."""
+    low: exp.Column
+    high: exp.Column
+    p: exp.Column
+    """The probability that a record is meant and the term is there."""
+    c: exp.Column
+    """1 where both are sure, else 0."""
+    square: exp.Column | None = None
+    """What its square is expected to be, where it is not that of what it is."""
+    is_open: bool = False
+    """Whether it may have no end below or above."""
 
 
 def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the generalized table, and give the cells it needs."""
     blurred = set(release.schema.quasi_identifiers)
+    products = _split_terms(query, blurred, release.schema)
+    told = [factor for product in products.values() for factor in product.factors]
+    exact, components = split_predicate(query, blurred | list_coarse(release), told)
+    grouping = [key for key in query.keys if key.columns & blurred]
+    shares, needed = tabulate_shares(release, TABLE, components, grouping, told)
+    base = _base(query, exact, shares, grouping, products, release.schema)
+    return _tabulate(query, base, shares, products, release.schema), needed
+
+
+def _split_terms(query: Query, blurred: set[str], schema: Schema) -> dict[str, Product]:
+    """Part what is aggregated into factors over one blurred attribute each."""
+    products: dict[str, Product] = {}
     for aggregate in query.aggregates:
-        if aggregate.column in blurred:
-            raise QueryError(
-                f"{aggregate.column!r} is blurred in this release: {aggregate.function} of it "
-                "cannot be answered.",
-                hint="Aggregate exact columns; select and group by blurred ones.",
-            )
-    exact, components = split_predicate(query, blurred | list_coarse(release))
-    grouping = [name for name in query.group_by if name in blurred]
-    shares, needed = tabulate_shares(release, TABLE, components, grouping)
-    return _tabulate(query, exact, shares, grouping, release.schema), needed
+        for name in sorted(aggregate.columns):
+            unclear = aggregate.function == "QUANTILE" or name in blurred
+            if unclear and is_coarse(schema[name]):
+                raise QueryError(
+                    f"{name!r} was made coarser in this release: {aggregate.function} of it "
+                    "cannot be answered.",
+                    hint="Count people, or aggregate other columns.",
+                )
+    for term in query.terms:
+        functions = {a.function for a in query.aggregates if a.column == term.name}
+        first = sum(len(product.factors) for product in products.values())
+        summed = bool(functions & {"SUM", "AVG", "QUANTILE"}) or (
+            len(term.columns) > 1 and functions != {"COUNT"}
+        )
+        products[term.name] = split_term(term, blurred, first, summed=summed)
+    return products
 
 
 def _tabulate(
-    query: Query, exact: list[exp.Expr], shares: list[Share], grouping: list[str], schema: Schema
+    query: Query,
+    base: exp.Select,
+    shares: list[Share],
+    products: dict[str, Product],
+    schema: Schema,
 ) -> exp.Select:
-    base = _base(query, exact, shares, grouping, schema)
+    sights = {term.name: _see(term, products[term.name], schema) for term in query.terms}
+    ordered = [a for a in query.aggregates if a.function == "QUANTILE"]
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
     outer = select(*(column(name) for name in query.group_by))
+    if ordered:
+        outer = outer.select(exp.Count(this=exp.Star()).as_("#records", quoted=True))
     for aggregate in query.aggregates:
-        ends = _ends(aggregate.column, schema)
-        outer = outer.select(*name_parts(aggregate, _bound(aggregate, *ends)))
+        if aggregate not in ordered:
+            sight = None if aggregate.term is None else sights[aggregate.term.name]
+            middle = aggregate.term is None or _is_number(aggregate.term, schema)
+            parts = _bound(aggregate, sight, has_middle=middle)
+            outer = outer.select(*name_parts(aggregate, parts))
     outer = outer.from_(exp.to_table(RANKED))
-    if query.group_by:
-        keys = [column(name) for name in query.group_by]
-        outer = outer.group_by(*keys).order_by(*ascending(*keys))
+    keys = [column(name) for name in query.group_by]
+    if keys:
+        outer = outer.group_by(*keys)
     outer = add_clauses(outer, shares)
     outer = outer.with_(BASE, as_=base)
-    return outer.with_(RANKED, as_=_rank(query, averages, schema))
+    outer = outer.with_(RANKED, as_=_rank(query, {name: sights[name] for name in averages}))
+    outer = aggregate_once(outer, SUMS)
+    if not ordered:
+        return outer.order_by(*ascending(*keys)) if keys else outer
+    found = [
+        Deltas(
+            list_deltas(BASE, query.group_by, (s.low, s.x, s.high), s.c, s.p),
+            [a for a in ordered if a.column == name],
+        )
+        for name, s in sights.items()
+        if any(a.column == name for a in ordered)
+    ]
+    return add_quantiles(query, outer, found)
 
 
-def _ends(name: str | None, schema: Schema) -> list[exp.Column]:
-    """Where the least and the largest are that a number may be: mostly it is what it is."""
-    coarse = name is not None and is_coarse(schema[name])
-    return [column(f"#{end} {name}") for end in (("least", "most") if coarse else ("x", "x"))]
+def _see(term: Term, product: Product, schema: Schema) -> Sight:
+    """Say where in the base it stands what is known of a term: mostly it is what it is."""
+    name = term.name
+    x, p, c = column(f"#x {name}"), column("#p"), column("#c")
+    low, high = column(f"#least {name}"), column(f"#most {name}")
+    if product.factors:
+        p, c = column(f"#p {name}"), column(f"#c {name}")
+        return Sight(x, low, high, p, c, column(f"#xx {name}"))
+    if _is_coarse(name, schema):
+        return Sight(x, low, high, p, c, is_open=True)
+    return Sight(x, x, x, p, c)
+
+
+def _is_coarse(name: str | None, schema: Schema) -> bool:
+    return name in schema.names and is_coarse(schema[name])
+
+
+def _is_number(term: Term, schema: Schema) -> bool:
+    return not term.is_plain or schema[term.name].type in NUMBERS
 
 
 def _base(
     query: Query,
     exact: list[exp.Expr],
     shares: list[Share],
-    grouping: list[str],
+    grouping: list[Term],
+    products: dict[str, Product],
     schema: Schema,
 ) -> exp.Select:
     """One row per record (and group it may fall into): its probability, and whether it is sure."""
     share, certain = weigh_shares(shares)
     columns: list[exp.Expr] = []
-    for table, names, *_ in shares:
-        columns += [column(f"#v {n}", table).as_(n, quoted=True) for n in names if n in grouping]
-    columns += [column(name, TABLE) for name in query.group_by if name not in grouping]
-    wanted = sorted({a.column for a in query.aggregates if a.column is not None})
-    columns += [column(name, TABLE).as_(f"#x {name}", quoted=True) for name in wanted]
-    for name in wanted:
-        if is_coarse(schema[name]):
+    for key in query.keys:
+        at = (
+            key.at(TABLE)
+            if key not in grouping
+            else column(f"#v {key.name}", find_share(key, shares))
+        )
+        columns.append(at.as_(key.name, quoted=True))
+    for term in query.terms:
+        name, product = term.name, products[term.name]
+        if product.factors:
+            columns += _multiply(name, product, shares, share, certain)
+            continue
+        columns.append(term.at(TABLE).as_(f"#x {name}", quoted=True))
+        if _is_coarse(name, schema):
             ends = zip(
                 ("least", "most"), write_ends(schema[name], column(name, TABLE)), strict=True
             )
             columns += [end.as_(f"#{which} {name}", quoted=True) for which, end in ends]
-    made = select(*columns, share.as_("#p", quoted=True), certain.as_("#c", quoted=True)).from_(
-        exp.to_table(TABLE)
-    )
+    columns += [share.as_("#p", quoted=True), certain.as_("#c", quoted=True)]
+    columns += [end.as_(title, quoted=True) for end, title in weigh_ends(*bound_shares(shares))]
+    made = select(*columns).from_(exp.to_table(TABLE))
     made = join_shares(made, TABLE, shares)
     for part in exact:
         made = made.where(part.copy())
     return made
 
 
-def _rank(query: Query, averages: list[str], schema: Schema) -> exp.Select:
+def _multiply(
+    name: str, product: Product, shares: list[Share], share: exp.Expr, certain: exp.Expr
+) -> list[exp.Expr]:
+    """Give a product's mean and ends, how likely it is there, and the mean of its square.
+
+    What the factors are is independent given the box, but where conditions tie them together.
+    """
+
+    def tell(factor: Factor, part: str) -> exp.Expr:
+        return column(factor.title(part), find_table(factor.attribute, shares))
+
+    known = None if product.exact is None else exp.paren(move(product.exact, TABLE))
+    likely, sure = share.copy(), [certain.copy().eq(number(1))]
+    for factor in product.factors:
+        there, hits = tell(factor, THERE), column("#hits", find_table(factor.attribute, shares))
+        likely = likely * (double(there) / double(hits))
+        sure.append(there.eq(hits))
+    ends = [[tell(factor, end) for end in (LEAST, MOST)] for factor in product.factors]
+    if known is not None:
+        ends.append([known, known])
+    low, high = reduce(multiply_ends, ends)
+    x, square = low, low  # of what is only counted or put in order
+    if all(factor.summed for factor in product.factors):
+        exact = [] if known is None else [double(known)]
+        x = multiply([*(tell(factor, MEAN) for factor in product.factors), *exact])
+        squares = [tell(factor, SQUARE) for factor in product.factors]
+        square = multiply([*squares, *exact, *exact])
+    told = {
+        "x": x, "least": low, "most": high, "p": likely, "xx": square,
+        "c": case(exp.and_(*sure), number(1), number(0)),
+    }  # fmt: skip
+    return [part.copy().as_(f"#{title} {name}", quoted=True) for title, part in told.items()]
+
+
+def _rank(query: Query, averages: dict[str, Sight]) -> exp.Select:
     """Add, for each average, the averages that adding the smallest or largest records would give.
 
     The least average a set of sure records can reach by adding possible ones is reached by adding
@@ -111,15 +258,14 @@ def _rank(query: Query, averages: list[str], schema: Schema) -> exp.Select:
     """
     made = select(exp.Star()).from_(exp.to_table(BASE))
     groups = [column(name) for name in query.group_by]
-    for name in averages:
-        there = case(column(f"#x {name}").is_(exp.null()), number(0), number(1))
-        least, most = _ends(name, schema)
-        for direction, value, descending in (("up", least, False), ("down", most, True)):
+    for name, sight in averages.items():
+        there = case(sight.x.is_(exp.null()), number(0), number(1))
+        for direction, value, descending in (("up", sight.low, False), ("down", sight.high, True)):
             sums = []
             for amount in (value, number(1)):
                 kept = there * amount
-                sure = add_up_over(kept * column("#c"), groups)
-                extra = kept * exp.paren(1 - column("#c"))
+                sure = add_up_over(kept * sight.c, groups)
+                extra = kept * exp.paren(1 - sight.c)
                 running = add_up_over(extra, groups, [value], descending=descending)
                 parts = [exp.func("COALESCE", part, number(0)) for part in (sure, running)]
                 sums.append(parts[0] + parts[1])
@@ -128,19 +274,24 @@ def _rank(query: Query, averages: list[str], schema: Schema) -> exp.Select:
     return made
 
 
-def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.Expr]:
-    """Give estimate, bounds and standard error of one aggregate of what is from low to high."""
-    p, c = column("#p"), column("#c")
+def _bound(aggregate: Aggregate, sight: Sight | None, *, has_middle: bool) -> list[exp.Expr]:
+    """Give all parts of one aggregate of what is seen."""
+    p, c = (column("#p"), column("#c")) if sight is None else (sight.p.copy(), sight.c.copy())
     doubt = p * exp.paren(1 - p)
-    x = None if aggregate.column is None else column(f"#x {aggregate.column}")
     if aggregate.function == "COUNT":
-        there = number(1) if x is None else case(x.is_(exp.null()), number(0), number(1))
+        there = number(1) if sight is None else (
+            case(sight.x.is_(exp.null()), number(0), number(1)))  # fmt: skip
         sums = [add_up(weight * there) for weight in (p, c, number(1))]
-        sums.append(exp.Sqrt(this=add_up(doubt * there)))
-        return [exp.func("COALESCE", total, number(0)) for total in sums]
-    assert x is not None
+        error = exp.Sqrt(this=add_up(doubt * there))
+        told = sight is None or sight.square is None
+        width = widen_sum(sums, *reach_sum(there), error) if told else nothing()
+        parts = [exp.func("COALESCE", total, number(0)) for total in (*sums, error)]
+        return [*parts, exp.func("COALESCE", width, number(0)) if told else width]
+    assert sight is not None
+    x, low, high = sight.x, sight.low, sight.high
+    # of what is itself shown by labels nothing is learned here
+    widened = sight.square is None and not sight.is_open
     weighted = add_up(p * x)
-    coarse = low.name != x.name
     if aggregate.function == "SUM":
         least = exp.Least(this=low.copy(), expressions=[number(0)])
         most = exp.Greatest(this=high.copy(), expressions=[number(0)])
@@ -149,32 +300,43 @@ def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.
             add_up(case(empty, exp.null(), case(sure.copy(), end.copy(), outer)))
             for end, outer in ((low, least), (high, most))
         ]
-        error = exp.null() if coarse else exp.Sqrt(this=add_up(doubt * double(x * x)))
-        return [weighted, *_close(ends, x, [low, high]), error]
+        spread: exp.Expr = doubt * double(x) * double(x)
+        if sight.square is not None:  # differences may be below 0 by rounding
+            inside = sight.square - double(x) * double(x)
+            spread = spread + p * exp.Greatest(this=inside, expressions=[double(number(0))])
+        error = exp.Sqrt(this=add_up(spread))
+        closed = [weighted, *_close(ends, sight, [low, high])]
+        if not widened:
+            return [*closed, exp.null() if sight.is_open else error]
+        return [*closed, error, widen_sum(closed, *reach_sum(double(x)), error)]
     if aggregate.function == "AVG":
         people = add_up(case(x.copy().is_(exp.null()), exp.null(), p.copy()))
         ends = [
             exp.Min(this=column(f"#up {x.name[3:]}")),
             exp.Max(this=column(f"#down {x.name[3:]}")),
         ]
-        return [double(weighted) / people, *_close(ends, x, [low, high]), exp.null()]
+        average = double(weighted) / people
+        closed = [average, *_close(ends, sight, [low, high])]
+        if not widened:
+            return [*closed, exp.null()]
+        spread = exp.Sqrt(this=add_squares(x, doubt, average)) / people
+        return [*closed, spread, widen_average(closed, x)]
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)
     near, far = (low, high) if aggregate.function == "MIN" else (high, low)
-    (end,) = _close([kind(this=near.copy())], x, [near])
-    (beyond,) = _close([other(this=far.copy())], x, [far])
+    (end,) = _close([kind(this=near.copy())], sight, [near])
+    (beyond,) = _close([other(this=far.copy())], sight, [far])
     ends = [end, _outermost(kind, beyond, far, c)]
     low_end, high_end = ends if aggregate.function == "MIN" else ends[::-1]
     middle = (double(low_end.copy()) + double(high_end.copy())) / 2
-    return [middle, low_end, high_end, exp.null()]
+    return [middle if has_middle else ends[1].copy(), low_end, high_end, exp.null()]
 
 
-def _close(bounds: list[exp.Expr], x: exp.Expr, ends: list[exp.Column]) -> list[exp.Expr]:
+def _close(bounds: list[exp.Expr], sight: Sight, ends: list[exp.Column]) -> list[exp.Expr]:
     """Give bounds; nothing where a number has no end there."""
-    closed = []
+    if not sight.is_open:
+        return bounds
+    x, closed = sight.x, []
     for bound, end in zip(bounds, ends, strict=True):
-        if end.name == x.name:
-            closed.append(bound)
-            continue
         there, nowhere = x.copy().is_(exp.null()).not_(), end.copy().is_(exp.null())
         open_ = exp.Max(this=case(exp.and_(there, nowhere), number(1), number(0)))
         closed.append(case(open_.eq(number(1)), exp.null(), bound))

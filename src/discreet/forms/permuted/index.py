@@ -13,7 +13,7 @@ from sqlglot import exp, select
 
 from discreet.release import Release
 from discreet.sql.engines.duckdb import Embedded
-from discreet.sql.parse import Query
+from discreet.sql.query import Query, find_columns
 from discreet.sql.trees import case, column
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import reduce_column
@@ -25,8 +25,8 @@ KINDS: dict[str, Callable[[DataKind], tuple[DataKind, DataKind, DataKind, DataKi
     "COUNT": lambda _: (pl.Int64, pl.Int64, pl.Int64, pl.Int32),
     "SUM": lambda number: (pl.Float64, number, number, pl.Float64),
     "AVG": lambda _: (pl.Float64, pl.Float64, pl.Float64, pl.Float64),
-    "MIN": lambda number: (pl.Float64, number, number, pl.Null),
-    "MAX": lambda number: (pl.Float64, number, number, pl.Null),
+    "MIN": lambda number: (pl.Float64, number, number, pl.Float64),
+    "MAX": lambda number: (pl.Float64, number, number, pl.Float64),
 }
 """The types of an answer, as DuckDB gives them."""
 
@@ -89,6 +89,8 @@ class PermutedIndex:
         by_value = sensitive in query.columns  # a row shows somebody else's
         if query.group_by or asked - {None, sensitive} or by_value:
             return None
+        if any(aggregate.function not in KINDS for aggregate in query.aggregates):
+            return None
         if conditions is None or not self.is_small:
             return None
         chosen = self.choose(conditions)
@@ -97,8 +99,8 @@ class PermutedIndex:
         made = []
         for aggregate in query.aggregates:
             parts = self._state(aggregate.function, *found)
-            kinds = KINDS[aggregate.function](number)
-            cells = zip(aggregate.names, parts, kinds, strict=True)
+            kinds: tuple[DataKind, ...] = (*KINDS[aggregate.function](number), pl.Float64)
+            cells = zip(aggregate.names, (*parts, None), kinds, strict=True)
             made += [pl.Series(name, [part], dtype=kind) for name, part, kind in cells]
         return pl.DataFrame(made)
 
@@ -130,10 +132,10 @@ class PermutedIndex:
         """Ask DuckDB, whose condition it is, which values of a column pass it."""
         passes = case(condition.copy(), exp.true(), exp.false())  # as WHERE reads it
         tree = select(passes.as_("passes")).from_(exp.to_identifier(f"#{name}", quoted=True))
-        text = self._session.write(tree.order_by(column(PLACE)))
-        if text not in self._passing:
-            self._passing[text] = self._session.run(text)["passes"].to_numpy()
-        return self._passing[text]
+        statement = self._session.write(tree.order_by(column(PLACE)))
+        if statement.sql not in self._passing:
+            self._passing[statement.sql] = self._session.run(statement)["passes"].to_numpy()
+        return self._passing[statement.sql]
 
     def _state(
         self, function: str, hits: int, *found: float
@@ -162,7 +164,7 @@ def split_conditions(query: Query) -> list[tuple[str, exp.Expr]] | None:
     """Give a question's conditions with their column; ``None`` if one is not about one column."""
     found = []
     for condition in query.conditions:
-        names = {column.name for column in condition.find_all(exp.Column)}
+        names = find_columns(condition)
         if len(names) != 1:
             return None
         found.append((names.pop(), condition))

@@ -13,7 +13,7 @@ from discreet.forms.base import Statement
 from discreet.forms.draws import Draw, rewrite_draw
 from discreet.release import Release
 from discreet.sql.exact import is_exact, name_parts, state_exactly
-from discreet.sql.parse import Aggregate, Query
+from discreet.sql.query import Aggregate, Query, Term
 from discreet.sql.trees import ascending, column, double, number
 from discreet.table.schema import Schema
 
@@ -25,13 +25,16 @@ HITS = "#hits"
 def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the permuted and the help table."""
     schema = release.schema
-    if set(schema.sensitive) & set(query.columns):
+    told = set(schema.sensitive)
+    derived = any(t.columns & told and not t.is_plain for t in query.terms)
+    if told & set(query.columns) or derived:
         return _draw_values(query, release)
-    grouping = [column(name) for name in query.group_by]
-    inner = select(column("group"), *grouping, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
+    grouping = [key.expression.copy() for key in query.keys]
+    named = [g.as_(key.name, quoted=True) for g, key in zip(grouping, query.keys, strict=True)]
+    inner = select(column("group"), *named, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
     for aggregate in query.aggregates:
-        if is_exact(aggregate, schema):
-            inner = inner.select(*_tally(aggregate))
+        if aggregate.term is not None and is_exact(aggregate, schema):
+            inner = inner.select(*_tally(aggregate, aggregate.term))
     inner = inner.from_(exp.to_table(PERMUTED)).group_by(column("group"), *grouping)
     if query.where is not None:
         inner = inner.where(query.where.copy())
@@ -62,9 +65,9 @@ def _draw_values(query: Query, release: Release) -> Statement:
     return tree, needed
 
 
-def _tally(aggregate: Aggregate) -> list[exp.Expr]:
+def _tally(aggregate: Aggregate, term: Term) -> list[exp.Expr]:
     """Aggregate an exact column within each group; the groups are put together outside."""
-    asked = column(str(aggregate.column))
+    asked = term.expression
     needed: dict[str, type[exp.Expr]] = {
         "COUNT": exp.Count, "SUM": exp.Sum, "MIN": exp.Min, "MAX": exp.Max,
     }  # fmt: skip

@@ -21,9 +21,10 @@ from discreet.forms.base import Statement
 from discreet.forms.sliced.view import read_columns
 from discreet.release import Release
 from discreet.sql.exact import name_parts
-from discreet.sql.parse import Aggregate, Query
+from discreet.sql.query import Aggregate, Query, Term, find_columns
 from discreet.sql.shares import (
     Share,
+    find_share,
     join_shares,
     split_predicate,
     tabulate_shares,
@@ -39,8 +40,8 @@ class AskedColumn(NamedTuple):
 
     name: str
     conditions: list[exp.Expr]
-    keys: list[str]
-    """Attributes it groups by."""
+    keys: list[Term]
+    """What it groups by."""
     shares: list[Share]
     """What it asks of attributes that are shown by regions."""
 
@@ -58,7 +59,9 @@ def rewrite(query: Query, release: Release) -> Statement:
     exact, components = split_predicate(query, blurred)
     for condition in query.conditions:
         _refuse_tie(condition, columns)
-    grouping = [name for name in query.group_by if name in blurred]
+    grouping = [key for key in query.keys if key.columns & blurred]
+    for key in query.keys:
+        _refuse_tie(key.expression, columns)
     shares, needed = tabulate_shares(release, TABLE, components, grouping)
     parts = [_ask(query, i, names, exact, shares) for i, names in enumerate(columns)]
     others = [part for i, part in enumerate(parts) if i != own and part.asks]
@@ -85,16 +88,16 @@ def rewrite(query: Query, release: Release) -> Statement:
 
 def _choose_column(query: Query, columns: tuple[tuple[str, ...], ...], blurred: set[str]) -> int:
     """Give the column whose attributes are aggregated; without any, the last."""
-    asked = {i for a in query.aggregates for i, names in enumerate(columns) if a.column in names}
+    asked = {i for t in query.terms for i, names in enumerate(columns) if t.columns & set(names)}
     for aggregate in query.aggregates:
         if aggregate.function in ("MIN", "MAX"):
             raise QueryError(
                 f"{aggregate.function} cannot be told from a sliced release.",
                 hint="Ask for COUNT, SUM or AVG.",
             )
-        if aggregate.column in blurred:
+        for name in sorted(aggregate.columns & blurred):
             raise QueryError(
-                f"{aggregate.column!r} is blurred in this release: {aggregate.function} of it "
+                f"{name!r} is blurred in this release: {aggregate.function} of it "
                 "cannot be answered.",
                 hint="Aggregate exact columns; select and group by blurred ones.",
             )
@@ -107,7 +110,7 @@ def _choose_column(query: Query, columns: tuple[tuple[str, ...], ...], blurred: 
 
 
 def _refuse_tie(condition: exp.Expr, columns: tuple[tuple[str, ...], ...]) -> None:
-    names = {found.name for found in condition.find_all(exp.Column)}
+    names = set(find_columns(condition))
     if names and not any(names <= set(attributes) for attributes in columns):
         raise QueryError(
             f"{condition.sql()!r} ties attributes of different columns.",
@@ -121,10 +124,10 @@ def _ask(
 ) -> AskedColumn:  # fmt: skip
     conditions = []
     for condition in exact:
-        names = {found.name for found in condition.find_all(exp.Column)}
+        names = set(find_columns(condition))
         if names & set(attributes) or (not names and place == 0):  # a constant
             conditions.append(condition)
-    keys = [name for name in query.group_by if name in attributes]
+    keys = [key for key in query.keys if key.columns & set(attributes)]
     about = [share for share in shares if share[1][0] in attributes]
     return AskedColumn(f"#column {place}", conditions, keys, about)
 
@@ -139,19 +142,16 @@ def _taken(part: AskedColumn) -> str:
 
 def _take(part: AskedColumn, query: Query) -> exp.Select:
     """The rows that a column takes: bucket, keys, what is aggregated, weight and certainty."""
-    places = {name: share for share, names, *_ in part.shares for name in names}
+    shared = {name for share in part.shares for name in share.names}
     keys = [
-        column(f"#v {key}", places[key]).as_(key, quoted=True)
-        if key in places
-        else column(key, TABLE)
-        for key in part.keys
-    ]
+        (column(f"#v {key.name}", find_share(key, part.shares)) if key.columns & shared
+         else key.at(TABLE)).as_(key.name, quoted=True) for key in part.keys
+    ]  # fmt: skip
     weight, sure = weigh_shares(part.shares)
-    added = dict.fromkeys(str(a.column) for a in query.aggregates if a.column is not None)
     found = select(
         column(BUCKET, TABLE),
         *keys,
-        *(column(name, TABLE).as_(f"#x {name}", quoted=True) for name in added),
+        *(term.at(TABLE).as_(f"#x {term.name}", quoted=True) for term in query.terms),
         weight.as_("#w", quoted=True),
         sure.as_("#c", quoted=True),
     ).from_(exp.to_table(TABLE))
@@ -163,7 +163,7 @@ def _take(part: AskedColumn, query: Query) -> exp.Select:
 
 def _tally(part: AskedColumn) -> exp.Select:
     """Per bucket and group the weight of the rows that a column takes, how many at least, most."""
-    keys = [column(BUCKET), *(column(key) for key in part.keys)]
+    keys = [column(BUCKET), *(column(key.name) for key in part.keys)]
     made = ['SUM("#w") AS "#w"', 'SUM("#w" * "#w") AS "#w2"',
             'SUM("#c") AS "#sure"', 'COUNT(*) AS "#maybe"']  # fmt: skip
     found = select(*keys, *map(_expression, made)).from_(named_table(_taken(part)))
@@ -177,7 +177,9 @@ def _count_people() -> exp.Select:
 
 def _list_rows(part: AskedColumn, query: Query) -> exp.Select:
     """The rows that one column takes, and of each bucket and group their number and order."""
-    within = "PARTITION BY " + ", ".join(f'"{key}"' for key in (BUCKET, *part.keys))
+    within = "PARTITION BY " + ", ".join(
+        column(key).sql("duckdb") for key in (BUCKET, *(k.name for k in part.keys))
+    )
     over = f"OVER ({within})"
     made = [
         f'ROW_NUMBER() OVER ({within} ORDER BY "{BUCKET}") AS "#k"',
@@ -224,7 +226,7 @@ def _join(others: list[AskedColumn]) -> exp.Select:
     made = [f'{chance} AS "#p"', f'COALESCE({both or "1"}, 0) AS "#p2"',
             f'{left} AS "#o"', f'{least} AS "#l"']  # fmt: skip
     rows = exp.Column(this=exp.Star(), table=exp.to_identifier(ROWS, quoted=True))
-    keys = [column(key, part.name) for part in others for key in part.keys]
+    keys = [column(key.name, part.name) for part in others for key in part.keys]
     found = select(rows, *keys, *map(_expression, made)).from_(named_table(ROWS))
     for name in (SIZES, *(part.name for part in others)):
         found = found.join(named_table(name), on=column(BUCKET, ROWS).eq(column(BUCKET, name)))

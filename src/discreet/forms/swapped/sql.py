@@ -1,147 +1,205 @@
 """How a rank-swapped release answers: every hit's own number lies in the window of the one shown.
 
 The estimate takes the numbers shown for the true ones. Bounds add up over hits, so they are wide.
-Where people are selected by the number, those may be meant whose window has a number that is taken,
-and those must be of whose window all are.
+Where people are selected or grouped by the number, those may be meant whose window has a number
+that is taken, and those must be of whose window all are.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import polars as pl
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
-from discreet.release import Release
-from discreet.sql.exact import (
-    aggregate_column,
-    is_exact,
-    name_parts,
-    split_conditions,
-    state_exactly,
+from discreet.forms.swapped.taken import (
+    HITS,
+    MARKED,
+    SHOWN,
+    TAKEN,
+    TOTAL,
+    WINDOWS,
+    count_taken,
+    tabulate_taken,
 )
-from discreet.sql.parse import Aggregate, Query
-from discreet.sql.trees import add_up, ascending, case, column, named_table, number
-from discreet.table.schema import Schema
+from discreet.release import Release
+from discreet.sql.blurred import LEAST, MOST, THERE, Factor, multiply_ends, split_term
+from discreet.sql.exact import aggregate_column, name_parts, split_conditions, state_exactly
+from discreet.sql.quantiles import Deltas, add_quantiles, list_deltas
+from discreet.sql.query import Aggregate, Query, Term, move
+from discreet.sql.trees import add_up, ascending, case, column, double, named_table, number
 
-SWAPPED, WINDOWS, MARKED, TAKEN = "swapped", "windows", "#marked", "#taken windows"
+SWAPPED, BASE = "swapped", "base"
+
+
+class Seen(NamedTuple):
+    """Columns of the base that tell of a term."""
+
+    shown: exp.Expr
+    low: exp.Expr
+    high: exp.Expr
+    sure: exp.Expr
 
 
 def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the swapped table and the windows."""
-    schema = release.schema
-    (sensitive,) = schema.sensitive
-    if sensitive in query.group_by:
-        raise QueryError(
-            f"{sensitive!r} is swapped: people cannot be grouped by it.",
-            hint="Ask for ranges of it, one by one.",
-        )
+    (sensitive,) = release.schema.sensitive
     exact, about = split_conditions(query, sensitive)
-    keys = [column(name, SWAPPED) for name in query.group_by]
-    tree = select(*(key.copy() for key in keys))
-    bound = _bound_all if about is None else _bound_taken
-    for aggregate in query.aggregates:
-        tree = tree.select(*name_parts(aggregate, bound(aggregate, schema)))
-    windows = WINDOWS if about is None else TAKEN
-    on = column(sensitive, SWAPPED).eq(column("value", windows))
-    tree = tree.from_(exp.to_table(SWAPPED)).join(named_table(windows), on=on)
+    keys = [key for key in query.keys if sensitive in key.columns]
+    for key in keys:
+        if len(key.columns) > 1:
+            raise QueryError(
+                f"{key.expression.sql()} ties {sensitive!r}, which is swapped, to other columns: "
+                "people cannot be grouped by it.",
+                hint="Group by each of the columns.",
+            )
+    factors: dict[str, Factor] = {}
+    known: dict[str, exp.Expr | None] = {}
+    for term in query.terms:
+        product = split_term(term, {sensitive}, len(factors), summed=False)
+        known[term.name] = product.exact
+        if product.factors:
+            factors[term.name] = product.factors[0]
+    listed = list(factors.values())
+    selects = about is not None or bool(keys)
+    plain = not keys and all(isinstance(factor.expression, exp.Column) for factor in listed)
+    clauses: list[tuple[str, exp.Select]] = []
+    needed: dict[str, pl.DataFrame] = {}
+    if not plain:
+        needed[TAKEN] = tabulate_taken(release.tables[WINDOWS], about, keys, listed)
+    elif about is not None:
+        clauses = list(zip((MARKED, TAKEN), count_taken(about, listed), strict=True))
+    table = WINDOWS if plain and not selects else TAKEN
+    base = _base(query, keys, {n: (known[n], factors.get(n)) for n in known}, table)
+    on = column(sensitive, SWAPPED).eq(column("value", table))
+    base = base.join(named_table(table), on=on)
     for part in exact:
-        tree = tree.where(part.transform(_of_record))
+        base = base.where(move(part, SWAPPED))
+    return _answer(query, [*clauses, (BASE, base)], set(factors), selects=selects), needed
+
+
+def _base(
+    query: Query,
+    keys: list[Term],
+    terms: dict[str, tuple[exp.Expr | None, Factor | None]],
+    table: str,
+) -> exp.Select:
+    """One row per record (and group it may fall into): what is shown, and what may be."""
+    made = select()
+    for key in query.keys:
+        at = column(f"#v {key.name}", table) if key in keys else key.at(SWAPPED)
+        made = made.select(at.as_(key.name, quoted=True))
+    told = table == TAKEN
+    sure: exp.Expr = column(HITS, table).eq(column(TOTAL, table)) if told else exp.true()
+    shown = column(SHOWN, table) if told else number(1)
+    made = made.select(shown.as_("#p", quoted=True), _flag(sure).as_("#c", quoted=True))
+    for term in query.terms:
+        known, factor = terms[term.name]
+        columns = {"x": term.at(SWAPPED)}
+        if factor is not None:
+            parts = (LEAST, MOST) if told else ("low", "high")
+            ends: list[exp.Expr] = [
+                column(factor.title(part) if told else part, table) for part in parts
+            ]
+            if known is not None:
+                exact = exp.paren(move(known, SWAPPED))
+                ends = multiply_ends(ends, [exact, exact])
+            there = sure
+            if told:
+                there = exp.and_(
+                    sure.copy(), column(factor.title(THERE), table).eq(column(HITS, table))
+                )
+            columns |= {"least": ends[0], "most": ends[1], "c": _flag(there)}
+        made = made.select(
+            *(part.as_(f"#{title} {term.name}", quoted=True) for title, part in columns.items())
+        )
+    return made.from_(exp.to_table(SWAPPED))
+
+
+def _flag(condition: exp.Expr) -> exp.Expr:
+    return case(condition.copy(), number(1), number(0))
+
+
+def _answer(
+    query: Query, clauses: list[tuple[str, exp.Select]], swapped: set[str], *, selects: bool
+) -> exp.Select:
+    """Aggregate what the base has, by group."""
+    seen: dict[str, Seen] = {}
+    for term in query.terms:
+        shown = column(f"#x {term.name}")
+        own = term.name in swapped
+        low, high = (column(f"#{end} {term.name}") if own else shown for end in ("least", "most"))
+        seen[term.name] = Seen(shown, low, high, column(f"#c {term.name}" if own else "#c"))
+    ranked = [a for a in query.aggregates if a.function == "QUANTILE"]
+    keys = [column(name) for name in query.group_by]
+    tree = select(*(key.copy() for key in keys))
+    if ranked:
+        tree = tree.select(exp.Count(this=exp.Star()).as_("#records", quoted=True))
+    for aggregate in query.aggregates:
+        if aggregate in ranked:
+            continue
+        plain = aggregate.term is None or aggregate.term.is_plain  # and never missing
+        here = None if aggregate.term is None else seen[aggregate.term.name]
+        counted = aggregate.function == "COUNT" and plain
+        if not selects and (counted or aggregate.column not in swapped):
+            value = exp.Count(this=exp.Star()) if here is None else (
+                aggregate_column(aggregate.function, here.shown))  # fmt: skip
+            parts = state_exactly(value)
+        else:
+            parts = _bound(aggregate, here)
+        tree = tree.select(*name_parts(aggregate, parts))
+    tree = tree.from_(named_table(BASE))
     if keys:
-        tree = tree.group_by(*keys).order_by(*ascending(*keys))
-    if about is None:
-        return tree, {}
-    tree = tree.where(exp.GT(this=column("#hits", TAKEN), expression=number(0)))
-    marked, taken = _tabulate(about)
-    tree = tree.with_(exp.to_identifier(MARKED, quoted=True), as_=marked)
-    return tree.with_(exp.to_identifier(TAKEN, quoted=True), as_=taken), {}
+        tree = tree.group_by(*(key.copy() for key in keys))
+    for title, clause in clauses:
+        tree = tree.with_(exp.to_identifier(title, quoted=True), as_=clause)
+    if not ranked:
+        return tree.order_by(*ascending(*keys)) if keys else tree
+    found = [
+        Deltas(
+            list_deltas(BASE, query.group_by, (s.low, s.shown, s.high), s.sure, column("#p")),
+            [a for a in ranked if a.column == name],
+        )
+        for name, s in seen.items()
+        if any(a.column == name for a in ranked)
+    ]
+    return add_quantiles(query, tree, found)
 
 
-def _of_record(node: exp.Expr) -> exp.Expr:
-    return column(node.name, SWAPPED) if isinstance(node, exp.Column) else node
-
-
-def _bound_all(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
-    """Of people who are selected by what is exact: all of them are meant."""
-    if aggregate.column is None:
-        return state_exactly(exp.Count(this=exp.Star()))
-    shown = column(aggregate.column, SWAPPED)
-    if is_exact(aggregate, schema) or aggregate.function == "COUNT":
-        return state_exactly(aggregate_column(aggregate.function, shown))
-    ends = (shown, column("low", WINDOWS), column("high", WINDOWS))
-    return [*(aggregate_column(aggregate.function, end) for end in ends), exp.null()]
-
-
-def _tabulate(about: exp.Expr) -> tuple[exp.Select, exp.Select]:
-    """Per number shown: whether it is taken, how many of its window are, the least and the most.
-
-    Windows are runs of the numbers there are, so running counts and extremes at their ends do.
-    """
-    value = column("value")
-    here = about.transform(lambda n: value.copy() if isinstance(n, exp.Column) else n)
-    taken = case(here, number(1), number(0))
-    kept = case(here.copy(), value.copy(), exp.null())
-
-    def over(function: exp.Expr, start: str, end: str) -> exp.Expr:
-        order = exp.Order(expressions=[exp.Ordered(this=value.copy())])
-        side = {"UNBOUNDED": "PRECEDING"}.get(start)
-        spec = exp.WindowSpec(kind="ROWS", start=start, start_side=side, end=end,
-                              end_side={"UNBOUNDED": "FOLLOWING"}.get(end))  # fmt: skip
-        return exp.Window(this=function, order=order, spec=spec)
-
-    marked = select(
-        value.copy(), column("low"), column("high"), taken.as_("#taken", quoted=True),
-        over(add_up(taken.copy()), "UNBOUNDED", "CURRENT ROW").as_("#upto", quoted=True),
-        over(exp.Count(this=exp.Star()), "UNBOUNDED", "CURRENT ROW").as_("#rank", quoted=True),
-        over(exp.Min(this=kept), "CURRENT ROW", "UNBOUNDED").as_("#next", quoted=True),
-        over(exp.Max(this=kept.copy()), "UNBOUNDED", "CURRENT ROW").as_("#last", quoted=True),
-    ).from_(exp.to_table(WINDOWS))  # fmt: skip
-
-    def within(name: str, own: exp.Expr) -> exp.Expr:
-        return column(name, "h") - column(name, "l") + own
-
-    found = select(
-        column("value", "m"),
-        column("#taken", "m"),
-        within("#upto", column("#taken", "l")).as_("#hits", quoted=True),
-        within("#rank", number(1)).as_("#total", quoted=True),
-        column("#next", "l").as_("#least", quoted=True),
-        column("#last", "h").as_("#most", quoted=True),
-    ).from_(named_table(MARKED, "m"))
-    for alias, end in (("l", "low"), ("h", "high")):
-        on = column(end, "m").eq(column("value", alias))
-        found = found.join(named_table(MARKED, alias), on=on)
-    return marked, found
-
-
-def _bound_taken(aggregate: Aggregate, schema: Schema) -> list[exp.Expr]:
-    """Of people who are selected by the number itself: it shows who may be, and who must be.
+def _bound(aggregate: Aggregate, seen: Seen | None) -> list[exp.Expr]:
+    """Give what is shown of those who show that they are meant, and bounds.
 
     Who shows a number of which all of the window is taken is meant for sure.
     """
-    hits, total = column("#hits", TAKEN), column("#total", TAKEN)
-    sure = hits.eq(total)
-    meant = column("#taken", TAKEN).eq(number(1))
-    if aggregate.column is None or aggregate.function == "COUNT":
-        there: exp.Expr = number(1)
-        if aggregate.column is not None:
-            empty = column(aggregate.column, SWAPPED).is_(exp.null())
-            there = case(empty, number(0), number(1))
-        sums = [add_up(case(meant, there, number(0))), add_up(case(sure, there.copy(), number(0))),
-                add_up(there.copy())]  # fmt: skip
+    meant = column("#p").eq(number(1))
+    if seen is None:
+        sums = [add_up(column("#p")), add_up(column("#c")), exp.Count(this=exp.Star())]
         return [*(exp.func("COALESCE", total, number(0)) for total in sums), exp.null()]
-    shown = column(aggregate.column, SWAPPED)
-    least, most = shown.copy(), shown.copy()
-    if not is_exact(aggregate, schema):
-        least, most = column("#least", TAKEN), column("#most", TAKEN)
-    value = case(meant, shown, exp.null())
-    estimate = aggregate_column(aggregate.function, value)
+    shown, least, most = seen.shown, seen.low, seen.high
+    sure = seen.sure.eq(number(1))
+    there = least.is_(exp.null()).not_()
+    if aggregate.function == "COUNT":
+        means = [exp.and_(meant, shown.copy().is_(exp.null()).not_()), exp.and_(sure, there), there]
+        counts = [add_up(_flag(condition)) for condition in means]
+        return [*(exp.func("COALESCE", total, number(0)) for total in counts), exp.null()]
+    estimate = aggregate_column(aggregate.function, case(meant, shown.copy(), exp.null()))
+    low: exp.Expr
+    high: exp.Expr
     if aggregate.function == "SUM":
-        low = case(sure, least, exp.Least(this=least.copy(), expressions=[number(0)]))
-        high = case(sure.copy(), most, exp.Greatest(this=most.copy(), expressions=[number(0)]))
-        return [estimate, add_up(low), add_up(high), exp.null()]
-    low, high = exp.Min(this=least), exp.Max(this=most)
-    if aggregate.function == "MIN":
+        low = exp.Least(this=least.copy(), expressions=[number(0)])
+        high = exp.Greatest(this=most.copy(), expressions=[number(0)])
+        ends = [add_up(case(there.copy(), case(sure.copy(), end.copy(), outer), exp.null()))
+                for end, outer in ((least, low), (most, high))]  # fmt: skip
+        return [estimate, *ends, exp.null()]
+    low, high = exp.Min(this=least.copy()), exp.Max(this=most.copy())
+    if aggregate.function == "AVG":  # of people who are all meant, the ends are averaged
+        all_sure = exp.Min(this=seen.sure.copy()).eq(number(1))
+        low, high = (case(all_sure.copy(), aggregate_column("AVG", end.copy()), double(outer))
+                     for end, outer in ((least, low), (most, high)))  # fmt: skip
+    elif aggregate.function == "MIN":
         high = exp.func("COALESCE", exp.Min(this=case(sure, most.copy(), exp.null())), high)
-    elif aggregate.function == "MAX":
+    else:
         low = exp.func("COALESCE", exp.Max(this=case(sure, least.copy(), exp.null())), low)
     return [estimate, low, high, exp.null()]
