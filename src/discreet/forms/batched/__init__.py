@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 import polars as pl
 
 from discreet.forms.base import Statement, View
@@ -14,6 +15,7 @@ from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
 from discreet.forms.grouped import COUNT, OWNER, GroupedForm
+from discreet.forms.incomplete import Incomplete
 from discreet.forms.wording import ENDS, read_presence
 from discreet.principles import KAnonymity
 from discreet.release import Promise, Release
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 
 BATCHINGS = (None, "direct", "mondrian", "anatomize")
+FEW_VALUES = 0.1
+"""Where people of one batch would by chance share a value more often, filling it forms groups by
+what people are and have at once."""
 TOGETHER = (None, False, True)
 """Releases that were made before several sensitive attributes could be do not say it."""
 
@@ -87,6 +92,23 @@ class Batched(GroupedForm):
         """The batches say it."""
         held = release.tables[str(find_told(release, names))].rename({"batch": OWNER})
         return held.group_by(OWNER, *names).agg(pl.col("count").sum().alias(COUNT))
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """Values are anybody's of their batch; how these were filled may matter."""
+        records = super().open_records(release, names)
+        if release.parameters.get("batches") in ("mondrian", "anatomize"):
+            return records
+        for told, owner in records.dealt:
+            size = owner.size / max(len(np.unique(owner)), 1)
+            often = records.shown[told[0]].value_counts()["count"] / owner.size
+            if float((often**2).sum()) * size > FEW_VALUES:
+                caution = (
+                    f"Batches were filled with different values of {told[0]} from people who are "
+                    "near each other: slopes are pulled towards 0, and intervals miss more often "
+                    "than they say"
+                )
+                return replace(records, caution=caution)
+        return records
 
     def leave_out(self, release: Release, names: Collection[str]) -> Release:
         """Tables that show nothing any more are gone, and leave no gap in the numbers."""

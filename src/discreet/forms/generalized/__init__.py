@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from discreet.forms.base import Statement, View
+from discreet.forms.base import Form, Statement, View
 from discreet.forms.boxes import may_cover_twice
 from discreet.forms.generalized.view import read_generalized
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
+from discreet.forms.incomplete import Incomplete, open_boxes
 from discreet.forms.wording import ENDS, read_presence
 from discreet.principles.base import ratio
 from discreet.release import Promise, Release
@@ -30,6 +31,7 @@ class Generalized(GroupedForm):
     """People of one class show one box in place of their quasi-identifiers."""
 
     name: ClassVar[str] = "generalized"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "class"
     parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("generalized", "class"),)
     spreads_coarse: ClassVar[bool] = True
@@ -59,6 +61,12 @@ class Generalized(GroupedForm):
         from discreet.forms.generalized.sql import rewrite
 
         return rewrite(query, release)
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """Records show their own values; of the rest they show a box."""
+        title = self.parted[0].title
+        table = release.tables[title]
+        return Incomplete(table.select(names), open_boxes(release, title, table, names))
 
     def own_records(self, release: Release) -> pl.DataFrame | None:
         """Give the table as it is: nothing of it need be read for that."""

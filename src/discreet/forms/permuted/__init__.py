@@ -10,6 +10,7 @@ import polars as pl
 
 from discreet.forms.base import Statement, View
 from discreet.forms.grouped import GroupedForm
+from discreet.forms.incomplete import Dealt, Incomplete
 from discreet.forms.permuted.view import COLUMNS, TITLES, read_permuted
 from discreet.forms.permuted.wording import word_permuted
 from discreet.forms.several import project
@@ -73,6 +74,16 @@ class Permuted(GroupedForm):
             starts, mine = np.cumsum(sizes) - sizes, group[rows].astype(np.int64)
             columns[name] = table[name][order[starts[mine] + rng.integers(0, sizes[mine])]]
         return pl.DataFrame(columns)
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """Each number is anybody's of the group that its record is in for it."""
+        table, told = release.tables[TITLES[0]], release.schema.sensitive
+        dealt = [
+            Dealt((name,), table[number_title(COLUMNS[0], place)].to_numpy().astype(np.int64))
+            for place, name in enumerate(told)
+            if name in names
+        ]
+        return Incomplete(table.select(names), dealt=dealt)
 
     def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
         """Of several numbers, from what is told of the one that is asked for."""

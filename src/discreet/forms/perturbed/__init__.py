@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.base import Form, Statement, View
-from discreet.forms.perturbed.sample import undo_perturbation
+from discreet.forms.incomplete import Incomplete
+from discreet.forms.perturbed.sample import open_noise, undo_perturbation
 from discreet.forms.perturbed.view import TITLES, read_perturbed
 from discreet.forms.perturbed.wording import word_perturbed
 from discreet.forms.several import project
@@ -25,6 +26,7 @@ class Perturbed(Form):
     """Exact quasi-identifiers, and a number that is drawn at random or one's own."""
 
     name: ClassVar[str] = "perturbed"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
         "perturbed": "a person's own with some probability, else any of the domain"
     }
@@ -53,6 +55,15 @@ class Perturbed(Form):
             alone = project(release, name, TITLES, ())
             drawn = undo_perturbation(alone, name, drawn, rng)
         return drawn
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """A number is the person's own with the probability that the release says."""
+        noise = {}
+        for name in release.schema.sensitive:
+            if name in names:
+                alone = project(release, name, TITLES, ())
+                noise[name] = open_noise(alone, name)
+        return Incomplete(release.tables[TITLES[0]].select(names), noise=noise)
 
     def transform(self, role: Role) -> str:
         """What is sensitive is drawn, or kept."""
