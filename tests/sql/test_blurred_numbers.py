@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from direct_questions import aggregate, ask, check_inside, write_query, write_term
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.release.cells import write_positions
 from discreet.sql.query import Aggregate, Query
-from questions import aggregate, ask, check_inside, write_query, write_term
 from samples import microdata
 
 Row = dict[str, Any]

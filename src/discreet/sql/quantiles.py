@@ -124,7 +124,7 @@ def _run(listed: str, keys: Sequence[str]) -> exp.Select:
     each = select(*every, *(add_up(column(name)).as_(name, quoted=True) for name in summed))
     each = each.from_(named_table(listed)).group_by(*(key.copy() for key in every))
     groups, at = every[:-1], every[-1]
-    shown = [key.copy() for key in every]
+    shown: list[exp.Expr] = [key.copy() for key in every]
     for name in summed:
         here = column(name)
         total = add_up_over(here, groups)
