@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
+from discreet.sql.parse import parse
 from numba import njit
 
 import discreet as dc
@@ -20,7 +21,6 @@ from discreet.forms.asking import rewrite
 from discreet.forms.permuted.index import split_conditions
 from discreet.kernels.bounds import bound_groups
 from discreet.publishing.partitioners.sorted_runs import cut_runs, interlock_runs
-from discreet.sql.parse import parse
 
 QUESTION = "SELECT SUM(income) FROM release WHERE age BETWEEN 35 AND 55 AND sex = 'female'"
 

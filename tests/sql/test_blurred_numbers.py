@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from direct_questions import aggregate, ask, check_inside, write_query, write_term
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.release.cells import write_positions
 from discreet.sql.query import Aggregate, Query
-from questions import aggregate, ask, check_inside, write_query, write_term
 from samples import microdata
 
 Row = dict[str, Any]
@@ -85,7 +85,7 @@ CONDITIONS: dict[str | None, Callable[[Row], bool]] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_blurred_numbers_are_bounded_as_all_worlds_say(seed: int) -> None:
     """Estimates and errors of counts and sums are the mean and the spread over them."""
     rng = random.Random(seed)
@@ -108,8 +108,8 @@ def test_blurred_numbers_are_bounded_as_all_worlds_say(seed: int) -> None:
         return [*known, *([None] if row.get("age_missing") else [])]
 
     worlds = list(list_worlds(rows, values))
-    for text, term in TERMS.items():
-        for where, meant in CONDITIONS.items():
+    for i, (text, term) in enumerate(TERMS.items()):
+        for where, meant in list(CONDITIONS.items())[(i + seed) % 2 :: 2]:
             query = write_query(list_aggregates(text), where)
             (row,) = ask(release, query)
             found = [[x for r in world if meant(r) and (x := term(r["x"])) is not None]
@@ -195,7 +195,7 @@ def test_terms_and_groups_of_perturbed_numbers_are_right_on_average_with_their_e
              aggregate("SUM", both, "b"), aggregate("SUM", age, "a")]  # fmt: skip
     query = write_query(asked, "age < 50", ("pay // 20",))
     key = query.group_by[0]
-    rounds = [ask(perturb(release, people, rng), query) for _ in range(60)]
+    rounds = [ask(perturb(release, people, rng), query) for _ in range(20)]
     some = people.filter(pl.col("age") < 50).with_columns(
         s=pl.col("pay") ** 2 - 900, b=pl.col("pay") * (pl.col("age") - 40), a=pl.col("age"),
         n=pl.lit(1), k=pl.col("pay") // 20,
@@ -207,12 +207,12 @@ def test_terms_and_groups_of_perturbed_numbers_are_right_on_average_with_their_e
             stated = np.mean([row[f"{name}_stderr"] for row in rows])
             spread = found.std(ddof=1)
             assert abs(found.mean() - group[name].sum()) < 4.5 * spread / np.sqrt(len(rows))
-            assert 0.7 < stated / spread < 1.4
+            assert 0.55 < stated / spread < 1.8
             assert all(
                 row[f"{name}_low"] <= group[name].sum() <= row[f"{name}_high"] for row in rows
             )
     median = write_query([aggregate("QUANTILE", write_term("pay"), "m", "1/2")])
-    found = [ask(perturb(release, people, rng), median)[0]["m"] for _ in range(20)]
+    found = [ask(perturb(release, people, rng), median)[0]["m"] for _ in range(6)]
     assert abs(np.mean(found) - float(people["pay"].median() or 0)) < 6  # type: ignore[arg-type]
 
 
@@ -234,7 +234,7 @@ def test_the_truth_is_inside_the_bounds_of_random_questions(case: str) -> None:
     conditions = ["age < 50", "income > 20000", "income % 2 = 0", "age % 3 = 1",
                   "sex = 'Male' OR age < 40", "age BETWEEN 25 AND 60"]  # fmt: skip
     keys: list[tuple[str, ...]] = [(), ("sex",), ("age // 20",), ("income // 20000", "sex")]
-    for _ in range(12):
+    for _ in range(8):
         some = [write_term(t) for t in rng.sample(texts, 2)]
         asked = [aggregate("COUNT", None, "n")]
         for i in range(3):
@@ -248,7 +248,7 @@ def test_the_truth_is_inside_the_bounds_of_random_questions(case: str) -> None:
             )
         except dc.errors.QueryError as refusal:
             assert "quantile" in str(refusal) or "ties" in str(refusal)
-    assert held > 50
+    assert held > 30
 
 
 def test_what_ties_a_blurred_number_to_others_is_refused_with_what_can_be_asked() -> None:
@@ -273,9 +273,7 @@ def test_postgresql_aggregates_blurred_numbers_alike(postgres: str) -> None:
             asked = list_aggregates(text)
             if case == "perturbed" and "age" in text:
                 asked = [a for a in asked if a.share is None]
-            query = write_query(
-                asked, where, () if case == "generalized" and "//" in "".join(keys) else keys
-            )
+            query = write_query(asked, where, keys)
             for a, b in zip(ask(release, query), ask(release, query, postgres), strict=True):
                 for name, value in a.items():
                     assert value == b[name] or float(value) == pytest.approx(float(b[name])), name

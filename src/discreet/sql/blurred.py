@@ -65,7 +65,7 @@ def split_term(term: Term, blurred: set[str], first: int, *, summed: bool) -> Pr
         if len(names) > 1 and {*names} & blurred:
             mixed = ", ".join(sorted(term.columns & blurred))
             raise QueryError(
-                f"{term.expression.sql()} ties {mixed}, blurred in this release, to other columns.",
+                f"{term.expression.sql()} ties {mixed}, not shown exactly, to other columns.",
                 hint="Ask for each of the columns, or for products of them: SUM(a), SUM(a * b).",
             )
         about = names[0] if names and names[0] in blurred else ""

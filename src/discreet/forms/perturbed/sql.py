@@ -97,18 +97,18 @@ def rewrite(query: Query, release: Release) -> Statement:
             parts = state_exactly(column(f"#e {aggregate.alias}", SEEN))
         else:
             parts = _estimate(aggregate, part, asked)
-        outer = outer.select(*name_parts(aggregate, parts))
+        outer.select(*name_parts(aggregate, parts), copy=False)
         if part is not None and aggregate.function == "QUANTILE":
             assert aggregate.share is not None
             reached.append((f"#reached {aggregate.alias}", _reach(part, aggregate.share, asked)))
-    outer = outer.from_(exp.to_table(SEEN))
+    outer.from_(exp.to_table(SEEN), copy=False)
     if ordered and not outer.expressions:
         outer = outer.select(column("#n", SEEN))
     for title, _ in reached:
         outer = _join_groups(outer, title, [*asked.known_keys, *([GROUP] if asked.keys else [])])
-    outer = outer.with_(ROWS, as_=_list_rows(asked))
+    outer.with_(ROWS, as_=_list_rows(asked), copy=False)
     for title, clause in [*_see(asked), *reached]:
-        outer = outer.with_(exp.to_identifier(title, quoted=True), as_=clause)
+        outer.with_(exp.to_identifier(title, quoted=True), as_=clause, copy=False)
     if asked.drawn.shown is not None:
         needed[SHOWN] = asked.drawn.shown
     if ordered:

@@ -149,12 +149,12 @@ def _answer(
             parts = state_exactly(value)
         else:
             parts = _bound(aggregate, here)
-        tree = tree.select(*name_parts(aggregate, parts))
+        tree.select(*name_parts(aggregate, parts), copy=False)
     tree = tree.from_(named_table(BASE))
     if keys:
         tree = tree.group_by(*(key.copy() for key in keys))
     for title, clause in clauses:
-        tree = tree.with_(exp.to_identifier(title, quoted=True), as_=clause)
+        tree.with_(exp.to_identifier(title, quoted=True), as_=clause, copy=False)
     if not ranked:
         return tree.order_by(*ascending(*keys)) if keys else tree
     found = [

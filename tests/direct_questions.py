@@ -13,6 +13,7 @@ from sqlglot import exp
 
 import discreet as dc
 from discreet.forms import find_form
+from discreet.forms.asking import name_columns
 from discreet.sql.engines import connect
 from discreet.sql.query import Aggregate, Query, Term
 
@@ -40,7 +41,7 @@ def ask(release: dc.Release, query: Query, engine: str | None = None) -> list[di
     tree, needed = find_form(release.form).rewrite(query, release)
     session = connect(release.tables, engine)
     try:
-        return session.run(session.write(tree), needed).to_dicts()
+        return name_columns(query, session.run(session.write(tree), needed)).to_dicts()
     finally:
         session.close()
 
