@@ -45,6 +45,8 @@ class Deltas(NamedTuple):
     listed: exp.Expr
     """A query with the keys of groups, ``#value``, the counts and the mean; it has no nulls."""
     aggregates: Sequence[Aggregate]
+    has_middle: bool = True
+    """Whether they are numbers indeed, and not only in an order."""
 
 
 def list_deltas(
@@ -96,9 +98,9 @@ def add_quantiles(query: Query, counted: exp.Select, found: Sequence[Deltas]) ->
         counted.set("with_", None)
         answer.set("with_", clauses)
     answer = _name(answer, COUNTED, counted)
-    for place, (listed, aggregates) in enumerate(found):
+    for place, deltas in enumerate(found):
         titles = [_title(word, place) for word in ("deltas", "running", "quantiles")]
-        made = [listed, _run(titles[0], query.group_by), _find(titles[1], query, aggregates)]
+        made = [deltas.listed, _run(titles[0], query.group_by), _find(titles[1], query, deltas)]
         for title, clause in zip(titles, made, strict=True):
             answer = _name(answer, title, clause)
         same = [exp.NullSafeEQ(this=column(key, COUNTED), expression=column(key, titles[2]))
@@ -114,7 +116,7 @@ def _title(word: str, place: int) -> str:
 
 
 def _name(statement: exp.Select, title: str, clause: exp.Expr) -> exp.Select:
-    return statement.with_(exp.to_identifier(title, quoted=True), as_=clause)
+    return statement.with_(exp.to_identifier(title, quoted=True), as_=clause, copy=False)
 
 
 def _run(listed: str, keys: Sequence[str]) -> exp.Select:
@@ -144,20 +146,22 @@ def _run(listed: str, keys: Sequence[str]) -> exp.Select:
     return made.from_(each.subquery("each"))
 
 
-def _find(running: str, query: Query, aggregates: Sequence[Aggregate]) -> exp.Select:
+def _find(running: str, query: Query, deltas: Deltas) -> exp.Select:
     """Find where the running counts pass a share, per group."""
     keys = [column(name) for name in query.group_by]
     made = select(*(key.copy() for key in keys))
-    for aggregate in aggregates:
-        made = made.select(*name_parts(aggregate, _state(aggregate)))
+    for aggregate in deltas.aggregates:
+        parts = _state(aggregate, has_middle=deltas.has_middle)
+        made = made.select(*name_parts(aggregate, parts))
     made = made.from_(named_table(running))
     return made.group_by(*(key.copy() for key in keys)) if keys else made
 
 
-def _state(aggregate: Aggregate) -> list[exp.Expr]:
+def _state(aggregate: Aggregate, *, has_middle: bool) -> list[exp.Expr]:
     """Give a quantile, its bounds and no error.
 
-    Where all is known the share lies between the bounds, and the quantile there.
+    Where all is known the share lies between the bounds, and the quantile there. What has no middle
+    is expected where it is for sure.
     """
     share = _share(aggregate)
     a_most, b_least, a_least, b_most = (column(name) for name in COUNTS)
@@ -178,7 +182,8 @@ def _state(aggregate: Aggregate) -> list[exp.Expr]:
         exp.Max(this=column("#there")),
     )
     if share in (0, 1):  # the order of numbers alone says nothing of what to expect
-        return [(first + last) / 2, first, last, exp.null()]
+        middle = (first + last) / 2 if has_middle else (first if share else last)
+        return [middle, first, last, exp.null()]
     place = (double(exp.Max(this=column("#people"))) - 1) * _write(share)
     rest = exp.paren(place) - exp.Floor(this=place.copy())
     between = first + exp.paren(last - first) * exp.paren(rest)

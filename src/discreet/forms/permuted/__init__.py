@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
-from discreet.forms.base import Statement, View
+from discreet.forms.base import Form, Statement, View
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Dealt, Incomplete
 from discreet.forms.permuted.view import COLUMNS, TITLES, read_permuted
@@ -28,6 +28,7 @@ class Permuted(GroupedForm):
     """Exact quasi-identifiers, and a sensitive number shuffled within each group."""
 
     name: ClassVar[str] = "permuted"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "group"
     parted: ClassVar[tuple[PartedTable, ...]] = (
         PartedTable(TITLES[0], COLUMNS[0]),
@@ -62,16 +63,15 @@ class Permuted(GroupedForm):
 
     def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
         """Spread records over the values of their groups."""
-        from discreet.forms.expected import Side, join_sides
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
         from discreet.forms.several_sql import choose_one
 
         sensitive = choose_one(names, release)
         group = number_title(COLUMNS[0], release.schema.sensitive.index(sensitive))
-        sides = [
-            Side(TITLES[0], [n for n in names if n != sensitive]),
-            Side(TITLES[0], [sensitive]),
-        ]
-        return join_sides(release, names, group, sides, paired=paired)
+        parts = frozenset(names) - {sensitive}, frozenset({sensitive})
+        sides = [Side(TITLES[0], group, None, part) for part in parts]
+        return join_sides(release, names, sides, paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """The permuted table shows people; there is a help table for each number."""
