@@ -8,7 +8,6 @@ of COUNT, and ``SUM(weight * x)`` that of SUM(x), by plain SQL in whatever clien
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import polars as pl
 from sqlglot import exp, select
@@ -16,6 +15,7 @@ from sqlglot import exp, select
 from discreet.errors import QueryError, name_closest
 from discreet.forms import find_form
 from discreet.forms.base import Statement
+from discreet.forms.bucket_sides import BUCKET, Side
 from discreet.release import Release, number_title
 from discreet.release.cells import list_cells
 from discreet.sql.trees import add_up_over, column, double, named_table, number
@@ -25,15 +25,6 @@ WEIGHT = "weight"
 UNIT, TIMES, ROW, ROWS, VALUE, VALUES = "#unit", "#times", "#row", "#rows", "#value", "#values"
 """Of what is paired: among whom values are mixed, and how many such there are; a kind of people and
 a kind of values of it, each with how many they are."""
-
-
-class Side(NamedTuple):
-    """A table, or some columns of it, whose rows are mixed with others of the same owner."""
-
-    table: str
-    names: list[str]
-    often: str | None = None
-    """The column that says of how many people a row is; ``None`` where that is one."""
 
 
 def expect(release: Release, names: Sequence[str]) -> Statement:
@@ -75,14 +66,14 @@ def check_names(release: Release, names: Sequence[str]) -> list[str]:
 
 
 def join_sides(
-    release: Release, names: Sequence[str], owner: str, sides: Sequence[Side], *, paired: bool
+    release: Release, names: Sequence[str], sides: Sequence[Side], *, paired: bool
 ) -> Statement:
-    """Mix, per owner, what tables show of some attributes; sides without any of them are left out.
+    """Mix, per bucket, what sides show of some attributes; those without any of them are left out.
 
     Paired, it says besides whose is mixed with whose.
     """
-    asked = [side._replace(names=[n for n in names if n in side.names]) for side in sides]
-    asked = [side for side in asked if side.names]
+    told = [(side, [n for n in names if n in side.attributes]) for side in sides]
+    asked = [(side, some) for side, some in told if some]
     alone = len(asked) == 1
     if paired and len(asked) > 2:
         raise QueryError(
@@ -90,30 +81,30 @@ def join_sides(
             "their bounds follow from no pairs.",
             hint="Choose attributes of two columns.",
         )
-    places = {name: i for i, side in enumerate(asked) for name in side.names}
+    places = {name: i for i, (_, some) in enumerate(asked) for name in some}
     weight = double(column("#n", _alias(0)))
     for i in range(1, len(asked)):
         share = double(column("#n", _alias(i))) / double(column("#size", _alias(i)))
         weight = weight * exp.paren(share)
-    kinds = _count_kinds(asked[0], None if alone else owner, paired)
-    tree = select().from_(kinds.subquery(_alias(0)))
-    for i, side in enumerate(asked[1:], start=1):
-        same = column(owner, _alias(0)).eq(column(owner, _alias(i)))
-        tree = tree.join(_count_kinds(side, owner, paired).subquery(_alias(i)), on=same)
+    kinds = [_count_kinds(side, some, alone=alone, paired=paired) for side, some in asked]
+    tree = select().from_(kinds[0].subquery(_alias(0)))
+    for i in range(1, len(asked)):
+        same = column(BUCKET, _alias(0)).eq(column(BUCKET, _alias(i)))
+        tree = tree.join(kinds[i].subquery(_alias(i)), on=same)
     needed: dict[str, pl.DataFrame] = {}
     for name in names:
         place = places[name]
         if not release.recodings[name].is_blurred:
             tree = tree.select(column(name, _alias(place)))
             continue
-        title = name_cells(release, asked[place].table, name)
-        needed[title] = tabulate_cells(release, asked[place].table, name)
+        title = name_cells(release, asked[place][0].table, name)
+        needed[title] = tabulate_cells(release, asked[place][0].table, name)
         same = column(name, _alias(place)).eq(column("label", title))
         tree = tree.join(named_table(title), on=same)
         tree = tree.select(column("value", title).as_(name, quoted=True))
         weight = weight * column("share", title)
     tree = tree.select(weight.as_(WEIGHT, quoted=True))
-    return (tree.select(*_pair(owner, alone=alone)) if paired else tree), needed
+    return (tree.select(*_pair(alone=alone)) if paired else tree), needed
 
 
 def name_cells(release: Release, table: str, name: str) -> str:
@@ -133,12 +124,12 @@ def pair_alone(unit: exp.Expr, times: exp.Expr) -> list[exp.Expr]:
     return [unit.as_(UNIT, quoted=True), times.as_(TIMES, quoted=True), *ones]
 
 
-def _pair(owner: str, *, alone: bool) -> list[exp.Expr]:
+def _pair(*, alone: bool) -> list[exp.Expr]:
     first, second = _alias(0), _alias(1)
     if alone:
         return pair_alone(column("#kind", first), column("#n", first))
     found = {
-        UNIT: column(owner, first), TIMES: number(1), ROW: column("#kind", first),
+        UNIT: column(BUCKET, first), TIMES: number(1), ROW: column("#kind", first),
         ROWS: column("#n", first), VALUE: column("#kind", second), VALUES: column("#n", second),
     }  # fmt: skip
     return [part.as_(name, quoted=True) for name, part in found.items()]
@@ -148,13 +139,16 @@ def _alias(place: int) -> str:
     return f"#side {place}"
 
 
-def _count_kinds(side: Side, owner: str | None, paired: bool) -> exp.Select:
-    """Count, per owner, the people who show the same; numbered, where they are to be told apart."""
-    keys = [column(name) for name in (*([] if owner is None else [owner]), *side.names)]
+def _count_kinds(side: Side, names: list[str], *, alone: bool, paired: bool) -> exp.Select:
+    """Count, per bucket, who shows the same; numbered, where they are to be told apart."""
+    keys = [column(name) for name in names]
     people = exp.Count(this=exp.Star()) if side.often is None else exp.Sum(this=column(side.often))
     made = select(*keys, people.as_("#n", quoted=True))
-    if owner is not None:
-        made = made.select(add_up_over(people, [column(owner)]).as_("#size", quoted=True))
+    if not alone:
+        bucket = column(side.bucket)
+        keys = [bucket, *keys]
+        size = add_up_over(people, [bucket])
+        made = made.select(bucket.as_(BUCKET, quoted=True), size.as_("#size", quoted=True))
     if paired:
         made = made.select(number_kinds(keys).as_("#kind", quoted=True))
     return made.from_(named_table(side.table)).group_by(*(key.copy() for key in keys))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from discreet.table.microdata import Microdata
 
 
-COUNTED = "count"
 BATCHINGS = (None, "direct", "mondrian", "anatomize")
 FEW_VALUES = 0.1
 """Where people of one batch would by chance share a value more often, filling it forms groups by
@@ -88,14 +87,16 @@ class Batched(GroupedForm):
 
     def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
         """Spread records over their boxes, and over the values of their batches."""
-        from discreet.forms.expected import Side, join_sides
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
 
         secret = [name for name in names if name in release.schema.sensitive]
         known = [name for name in names if name not in secret]
-        sides = [Side(release.find_table(known), known)]
+        sides = [Side(release.find_table(known), self.owner, None, frozenset(known))]
         if secret:
-            sides.append(Side(choose_batches(release, secret), secret, COUNTED))
-        return join_sides(release, names, self.owner, sides, paired=paired)
+            batches = choose_batches(release, secret)
+            sides.append(Side(batches, self.owner, "count", frozenset(secret)))
+        return join_sides(release, names, sides, paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """All tables show people, but those of batches."""

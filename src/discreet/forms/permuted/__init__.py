@@ -63,16 +63,15 @@ class Permuted(GroupedForm):
 
     def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
         """Spread records over the values of their groups."""
-        from discreet.forms.expected import Side, join_sides
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
         from discreet.forms.several_sql import choose_one
 
         sensitive = choose_one(names, release)
         group = number_title(COLUMNS[0], release.schema.sensitive.index(sensitive))
-        sides = [
-            Side(TITLES[0], [n for n in names if n != sensitive]),
-            Side(TITLES[0], [sensitive]),
-        ]
-        return join_sides(release, names, group, sides, paired=paired)
+        parts = frozenset(names) - {sensitive}, frozenset({sensitive})
+        sides = [Side(TITLES[0], group, None, part) for part in parts]
+        return join_sides(release, names, sides, paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """The permuted table shows people; there is a help table for each number."""

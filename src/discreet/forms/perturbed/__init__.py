@@ -54,7 +54,8 @@ class Perturbed(Form):
 
     def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
         """Count exact records; what numbers are expected is solved for, and no sum of weights."""
-        from discreet.forms.expected import Side, join_sides
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
 
         perturbed = [name for name in names if name in release.schema.sensitive]
         if perturbed:
@@ -63,7 +64,8 @@ class Perturbed(Form):
                 "their bounds, as no sum of weights is.",
                 hint="Ask about it with discreet query.",
             )
-        return join_sides(release, names, "", [Side(TITLES[0], names)], paired=paired)
+        records = Side(TITLES[0], "", None, frozenset(names))
+        return join_sides(release, names, [records], paired=paired)
 
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw rows, without what was added at random."""

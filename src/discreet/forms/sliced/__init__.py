@@ -64,10 +64,12 @@ class Sliced(Form):
 
     def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
         """Mix, in every bucket, the columns with each other."""
-        from discreet.forms.expected import Side, join_sides
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
 
-        sides = [Side("sliced", list(column)) for column in read_columns(release)]
-        return join_sides(release, names, "bucket", sides, paired=paired)
+        columns = map(frozenset, read_columns(release))
+        sides = [Side("sliced", "bucket", None, column) for column in columns]
+        return join_sides(release, names, sides, paired=paired)
 
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Every column is anybody's of its bucket; attributes of one stand side by side."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp, select
 
 from discreet.forms.base import Statement
-from discreet.forms.expected import WEIGHT, Side, join_sides, number_kinds, pair_alone
+from discreet.forms.bucket_sides import Side
+from discreet.forms.expected import WEIGHT, join_sides, number_kinds, pair_alone
 from discreet.forms.swapped.view import TITLES
 from discreet.release import Release, number_title
 from discreet.sql.trees import case, column, double, named_table, number
@@ -16,7 +17,8 @@ KINDS, SHOWN, OWN = "#kinds", "#shown", "#own"
 def expect(release: Release, names: list[str], sensitive: str, *, paired: bool) -> Statement:
     """List records as they are shown; paired, with every number that may be theirs instead."""
     if not paired or sensitive not in names:
-        return join_sides(release, names, "", [Side(TITLES[0], names)], paired=paired)
+        records = Side(TITLES[0], "", None, frozenset(names))
+        return join_sides(release, names, [records], paired=paired)
     keys = [column(name) for name in names]
     people = exp.Count(this=exp.Star()).as_("#n", quoted=True)
     kinds = select(*keys, people, number_kinds(keys).as_("#kind", quoted=True))
