@@ -19,7 +19,8 @@ from discreet.release.manifest import OLDER_FORMS
 SOURCE = Path(discreet.__file__).parent
 ROOMS = [
     "errors", "files", "kernels", "table", "principles", "release", "cluster", "sql", "forms",
-    "publishing", "pages", "evaluate", "analysis", "auditing", "datasets", "steward", "experiments",
+    "serving", "publishing", "pages", "evaluate", "analysis", "auditing", "datasets", "steward",
+    "experiments",
     "demo", "cli",
 ]  # fmt: skip
 """From left to right; a room may import what lies left of it."""

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import discreet as dc
 from discreet.evaluate.questions import Batch, draw_questions
@@ -175,6 +176,31 @@ def answer(people: dc.Microdata, sql: str) -> float | None:
         database.register("release", people.to_polars())
         (value,) = database.execute(sql).fetchone() or (None,)
     return value
+
+
+ANYBODY = [
+    "SELECT COUNT(*) AS n, SUM(income) AS s, AVG(income) AS a FROM release WHERE age > 30",
+    "SELECT COUNT(*) AS n, SUM(income) AS s, AVG(income) AS a FROM release WHERE age > 200",
+    "SELECT sex, COUNT(*) AS n, SUM(income) AS s FROM release WHERE income >= 0 GROUP BY sex",
+    "SELECT region, MIN(income) AS a, MAX(income) AS b FROM release GROUP BY region",
+    "SELECT sex, AVG(income) AS a FROM release WHERE sex = 'nobody' GROUP BY sex",
+]
+
+
+@pytest.mark.parametrize("case", {method.form: case for case, method in CASES.items()}.values())
+def test_postgresql_gives_the_types_of_duckdb(case: str, postgres: str) -> None:
+    """Also of columns without a value, and of answers without a row."""
+    release = dc.publish(make_people("as they are").head(120), CASES[case], insecure_seed=1)
+    answered = 0
+    with release.prepare() as here, release.prepare(engine=postgres) as there:
+        for question in ANYBODY:
+            try:
+                expected = here.query(question).frame
+            except dc.DiscreetError:
+                continue
+            assert_frame_equal(there.query(question).frame, expected)
+            answered += 1
+    assert answered >= 3
 
 
 def make_people(kind: str) -> dc.Microdata:

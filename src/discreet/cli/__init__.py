@@ -20,6 +20,7 @@ from discreet.cli import (
     publisher,
     researcher,
     reviewer,
+    server,
     steward,
 )
 from discreet.cli.app import app
@@ -119,5 +120,5 @@ def _confess() -> None:
 
 __all__ = [
     "analysis", "analyst", "app", "chooser", "ledger", "main", "publisher", "researcher",
-    "reviewer", "steward",
+    "reviewer", "server", "steward",
 ]  # fmt: skip

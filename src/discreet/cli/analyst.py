@@ -91,16 +91,31 @@ def _read_questions() -> Iterator[str]:
 
 
 def _print_answer(answer: Any, json: bool) -> None:
+    from discreet.sql.query import ENDINGS
+
     if json:
-        asked = {"tables": answer.tables, "sql": answer.sql}
+        asked = {"tables": answer.tables, "sql": answer.sql, "left_out": answer.left_out,
+                 "notes": answer.notes, "coverage": answer.coverage}  # fmt: skip
         print_json({"rows": answer.frame.to_dicts(), **asked})
         return
-    table = make_table(
-        *answer.query.group_by, "what", "estimate", "at least", "at most", "std. error"
-    )
+    known = [name for name, estimated in answer.columns.items() if not estimated]
+    told = [name for name, estimated in answer.columns.items() if estimated]
+    marked = [name for name in answer.frame.columns if name == "certain" and name not in known]
+    wide = any(answer.frame[f"{name}_width"].is_not_null().any() for name in told)
+    parts = ENDINGS if wide else ENDINGS[:4]
+    titles = ["estimate", "at least", "at most", "std. error", "± 95 %"][: len(parts)]
+    table = make_table(*known, *(["what", *titles] if told else []), *marked)
     for row in answer.frame.iter_rows(named=True):
-        for aggregate in answer.query.aggregates:
-            cells = [show_number(row[name]) for name in aggregate.names]
-            table.add_row(*(str(row[g]) for g in answer.query.group_by), aggregate.alias, *cells)
+        first = [str(row[name]) for name in known]
+        last = ["yes" if row[name] else "no" for name in marked]
+        for name in told:
+            cells = [show_number(row[name + part]) for part in parts]
+            table.add_row(*first, name, *cells, *last)
+        if not told:
+            table.add_row(*first, *last)
     show(table)
     show(f"From {' and '.join(answer.tables)}.")
+    if answer.left_out:
+        show(f"{answer.left_out} more may belong to the answer.")
+    for note in answer.notes:
+        show(note)

@@ -233,6 +233,10 @@ class Form(ABC):
     first, and what groups hold is told apart from them."""
     weight: ClassVar[int] = 1
     """So many times as much as in a table of boxes it takes to examine a record."""
+    aggregates: ClassVar[frozenset[str]] = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+    """What its answers can be aggregates by."""
+    coverage: ClassVar[str] = ""
+    """What is taken for granted in estimates and errors of its answers, in words."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""

@@ -22,6 +22,7 @@ from discreet.sql.query import Aggregate, Query, Term, find_columns
 from discreet.sql.shares import (
     Share,
     add_clauses,
+    bound_shares,
     find_share,
     join_shares,
     split_predicate,
@@ -38,6 +39,7 @@ from discreet.sql.trees import (
     named_table,
     number,
 )
+from discreet.sql.widths import MIDDLE, REACH, weigh_ends, widen_sum
 
 HIT, BAG, TALLY, CELL = "#hit", "#bag", "#tally", "#cell"
 OWNER, KEY = "#owner", "#key"
@@ -78,7 +80,9 @@ def rewrite_draw(query: Query, release: Release, draw: Draw) -> Statement:
     named = [_key(name) if name in values else name for name in query.group_by]
     tree = select(*(column(name, CELL) for name in named))
     for aggregate in query.aggregates:
-        tree = tree.select(*name_parts(aggregate, _answer(aggregate)))
+        tree = tree.select(
+            *name_parts(aggregate, _answer(aggregate, valued=bool(of_value or grouped)))
+        )
     tree = tree.from_(named_table(CELL))
     if query.group_by:
         places = [number(i + 1) for i in range(len(query.group_by))]
@@ -173,6 +177,7 @@ def _count_hits(
         *(g.copy().as_(key.name, quoted=True) for g, key in zip(grouping, keys, strict=True)),
         add_up(p.copy()).as_("#h", quoted=True),
         add_up(doubt).as_("#v", quoted=True),
+        *(add_up(end).as_(title, quoted=True) for end, title in weigh_ends(*bound_shares(shares))),
         add_up(certain).as_("#sure", quoted=True),
         exp.Count(this=exp.Star()).as_("#maybe", quoted=True),
     ).from_(exp.to_table(table))
@@ -245,20 +250,24 @@ def _bound_cells(keys: list[str], grouped: list[str], summed: bool) -> exp.Selec
     by = [column(OWNER, HIT), *(c.copy() for c in columns)]
     columns += [column(key, TALLY) for key in grouped]
     by += [column(key, TALLY) for key in grouped]
+    columns += [exp.Max(this=column(end, HIT)).as_(end, quoted=True) for end in (MIDDLE, REACH)]
 
     def once(expression: exp.Expr) -> exp.Expr:
         return exp.Max(this=expression.copy())  # the same in all rows of a bag
 
-    def moments(letter: str, mean: exp.Expr, square: exp.Expr) -> list[exp.Expr]:
+    def vary(one: exp.Expr, other: exp.Expr, product: exp.Expr) -> exp.Expr:
+        """The covariance of two sums, by the means and the product of what they add up."""
         # s² on N - 1, of which a bag of one has none
-        spread = (square - mean * mean * size.copy()) / exp.Greatest(
+        spread = (product - one * other * size.copy()) / exp.Greatest(
             this=size.copy() - number(1), expressions=[double(number(1))]
         )
         left = exp.paren(h.copy() - exp.paren(v.copy() + h.copy() * h.copy()) / size.copy())
-        variance = v.copy() * mean.copy() * mean.copy() + left * exp.paren(spread)
+        return v.copy() * one.copy() * other.copy() + left * exp.paren(spread)
+
+    def moments(letter: str, mean: exp.Expr, square: exp.Expr) -> list[exp.Expr]:
         return [
             once(h.copy() * mean.copy()).as_(f"#{letter} mean", quoted=True),
-            once(variance).as_(f"#{letter} variance", quoted=True),
+            once(vary(mean, mean, square)).as_(f"#{letter} variance", quoted=True),
         ]
 
     for letter in ("m", "k"):
@@ -276,6 +285,9 @@ def _bound_cells(keys: list[str], grouped: list[str], summed: bool) -> exp.Selec
     if summed:
         mean = exp.paren(column("#all y", TALLY) / size.copy())
         columns += moments("y", mean, column("#all yy", TALLY))
+        share = exp.paren(double(column("#all k", TALLY)) / size.copy())
+        both = vary(mean, share, column("#all y", TALLY))
+        columns.append(once(both).as_("#y covariance", quoted=True))
         for end, beyond, before in (("low", "#minus", "#up"), ("high", "#plus", "#down")):
             # as many hits as can be, beyond those that must, of values that push the sum this way
             pushing = exp.Greatest(this=column(beyond, TALLY), expressions=[sure.copy()])
@@ -298,13 +310,21 @@ def _bound_cells(keys: list[str], grouped: list[str], summed: bool) -> exp.Selec
     return made.where(column("#m", TALLY).eq(number(1))) if grouped else made
 
 
-def _answer(aggregate: Aggregate) -> list[exp.Expr]:
-    """Add up over bags."""
+def _answer(aggregate: Aggregate, *, valued: bool) -> list[exp.Expr]:
+    """Add up over bags.
+
+    Whose values are whose was mixed on purpose, so that no width is known where these matter.
+    """
     letter = "m" if aggregate.column is None else "k"
     count = [add_up(column(f"#{letter} {end}")) for end in ("mean", "low", "high", "variance")]
     if aggregate.function == "COUNT":
         parts = [exp.func("COALESCE", part, number(0)) for part in count]
-        return [*parts[:3], _root(parts[3])]
+        error = _root(parts[3])
+        if aggregate.term is not None or valued:
+            return [*parts[:3], error]
+        middle, reach = (exp.func("COALESCE", add_up(column(end)), number(0))
+                         for end in (MIDDLE, REACH))  # fmt: skip
+        return [*parts[:3], error, widen_sum(parts[:3], middle, reach, error)]
     mean, low, high, variance = (
         add_up(column(f"#y {end}")) for end in ("mean", "low", "high", "variance")
     )
@@ -315,7 +335,7 @@ def _answer(aggregate: Aggregate) -> list[exp.Expr]:
 
     if aggregate.function == "SUM":
         return [if_some(part) for part in (mean, low, high, _root(variance))]
-    people, fewest, most, _ = (double(part) for part in count)
+    people, fewest, most, doubt = (double(part) for part in count)
     least, largest = (double(kind(this=column(f"#y {end}")))
                       for kind, end in ((exp.Min, "least"), (exp.Max, "most")))  # fmt: skip
     # a sum of at least s ≥ 0 over at most c people averages to s/c or more, and so on
@@ -325,12 +345,15 @@ def _answer(aggregate: Aggregate) -> list[exp.Expr]:
     at_most = case(not_above, high / most.copy(), high.copy() / _some(fewest))
     at_least = exp.func("COALESCE", at_least, least.copy())
     at_most = exp.func("COALESCE", at_most, largest.copy())
-    known = count[1].copy().eq(count[2].copy())
+    # of a ratio of two sums, to first order
+    average = exp.paren(mean / _some(people))
+    both = number(2) * average * add_up(column("#y covariance"))
+    error = _root(variance - both + average * average * doubt) / _some(people)
     return [
-        if_some(mean / _some(people)),
+        if_some(average),
         if_some(exp.Greatest(this=least, expressions=[at_least])),
         if_some(exp.Least(this=largest, expressions=[at_most])),
-        if_some(case(known, _root(variance) / _some(people), exp.null())),
+        if_some(error),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -214,15 +214,22 @@ class Release:
             )
         return min(fitting, key=lambda title: len(shown[title]))
 
-    def query(self, sql: str, *, engine: str | None = None) -> Answer:
+    def query(
+        self,
+        sql: str,
+        *,
+        engine: str | None = None,
+        tables: Mapping[str, pl.DataFrame] | None = None,
+    ) -> Answer:
         """Answer a question in SQL about the table ``release``, with bounds.
 
         Runs on the embedded DuckDB, or at ``engine``: a database (``postgresql://…``) or a cluster
-        of Spark (``spark://…``, ``sc://…``, ``local[*]``).
+        of Spark (``spark://…``, ``sc://…``, ``local[*]``). Grouped answers can be joined with
+        ``tables`` of your own.
         """
         from discreet.forms.asking import ask
 
-        return ask(self, sql, engine)
+        return ask(self, sql, engine, tables)
 
     def reconstruct(self, names: Sequence[str]) -> pl.DataFrame:
         """Rebuild the distribution of some attributes: their values, each with a probability."""
@@ -269,14 +276,16 @@ class Release:
 
         return histogram(self, attribute, by, bins)
 
-    def prepare(self, *, engine: str | None = None) -> Prepared:
+    def prepare(
+        self, *, engine: str | None = None, tables: Mapping[str, pl.DataFrame] | None = None
+    ) -> Prepared:
         """Hold the release ready for many questions, which are then answered much faster.
 
         In memory, or in a session of the database or cluster at ``engine``, which is loaded once.
         """
         from discreet.forms.prepared import Prepared
 
-        return Prepared(self, engine)
+        return Prepared(self, engine, tables)
 
     def write(
         self,

@@ -21,17 +21,28 @@ from discreet.sql.query import Aggregate, Query, Term
 from discreet.sql.shares import (
     Share,
     add_clauses,
+    bound_shares,
     find_share,
     join_shares,
     split_predicate,
     tabulate_shares,
     weigh_shares,
 )
-from discreet.sql.trees import add_up, add_up_over, ascending, case, column, double, number
+from discreet.sql.trees import (
+    add_up,
+    add_up_over,
+    aggregate_once,
+    ascending,
+    case,
+    column,
+    double,
+    number,
+)
+from discreet.sql.widths import add_squares, reach_sum, weigh_ends, widen_average, widen_sum
 from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Schema
 
-TABLE, BASE, RANKED = "generalized", "base", "ranked"
+TABLE, BASE, RANKED, SUMS = "generalized", "base", "ranked", "sums"
 
 
 def rewrite(query: Query, release: Release) -> Statement:
@@ -63,9 +74,9 @@ def _tabulate(
     if query.group_by:
         keys = [column(name) for name in query.group_by]
         outer = outer.group_by(*keys).order_by(*ascending(*keys))
-    outer = add_clauses(outer, shares)
-    outer = outer.with_(BASE, as_=base)
-    return outer.with_(RANKED, as_=_rank(query, averages, schema))
+    clauses = add_clauses(outer, shares).with_(BASE, as_=base)
+    clauses = clauses.with_(RANKED, as_=_rank(query, averages, schema))
+    return aggregate_once(clauses, SUMS)
 
 
 def _ends(name: str | None, schema: Schema) -> list[exp.Column]:
@@ -102,9 +113,9 @@ def _base(
                 ("least", "most"), write_ends(schema[name], column(name, TABLE)), strict=True
             )
             columns += [end.as_(f"#{which} {name}", quoted=True) for which, end in ends]
-    made = select(*columns, share.as_("#p", quoted=True), certain.as_("#c", quoted=True)).from_(
-        exp.to_table(TABLE)
-    )
+    columns += [share.as_("#p", quoted=True), certain.as_("#c", quoted=True)]
+    columns += [end.as_(title, quoted=True) for end, title in weigh_ends(*bound_shares(shares))]
+    made = select(*columns).from_(exp.to_table(TABLE))
     made = join_shares(made, TABLE, shares)
     for part in exact:
         made = made.where(part.copy())
@@ -137,15 +148,16 @@ def _rank(query: Query, averages: list[str], schema: Schema) -> exp.Select:
 
 
 def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.Expr]:
-    """Give estimate, bounds and standard error of one aggregate of what is from low to high."""
+    """Give all parts of one aggregate of what is from low to high."""
     p, c = column("#p"), column("#c")
     doubt = p * exp.paren(1 - p)
     x = None if aggregate.column is None else column(f"#x {aggregate.column}")
     if aggregate.function == "COUNT":
         there = number(1) if x is None else case(x.is_(exp.null()), number(0), number(1))
         sums = [add_up(weight * there) for weight in (p, c, number(1))]
-        sums.append(exp.Sqrt(this=add_up(doubt * there)))
-        return [exp.func("COALESCE", total, number(0)) for total in sums]
+        error = exp.Sqrt(this=add_up(doubt * there))
+        width = widen_sum(sums, *reach_sum(there), error)
+        return [exp.func("COALESCE", total, number(0)) for total in (*sums, error, width)]
     assert x is not None
     weighted = add_up(p * x)
     coarse = low.name != x.name
@@ -157,15 +169,21 @@ def _bound(aggregate: Aggregate, low: exp.Column, high: exp.Column) -> list[exp.
             add_up(case(empty, exp.null(), case(sure.copy(), end.copy(), outer)))
             for end, outer in ((low, least), (high, most))
         ]
-        error = exp.null() if coarse else exp.Sqrt(this=add_up(doubt * double(x * x)))
-        return [weighted, *_close(ends, x, [low, high]), error]
+        if coarse:
+            return [weighted, *_close(ends, x, [low, high]), exp.null()]
+        error = exp.Sqrt(this=add_up(doubt * double(x * x)))
+        return [weighted, *ends, error, widen_sum([weighted, *ends], *reach_sum(double(x)), error)]
     if aggregate.function == "AVG":
         people = add_up(case(x.copy().is_(exp.null()), exp.null(), p.copy()))
         ends = [
             exp.Min(this=column(f"#up {x.name[3:]}")),
             exp.Max(this=column(f"#down {x.name[3:]}")),
         ]
-        return [double(weighted) / people, *_close(ends, x, [low, high]), exp.null()]
+        average = double(weighted) / people
+        if coarse:
+            return [average, *_close(ends, x, [low, high]), exp.null()]
+        spread = exp.Sqrt(this=add_squares(x, doubt, average)) / people
+        return [average, *ends, spread, widen_average([average, *ends], x)]
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)
     near, far = (low, high) if aggregate.function == "MIN" else (high, low)
     (end,) = _close([kind(this=near.copy())], x, [near])
