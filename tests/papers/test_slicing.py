@@ -336,9 +336,11 @@ def test_truth_lies_within_the_bounds_on_both_engines(
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("SELECT MAX(age) FROM release", "MAX cannot be told"),
-        ("SELECT SUM(age), COUNT(occupation) FROM release", "different columns"),
-        ("SELECT COUNT(*) FROM release WHERE age > 30 OR occupation = 'Sales'", "ties attributes"),
+        (
+            "SELECT COUNT(*) FROM release WHERE age > 30 OR occupation = 'Sales'",
+            "age and occupation are in different columns .* destroyed on purpose",
+        ),
+        ("SELECT COUNT(*) FROM release WHERE age = LENGTH(occupation)", "different columns"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(

@@ -93,8 +93,8 @@ def test_sums_of_what_is_told_together_have_bounds() -> None:
             assert answer.low <= truth <= answer.high  # type: ignore[operator]
     exact = release.query("SELECT SUM(pay) FROM release WHERE job = 'a'")
     assert exact.low == exact.high == frame.filter(pl.col("job") == "a")["pay"].sum()
-    with pytest.raises(dc.DiscreetError, match="is that value itself"):
-        release.query("SELECT pay, SUM(pay) FROM release GROUP BY pay")
+    for pay, *told in release.query("SELECT pay, SUM(pay) FROM release GROUP BY pay").frame.rows():
+        assert told[:3] == [pay * frame.filter(pl.col("pay") == pay).height] * 3
 
 
 @pytest.mark.parametrize("method", APART[1:], ids=str)

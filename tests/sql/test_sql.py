@@ -286,16 +286,9 @@ def test_people_are_selected_by_permuted_values_as_all_worlds_say(
         ("SELECT COUNT(*) FROM release WHERE " + "(" * 900 + "age = 1" + ")" * 900, "nested"),
         ("SELECT COUNT(*) \x00 FROM release", "control characters"),
         ("SELECT AVG(other.age) FROM release", "no table 'other'"),
-        ("SELECT SUM(capital_loss) FROM release GROUP BY capital_loss", "that value itself"),
         ("SELECT COUNT(*) FROM release WHERE age > (SELECT 1)", "subquery cannot stand here"),
-        (
-            "SELECT COUNT(*) FROM release WHERE pg_sleep(9) IS NULL",
-            "nothing that discreet can read",
-        ),
-        (
-            "SELECT COUNT(*) FROM release WHERE getenv('HOME') = 'x'",
-            "nothing that discreet can read",
-        ),
+        ("SELECT COUNT(*) FROM release WHERE pg_sleep(9) IS NULL", "nothing that discreet"),
+        ("SELECT COUNT(*) FROM release WHERE getenv('HOME') = 'x'", "nothing that discreet"),
         ("SELECT COUNT(*) FROM release JOIN other USING (age)", "cannot be answered|not 'release'"),
         ("SELECT age, COUNT(*) FROM release", "not in GROUP BY"),
         ("SELECT COUNT(*), COUNT(*) FROM release", "the same name"),
@@ -754,8 +747,10 @@ def test_whatever_columns_of_a_permuted_release_are_called(name: str, role: str)
     assert grouped[kind].to_list() == truth[kind].to_list()
     for row, total in zip(grouped.iter_rows(), truth[pay], strict=True):
         assert row[2] <= total <= row[3]
+    least = release.query(f'SELECT MIN("{pay}") FROM release WHERE "{pay}" > 15')
+    assert least.low == least.high == 20
     with pytest.raises(dc.DiscreetError, match="not known whose"):
-        release.query(f'SELECT MIN("{pay}") FROM release WHERE "{pay}" > 15')
+        release.query(f'SELECT COUNT(*) FROM release WHERE "{pay}" > "{age}"')
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark"])

@@ -189,7 +189,7 @@ def read_own(path: Path, data: Microdata) -> list[tuple[str, float, float]]:
     import sqlglot
     from sqlglot.errors import SqlglotError
 
-    from discreet.sql.planning import plan
+    from discreet.sql.planning import plan_question
 
     try:
         text = read_text(path)
@@ -209,7 +209,7 @@ def read_own(path: Path, data: Microdata) -> list[tuple[str, float, float]]:
     with duckdb.connect() as database:
         database.register("release", data.to_own_values())
         for sql in asked:
-            made = plan(sql, data.public_schema)
+            made = plan_question(sql, data.public_schema)
             (query, *others) = made.questions
             if not made.is_simple or others or query.keys or len(query.aggregates) != 1:
                 raise QueryError(

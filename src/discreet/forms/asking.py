@@ -17,8 +17,9 @@ from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
 from discreet.sql.hints import list_unknown
 from discreet.sql.lookups import resolve_lookups
-from discreet.sql.planning import Plan, name_question, plan
+from discreet.sql.planning import PlannedQuestion, name_question, plan_question
 from discreet.sql.query import ENDINGS, Query
+from discreet.sql.reading import bounded_depth
 from discreet.sql.script import write_script
 from discreet.sql.trees import named_table
 
@@ -93,7 +94,7 @@ class Rewritten:
     """A question as one statement over the tables of a release."""
 
     release: Release
-    plan: Plan
+    plan: PlannedQuestion
     tree: exp.Query
     needed: dict[str, pl.DataFrame]
     """Tables that it needs besides those of the release."""
@@ -129,7 +130,14 @@ class Rewritten:
 
 def rewrite(release: Release, text: str, own: Tables | None = None) -> Rewritten:
     """Read a question; give the statement over a release's tables, and other tables it needs."""
-    made = plan(text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()})
+    with bounded_depth():
+        return _rewrite(release, text, own)
+
+
+def _rewrite(release: Release, text: str, own: Tables | None) -> Rewritten:
+    made = plan_question(
+        text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()}
+    )
     trees: list[exp.Select] = []
     needed: dict[str, pl.DataFrame] = {}
     for query in made.questions:
@@ -171,7 +179,7 @@ def _rename(tree: exp.Select, titles: dict[str, str]) -> exp.Select:
     return tree
 
 
-def show_sql(release: Release, text: str, dialect: str) -> str:
+def show_sql(release: Release, text: str, dialect: str, own: Tables | None = None) -> str:
     """Write the rewritten statement for an engine, to be pasted into any client.
 
     Where it needs large tables besides the release's, statements that make them come first.
@@ -180,7 +188,7 @@ def show_sql(release: Release, text: str, dialect: str) -> str:
         raise QueryError(
             f"There is no dialect {dialect!r}.", hint=f"Give one of {', '.join(DIALECTS)}."
         )
-    asked = rewrite(release, text)
+    asked = rewrite(release, text, own)
     return write_script(asked.tree, dialect, release.tables, asked.needed)
 
 

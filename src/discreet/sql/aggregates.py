@@ -7,7 +7,6 @@ of products; and values are told apart by grouping people by them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Protocol
 
@@ -315,9 +314,6 @@ def find_aggregates(node: exp.Expr) -> list[exp.Expr]:
 
     walk(node, window=False)
     return found
-
-
-Reader = Callable[[exp.Expr], Estimate]
 
 
 def refuse_alone(names: list[str]) -> QueryError:

@@ -14,7 +14,7 @@ from sqlglot import exp, parse_one
 
 from discreet.errors import name_closest
 from discreet.sql.query import find_columns
-from discreet.sql.reading import Lookup, refuse, show, spell
+from discreet.sql.reading import LookedUp, refuse, show, spell
 from discreet.sql.selection import find_dtype
 from discreet.table.schema import Schema, Type
 
@@ -101,11 +101,11 @@ def _mark(held: exp.Expr) -> None:
     while left:
         node = left.pop()
         odd = next((n for n in node.walk() if not _is_portable(n)), None)
-        if odd is None or isinstance(node, Lookup):
+        if odd is None or isinstance(node, LookedUp):
             continue
         names = find_columns(node)
         if len(names) == 1 and not isinstance(node, exp.Ordered | exp.Tuple | exp.When):
-            node.replace(Lookup(this=node.copy()))
+            node.replace(LookedUp(this=node.copy()))
         elif names and _is_portable(node):
             left += [child for child in node.iter_expressions() if find_columns(child)]
         elif names:

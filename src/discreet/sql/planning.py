@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp, select
 
-from discreet.errors import QueryError, name_closest
+from discreet.errors import name_closest
 from discreet.sql.aggregates import find_aggregates, refuse_alone
 from discreet.sql.expressions import name_column, read_expression
 from discreet.sql.finishing import Ranking, filter_rows, finish, group_again
 from discreet.sql.grouping import Grouping
 from discreet.sql.intervals import lift
 from discreet.sql.query import Query
-from discreet.sql.reading import read_statement, refuse
+from discreet.sql.reading import bounded_depth, read_statement, refuse
 from discreet.sql.relations import (
     Answers,
     Items,
@@ -44,7 +44,7 @@ BEYOND = ("having", "order", "limit", "offset", "qualify", "distinct")
 
 
 @dataclass
-class Plan:
+class PlannedQuestion:
     """What has to be asked, and the statement over the answers."""
 
     questions: list[Query] = field(default_factory=list)
@@ -67,7 +67,9 @@ def name_question(place: int) -> str:
     return f"#question {place}"
 
 
-def plan(text: str, schema: Schema, own: Mapping[str, list[str]] | None = None) -> Plan:
+def plan_question(
+    text: str, schema: Schema, own: Mapping[str, list[str]] | None = None
+) -> PlannedQuestion:
     """Read a question, or say at which place it goes beyond what can be answered.
 
     Tables of the analyst's ``own`` may be joined with answers; their columns are given.
@@ -75,17 +77,13 @@ def plan(text: str, schema: Schema, own: Mapping[str, list[str]] | None = None) 
     >>> from discreet.table.schema import Attribute, Role, Type
     >>> schema = Schema((Attribute("age", Role.QUASI_IDENTIFIER, Type.INTEGER),
     ...                  Attribute("pay", Role.SENSITIVE, Type.INTEGER)))
-    >>> made = plan("SELECT AVG(pay) / MAX(pay) AS r FROM release WHERE age > 30", schema)
+    >>> made = plan_question("SELECT AVG(pay) / MAX(pay) AS r FROM release WHERE age > 30", schema)
     >>> [a.function for a in made.questions[0].aggregates], made.answers.columns
     (['AVG', 'MAX'], {'r': True})
     """
     planner = Planner(schema, {name.lower(): names for name, names in (own or {}).items()})
-    try:
+    with bounded_depth():
         found = planner.plan_query(read_statement(text), {}, top=True)
-    except RecursionError as error:
-        raise QueryError(
-            "The question is nested too deeply.", hint="Write it with fewer parentheses."
-        ) from error
     if isinstance(found, People):
         raise refuse_alone(list(found.columns))
     planner.made.answers = found
@@ -98,12 +96,12 @@ class Planner:
 
     schema: Schema
     own: Mapping[str, list[str]]
-    made: Plan = field(default_factory=Plan)
+    made: PlannedQuestion = field(default_factory=PlannedQuestion)
 
     def plan_query(
         self, query: exp.Expr, known: dict[str, Relation], *, top: bool = False
     ) -> Relation:
-        """Plan a SELECT, or several of them, where some subqueries have names."""
+        """PlannedQuestion a SELECT, or several of them, where some subqueries have names."""
         while isinstance(query, exp.Subquery):
             query = query.this
         known = dict(known)
@@ -251,7 +249,7 @@ class Planner:
     def _place_scalars(
         self, node: exp.Expr, grouping: Grouping, known: dict[str, Relation]
     ) -> exp.Expr:
-        """Plan the subqueries that stand for single numbers."""
+        """PlannedQuestion the subqueries that stand for single numbers."""
         held = exp.paren(node.copy())
         for inner in list(held.find_all(exp.Subquery)):
             found = self.plan_query(inner.this, known)

@@ -45,6 +45,8 @@ class Deltas(NamedTuple):
     listed: exp.Expr
     """A query with the keys of groups, ``#value``, the counts and the mean; it has no nulls."""
     aggregates: Sequence[Aggregate]
+    has_middle: bool = True
+    """Whether they are numbers indeed, and not only in an order."""
 
 
 def list_deltas(
@@ -96,9 +98,9 @@ def add_quantiles(query: Query, counted: exp.Select, found: Sequence[Deltas]) ->
         counted.set("with_", None)
         answer.set("with_", clauses)
     _name(answer, COUNTED, counted)
-    for place, (listed, aggregates) in enumerate(found):
+    for place, deltas in enumerate(found):
         titles = [_title(word, place) for word in ("deltas", "running", "quantiles")]
-        made = [listed, _run(titles[0], query.group_by), _find(titles[1], query, aggregates)]
+        made = [deltas.listed, _run(titles[0], query.group_by), _find(titles[1], query, deltas)]
         for title, clause in zip(titles, made, strict=True):
             _name(answer, title, clause)
         same = [exp.NullSafeEQ(this=column(key, COUNTED), expression=column(key, titles[2]))
@@ -140,17 +142,19 @@ def _run(listed: str, keys: Sequence[str]) -> exp.Select:
     return select(*shown).from_(each.subquery("each", copy=False))
 
 
-def _find(running: str, query: Query, aggregates: Sequence[Aggregate]) -> exp.Select:
+def _find(running: str, query: Query, deltas: Deltas) -> exp.Select:
     """Find where the running counts pass shares, per group, and state what follows."""
     keys = [column(name) for name in query.group_by]
     known, people = exp.Min(this=column("#known")), exp.Max(this=column("#people"))
     passed: list[exp.Expr] = [known.as_("#known", quoted=True), people.as_("#people", quoted=True)]
     stated: list[exp.Expr] = []
-    for i, aggregate in enumerate(aggregates):
+    for i, aggregate in enumerate(deltas.aggregates):
         titles = [f"#{end} {i}" for end in ("low", "high", "at")]
         share = _share(aggregate)
         passed += [e.as_(t, quoted=True) for e, t in zip(_pass(share), titles, strict=True)]
-        stated += name_parts(aggregate, _state(share, *(column(title) for title in titles)))
+        low, high, at = (column(title) for title in titles)
+        parts = _state(share, low, high, at, has_middle=deltas.has_middle)
+        stated += name_parts(aggregate, parts)
     found = select(*keys, *passed).from_(named_table(running))
     if keys:
         found = found.group_by(*(key.copy() for key in keys), copy=False)
@@ -179,12 +183,18 @@ def _pass(share: Fraction) -> tuple[exp.Expr, exp.Expr, exp.Expr]:
     return first, exp.func("COALESCE", last, exp.Max(this=column("#there"))), at
 
 
-def _state(share: Fraction, low: exp.Expr, high: exp.Expr, at: exp.Expr) -> list[exp.Expr]:
-    """Give a quantile and its bounds; where all is known it is told, and has no error."""
+def _state(
+    share: Fraction, low: exp.Expr, high: exp.Expr, at: exp.Expr, *, has_middle: bool
+) -> list[exp.Expr]:
+    """Give a quantile and its bounds; where all is known it is told, and has no error.
+
+    What has no middle is expected where it is for sure.
+    """
     known = column("#known").eq(number(1))
     error = case(known, double(number(0)), exp.null())
     if share in (0, 1):  # the order of numbers alone says nothing of what to expect
-        return [(low + high) / 2, low, high, error, error]
+        middle = (low + high) / 2 if has_middle else (low if share else high)
+        return [middle, low, high, error, error]
     place = exp.paren(double(column("#people")) - number(1)) * _write(share)
     rest = exp.paren(place - exp.Floor(this=place.copy()))
     between = low + exp.paren(high - low) * rest

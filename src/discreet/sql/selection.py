@@ -19,7 +19,7 @@ from discreet.release.coarse_labels import list_runs
 from discreet.release.labels import Labels
 from discreet.release.selection import Selection, find_positions
 from discreet.sql.engines.duckdb import Embedded
-from discreet.sql.reading import Lookup
+from discreet.sql.reading import LookedUp
 from discreet.sql.trees import case, column, named_table
 from discreet.table.arrays import Bools, Ints
 from discreet.table.coarsening import is_coarse
@@ -131,7 +131,7 @@ def find_numbers(parts: Sequence[exp.Expr]) -> list[Fraction] | None:
     """
     found: list[Fraction] = []
     for part in parts:
-        if isinstance(part, (*CONNECTIVES, Lookup)):
+        if isinstance(part, (*CONNECTIVES, LookedUp)):
             inside = find_numbers(list(part.iter_expressions()))
         elif isinstance(part, exp.Is) and isinstance(part.expression, exp.Null):
             inside = [] if isinstance(part.this, exp.Column) else None
@@ -172,7 +172,7 @@ def _solve(side: exp.Expr, numbers: list[Fraction]) -> list[Fraction] | None:
     """Say for which numbers of a column an expression of it passes some numbers."""
     if isinstance(side, exp.Column):
         return numbers
-    if isinstance(side, exp.Paren | Lookup):
+    if isinstance(side, exp.Paren | LookedUp):
         return _solve(side.this, numbers)
     if isinstance(side, exp.Neg):
         return _solve(side.this, [-n for n in numbers])

@@ -18,9 +18,20 @@ from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells, write_texts
 from discreet.release.labels import read_labels
-from discreet.sql.blurred import Factor, count_factor, tell_factor
+from discreet.sql.blurred import (
+    LEAST,
+    MEAN,
+    MOST,
+    SQUARE,
+    THERE,
+    Factor,
+    TermProduct,
+    count_factor,
+    multiply_ends,
+    tell_factor,
+)
 from discreet.sql.evenness import AMONG, learn_spread
-from discreet.sql.query import Query, Term, find_columns
+from discreet.sql.query import Query, Term, find_columns, move
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
 from discreet.table.coarsening import describe_coarsening, is_coarse
@@ -215,6 +226,44 @@ def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.S
         possible = exp.GT(this=column("#hits", share), expression=number(0))
         statement = statement.join(named_table(share), on=exp.and_(*same, possible))
     return statement
+
+
+def tell_product(
+    product: TermProduct, table: str, shares: list[Share], share: exp.Expr, certain: exp.Expr
+) -> dict[str, exp.Expr]:
+    """Give a product's mean and ends, how likely it is there, and the mean of its square.
+
+    What the factors are is independent given the box, but where conditions tie them together.
+    """
+
+    def tell(factor: Factor, part: str) -> exp.Expr:
+        return column(factor.title(part), find_table(factor.attribute, shares))
+
+    known = None if product.exact is None else exp.paren(move(product.exact, table))
+    likely, sure = share.copy(), [certain.copy().eq(number(1))]
+    for factor in product.factors:
+        there, hits = tell(factor, THERE), column("#hits", find_table(factor.attribute, shares))
+        likely = likely * (double(there) / double(hits))
+        sure.append(there.eq(hits))
+    ends = [[tell(factor, end) for end in (LEAST, MOST)] for factor in product.factors]
+    if known is not None:
+        ends.append([known, known])
+    low, high = reduce(multiply_ends, ends)
+    x, square = low, low  # of what is only counted or put in order
+    if all(factor.summed for factor in product.factors):
+        x = _multiply_all([tell(factor, MEAN) for factor in product.factors], known)
+        squared = None if known is None else double(known) * double(known)
+        square = _multiply_all([tell(factor, SQUARE) for factor in product.factors], squared)
+    told = {
+        "x": x, "least": low, "most": high, "p": likely, "xx": square,
+        "c": case(exp.and_(*sure), number(1), number(0)),
+    }  # fmt: skip
+    return {title: part.copy() for title, part in told.items()}
+
+
+def _multiply_all(factors: Sequence[exp.Expr], known: exp.Expr | None) -> exp.Expr:
+    every = [*factors, *([] if known is None else [double(known)])]
+    return reduce(lambda a, b: a * b, every)
 
 
 def _at(parts: list[exp.Expr], place: Callable[[str], exp.Expr]) -> exp.Expr:

@@ -7,8 +7,9 @@ an expression of the same kind must be put into ``exp.paren``, as sqlglot leaves
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
-from sqlglot import exp, select
+from sqlglot import exp, parse_one, select
 
 
 def column(name: str, table: str | None = None) -> exp.Column:
@@ -86,7 +87,7 @@ def aggregate_once(statement: exp.Select, name: str) -> exp.Select:
 
     def place(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.AggFunc):
-            return column(found.setdefault(node, f"#{len(found)}"))
+            return column(found.setdefault(node, f"#once {len(found)}"))
         return node
 
     shown = [part.transform(place) for part in statement.expressions]
@@ -100,3 +101,13 @@ def aggregate_once(statement: exp.Select, name: str) -> exp.Select:
     outer.set("group", None)
     outer = outer.from_(named_table(name))
     return outer.with_(exp.to_identifier(name, quoted=True), as_=inner)
+
+
+def formula(text: str) -> exp.Expr:
+    """An expression that is written out, over columns of our own."""
+    return _read(text).copy()
+
+
+@cache
+def _read(text: str) -> exp.Expr:
+    return parse_one(text, read="duckdb")

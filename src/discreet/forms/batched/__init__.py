@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
-from discreet.forms.base import Statement, View
+from discreet.forms.base import Form, Statement, View
 from discreet.forms.batched.held import find_told, list_told
 from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
@@ -39,6 +39,7 @@ class Batched(GroupedForm):
     """Boxes or exact records in any number of tables, whose values are in batches."""
 
     name: ClassVar[str] = "batched"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "batch"
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"

@@ -1,44 +1,54 @@
-"""How a batched release answers: values are drawn from the batches that records refer to.
+"""How a batched release answers: records and the values of batches are shuffled sides.
 
 The table asked is the one with all quasi-identifiers of the question and fewest others.
 """
 
 from __future__ import annotations
 
-from sqlglot import exp, select
+from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
-from discreet.forms.batched.held import find_told, list_told
-from discreet.forms.draws import Draw, list_asked, rewrite_draw
+from discreet.forms.batched.held import list_told
+from discreet.forms.bucket_sides import Buckets, Side
+from discreet.forms.buckets_sql import rewrite_buckets
 from discreet.release import Release
 from discreet.sql.query import Query
-from discreet.sql.trees import column, named_table
 
-COUNTED = "#counted"
-"""Batches of some of the attributes that are told together."""
+BATCH, COUNT = "batch", "count"
 
 
 def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the batches and the best generalized table."""
-    sensitive = release.schema.sensitive
-    table = release.find_table([name for name in query.columns if name not in sensitive])
-    asked = list_asked(query, sensitive) or sensitive[:1]
-    batches = find_told(release, asked)
-    if batches is None:
-        raise QueryError(
-            f"{', '.join(asked)} are counted in tables of their own: which values belong to one "
-            "person is not told.",
-            hint="Ask about one of them.",
-        )
-    blurred = frozenset(n for n in release.shown[table] if release.recodings[n].is_blurred)
-    draw = Draw(table, batches, "batch", "count", blurred, tuple(asked))
-    if asked == list_told(release)[batches]:
-        return rewrite_draw(query, release, draw)
-    tree, needed = rewrite_draw(query, release, draw._replace(bags=COUNTED))
-    names = [column("batch"), *(column(name) for name in asked)]
-    counted = select(*names, exp.Sum(this=column("count")).as_("count", quoted=True))
-    counted = counted.from_(named_table(batches)).group_by(*(name.copy() for name in names))
-    tree = tree.with_(exp.to_identifier(COUNTED, quoted=True), as_=counted)
-    tree.args["with_"].expressions.sort(key=lambda clause: clause.alias != COUNTED)
-    return tree, needed
+    told, sensitive = list_told(release), release.schema.sensitive
+    asked = {*query.columns, *(name for term in query.terms for name in term.columns)}
+    table = release.find_table([name for name in asked if name not in sensitive])
+    _refuse_apart(query, told)
+    shown = frozenset(release.shown[table])
+    blurred = frozenset(name for name in shown if release.recodings[name].is_blurred)
+    bags = [Side(title, BATCH, COUNT, frozenset(names)) for title, names in told.items()]
+    sides = (Side(table, BATCH, None, shown, blurred), *bags)
+    return rewrite_buckets(query, release, Buckets(sides, _refuse_tie))
+
+
+def _refuse_apart(query: Query, told: dict[str, list[str]]) -> None:
+    """Refuse an aggregate about values of one person that are told each by itself."""
+    for aggregate in query.aggregates:
+        about = {*query.columns, *aggregate.columns}
+        apart = [[name for name in names if name in about] for names in told.values()]
+        if sum(map(bool, apart)) > 1:
+            asked = ", ".join(name for names in apart for name in names)
+            raise QueryError(
+                f"{asked} are counted in tables of their own: which values belong to one person "
+                "is not told.",
+                hint="Ask about one of them.",
+            )
+
+
+def _refuse_tie(what: exp.Expr, tied: list[str]) -> QueryError:
+    record, value = tied
+    return QueryError(
+        f"{what.sql()} ties {value!r} to {record!r}, and it is not known whose {value!r} is whose.",
+        hint=f"Join conditions on the two by AND, group by each, and ask for products of them: "
+        f"SUM({record} * {value}).",
+    )

@@ -12,7 +12,6 @@ spread evenly.
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import NamedTuple
 
 from sqlglot import exp, select
@@ -20,32 +19,20 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.release import Release
-from discreet.sql.blurred import (
-    LEAST,
-    MEAN,
-    MOST,
-    NUMBERS,
-    SQUARE,
-    THERE,
-    Factor,
-    Product,
-    multiply,
-    multiply_ends,
-    split_term,
-)
+from discreet.sql.blurred import NUMBERS, TermProduct, split_term
 from discreet.sql.coarse import list_coarse, write_ends
 from discreet.sql.exact import name_parts
 from discreet.sql.quantiles import Deltas, add_quantiles, list_deltas
-from discreet.sql.query import Aggregate, Query, Term, move
+from discreet.sql.query import Aggregate, Query, Term
 from discreet.sql.shares import (
     Share,
     add_clauses,
     bound_shares,
     find_share,
-    find_table,
     join_shares,
     split_predicate,
     tabulate_shares,
+    tell_product,
     weigh_shares,
 )
 from discreet.sql.trees import (
@@ -95,9 +82,9 @@ def rewrite(query: Query, release: Release) -> Statement:
     return _tabulate(query, base, shares, products, release.schema), needed
 
 
-def _split_terms(query: Query, blurred: set[str], schema: Schema) -> dict[str, Product]:
+def _split_terms(query: Query, blurred: set[str], schema: Schema) -> dict[str, TermProduct]:
     """Part what is aggregated into factors over one blurred attribute each."""
-    products: dict[str, Product] = {}
+    products: dict[str, TermProduct] = {}
     for aggregate in query.aggregates:
         for name in sorted(aggregate.columns):
             unclear = aggregate.function == "QUANTILE" or name in blurred
@@ -121,7 +108,7 @@ def _tabulate(
     query: Query,
     base: exp.Select,
     shares: list[Share],
-    products: dict[str, Product],
+    products: dict[str, TermProduct],
     schema: Schema,
 ) -> exp.Select:
     sights = {term.name: _see(term, products[term.name], schema) for term in query.terms}
@@ -157,7 +144,7 @@ def _tabulate(
     return add_quantiles(query, outer, found)
 
 
-def _see(term: Term, product: Product, schema: Schema) -> Sight:
+def _see(term: Term, product: TermProduct, schema: Schema) -> Sight:
     """Say where in the base it stands what is known of a term: mostly it is what it is."""
     name = term.name
     x, p, c = column(f"#x {name}"), column("#p"), column("#c")
@@ -183,7 +170,7 @@ def _base(
     exact: list[exp.Expr],
     shares: list[Share],
     grouping: list[Term],
-    products: dict[str, Product],
+    products: dict[str, TermProduct],
     schema: Schema,
 ) -> exp.Select:
     """One row per record (and group it may fall into): its probability, and whether it is sure."""
@@ -199,7 +186,8 @@ def _base(
     for term in query.terms:
         name, product = term.name, products[term.name]
         if product.factors:
-            columns += _multiply(name, product, shares, share, certain)
+            told = tell_product(product, TABLE, shares, share, certain)
+            columns += [part.as_(f"#{title} {name}", quoted=True) for title, part in told.items()]
             continue
         columns.append(term.at(TABLE).as_(f"#x {name}", quoted=True))
         if _is_coarse(name, schema):
@@ -214,40 +202,6 @@ def _base(
     for part in exact:
         made = made.where(part.copy())
     return made
-
-
-def _multiply(
-    name: str, product: Product, shares: list[Share], share: exp.Expr, certain: exp.Expr
-) -> list[exp.Expr]:
-    """Give a product's mean and ends, how likely it is there, and the mean of its square.
-
-    What the factors are is independent given the box, but where conditions tie them together.
-    """
-
-    def tell(factor: Factor, part: str) -> exp.Expr:
-        return column(factor.title(part), find_table(factor.attribute, shares))
-
-    known = None if product.exact is None else exp.paren(move(product.exact, TABLE))
-    likely, sure = share.copy(), [certain.copy().eq(number(1))]
-    for factor in product.factors:
-        there, hits = tell(factor, THERE), column("#hits", find_table(factor.attribute, shares))
-        likely = likely * (double(there) / double(hits))
-        sure.append(there.eq(hits))
-    ends = [[tell(factor, end) for end in (LEAST, MOST)] for factor in product.factors]
-    if known is not None:
-        ends.append([known, known])
-    low, high = reduce(multiply_ends, ends)
-    x, square = low, low  # of what is only counted or put in order
-    if all(factor.summed for factor in product.factors):
-        exact = [] if known is None else [double(known)]
-        x = multiply([*(tell(factor, MEAN) for factor in product.factors), *exact])
-        squares = [tell(factor, SQUARE) for factor in product.factors]
-        square = multiply([*squares, *exact, *exact])
-    told = {
-        "x": x, "least": low, "most": high, "p": likely, "xx": square,
-        "c": case(exp.and_(*sure), number(1), number(0)),
-    }  # fmt: skip
-    return [part.copy().as_(f"#{title} {name}", quoted=True) for title, part in told.items()]
 
 
 def _rank(query: Query, averages: dict[str, Sight]) -> exp.Select:

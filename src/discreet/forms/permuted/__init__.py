@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
-from discreet.forms.base import Statement, View
+from discreet.forms.base import Form, Statement, View
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Dealt, Incomplete
 from discreet.forms.permuted.view import COLUMNS, TITLES, read_permuted
@@ -28,6 +28,7 @@ class Permuted(GroupedForm):
     """Exact quasi-identifiers, and a sensitive number shuffled within each group."""
 
     name: ClassVar[str] = "permuted"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "group"
     parted: ClassVar[tuple[PartedTable, ...]] = (
         PartedTable(TITLES[0], COLUMNS[0]),

@@ -1,23 +1,25 @@
 """How a permuted release answers: count hits per group, look their bounds up (section 5).
 
 One tree for every engine. AVG is SUM over all hits, never an average of averages; no hits give
-COUNT 0 and nothing else. Where people are selected or grouped by the sensitive number, groups are
-batches of values: whose is whose is a draw without replacement.
+COUNT 0 and nothing else. Where people are selected or grouped by the sensitive number, or its order
+is asked, records and numbers are sides that were shuffled within groups.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp, select
 
+from discreet.errors import QueryError
 from discreet.forms.base import Statement
-from discreet.forms.draws import Draw, rewrite_draw
+from discreet.forms.bucket_sides import Buckets, Side
+from discreet.forms.buckets_sql import rewrite_buckets
 from discreet.release import Release
 from discreet.sql.exact import is_exact, name_parts, state_exactly
 from discreet.sql.query import Aggregate, Query, Term
 from discreet.sql.trees import ascending, column, double, number
 from discreet.table.schema import Schema
 
-HIT, HELP, PERMUTED, BAGS = "hit", "help", "permuted", "#bags"
+HIT, HELP, PERMUTED, GROUP = "hit", "help", "permuted", "group"
 HITS = "#hits"
 """Names of our own start with #, which no published column does."""
 
@@ -27,8 +29,9 @@ def rewrite(query: Query, release: Release) -> Statement:
     schema = release.schema
     told = set(schema.sensitive)
     derived = any(t.columns & told and not t.is_plain for t in query.terms)
-    if told & set(query.columns) or derived:
-        return _draw_values(query, release)
+    ranked = any(a.function == "QUANTILE" for a in query.aggregates)
+    if told & set(query.columns) or derived or ranked:
+        return _shuffle(query, release)
     grouping = [key.expression.copy() for key in query.keys]
     named = [g.as_(key.name, quoted=True) for g, key in zip(grouping, query.keys, strict=True)]
     inner = select(column("group"), *named, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
@@ -52,17 +55,22 @@ def rewrite(query: Query, release: Release) -> Statement:
     return outer, {}
 
 
-def _draw_values(query: Query, release: Release) -> Statement:
-    """Ask for values drawn from groups; what else records show, kept columns too, is exact."""
+def _shuffle(query: Query, release: Release) -> Statement:
+    """Ask records and numbers, which were shuffled; all that is shown besides is exact."""
     (sensitive,) = release.schema.sensitive
-    draw = Draw(PERMUTED, BAGS, "group", HITS, frozenset(), (sensitive,))
-    tree, needed = rewrite_draw(query, release, draw)
-    counted = exp.Count(this=exp.Star()).as_(HITS, quoted=True)
-    bags = select(column("group"), column(sensitive), counted).from_(exp.to_table(PERMUTED))
-    bags = bags.group_by(column("group"), column(sensitive))
-    tree = tree.with_(exp.to_identifier(BAGS, quoted=True), as_=bags)
-    tree.args["with_"].expressions.sort(key=lambda clause: clause.alias != BAGS)
-    return tree, needed
+    others = frozenset(release.schema.names) - {sensitive}
+    sides = (Side(PERMUTED, GROUP, None, others),
+             Side(PERMUTED, GROUP, None, frozenset({sensitive})))  # fmt: skip
+
+    def refuse_tie(what: exp.Expr, tied: list[str]) -> QueryError:
+        return QueryError(
+            f"{what.sql()} ties {sensitive!r} to {tied[0]!r}, and it is not known whose "
+            f"{sensitive!r} is whose.",
+            hint="Join conditions on the two by AND, group by each, and ask for products of them: "
+            f"SUM({tied[0]} * {sensitive}).",
+        )
+
+    return rewrite_buckets(query, release, Buckets(sides, refuse_tie))
 
 
 def _tally(aggregate: Aggregate, term: Term) -> list[exp.Expr]:

@@ -30,7 +30,7 @@ MOMENTS = ("#m0", "#m1", "#m2")
 LOW, HIGH = "#low", "#high"
 
 
-class Part(NamedTuple):
+class NumberPart(NamedTuple):
     """A term as the product of something exact and of something of the perturbed number."""
 
     name: str
@@ -58,7 +58,7 @@ class Part(NamedTuple):
         return self.factor is not None and "QUANTILE" in self.functions
 
 
-class Drawn(NamedTuple):
+class DrawnMoments(NamedTuple):
     """What is known of numbers drawn."""
 
     moments: pl.DataFrame
@@ -70,8 +70,8 @@ class Drawn(NamedTuple):
 
 
 def draw_moments(
-    release: Release, about: exp.Expr | None, keys: Sequence[Term], parts: Sequence[Part]
-) -> Drawn:
+    release: Release, about: exp.Expr | None, keys: Sequence[Term], parts: Sequence[NumberPart]
+) -> DrawnMoments:
     """Tabulate what numbers drawn add to parts of a question that takes some of them."""
     (name,) = release.schema.sensitive
     response, attribute = RandomizedResponse.read(release), release.schema[name]
@@ -93,7 +93,7 @@ def draw_moments(
                 for end, at in zip((LOW, HIGH), ends, strict=True)}  # fmt: skip
     frame = pl.DataFrame(row, schema_overrides=dict.fromkeys(row, pl.Float64))
     partial = {part.name for part in parts} if drawn.moments[0] < 1 else set()
-    return Drawn(frame, partial, None)
+    return DrawnMoments(frame, partial, None)
 
 
 def _look_at_all(
@@ -102,8 +102,8 @@ def _look_at_all(
     attribute: Attribute,
     about: exp.Expr | None,
     keys: Sequence[Term],
-    parts: Sequence[Part],
-) -> Drawn:
+    parts: Sequence[NumberPart],
+) -> DrawnMoments:
     if response.size > MOST_CELLS:
         raise QueryError(
             f"{attribute.name!r} has {response.size:,} numbers to look at one by one.",
@@ -143,7 +143,7 @@ def _look_at_all(
     if not keys:
         moments = moments.drop(GROUP)
     shown = _rank_shown(release, response, attribute, frame, ranked) if keys or ranked else None
-    return Drawn(moments, partial, shown)
+    return DrawnMoments(moments, partial, shown)
 
 
 def _rank_shown(
@@ -151,7 +151,7 @@ def _rank_shown(
     response: RandomizedResponse,
     attribute: Attribute,
     frame: pl.DataFrame,
-    ranked: Sequence[Part],
+    ranked: Sequence[NumberPart],
 ) -> pl.DataFrame:
     """Give the group of every number shown; and the share of all that are at or below it there."""
     values = release.tables["perturbed"][attribute.name].unique()

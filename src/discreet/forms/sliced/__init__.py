@@ -27,6 +27,7 @@ class Sliced(Form):
     """Buckets in which every column of attributes was sorted by itself."""
 
     name: ClassVar[str] = "sliced"
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("sliced", "bucket"),)
     weight: ClassVar[int] = 2
     transformations: ClassVar[dict[str, str]] = {
