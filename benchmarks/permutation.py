@@ -117,9 +117,9 @@ def add_chosen(chosen: Any, values: Any) -> Any:
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    times, n = (3, 20_000) if quick else (7, 1_000_000)
-    rows = measure_runs(100_000 if quick else 10_000_000, times)
-    return rows + measure_overlapping(n, 3) + measure_query(n, times)
+    times, n = (1, 2_000) if quick else (7, 1_000_000)
+    rows = measure_runs(5_000 if quick else 10_000_000, times)
+    return rows + measure_overlapping(n, min(times, 3)) + measure_query(n, times)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 import discreet as dc
 from discreet.analysis.augmentation import Augmentation
 from discreet.analysis.design import code_regressor, code_response
+from discreet.analysis.equation import Equation
 from discreet.analysis.models import LeastSquares
 from discreet.forms import find_form
 from discreet.forms.incomplete import Dealt, Incomplete, LabelCells
@@ -82,11 +83,9 @@ def test_wide_groups_do_not_pull_slopes_towards_nothing() -> None:
 
 def make_chain(records: Incomplete, slope: float, spread: float) -> Augmentation:
     response, _ = code_response(records, PAY, None)
-    rng = np.random.default_rng(1)
-    chain = Augmentation(
-        records, ("pay", response), {"age": code_regressor(records, AGE)}, LeastSquares(), rng
-    )
-    chain.coefficients = np.array([3.0, slope * chain.scale[1]])
+    by = Equation("pay", response, {"age": code_regressor(records, AGE)}, LeastSquares())
+    chain = Augmentation(records, by, by, np.random.default_rng(1))
+    chain.coefficients = np.array([3.0, slope * by.scale[1]])
     chain.spread = spread
     return chain
 
@@ -115,10 +114,8 @@ def test_a_place_in_a_box_is_as_likely_as_the_fit_makes_it(blurred: str) -> None
                          strict=False)  # fmt: skip
     chain = make_chain(Incomplete(frame, cells), 0.8, 1.5)
     at = np.arange(1, 5)
-    centre = chain.centre[1]
-    away = at - 3 if blurred == "pay" else 2 - (3 + 0.8 * (at - centre))
-    if blurred == "pay":
-        away = at - (3 + 0.8 * (2 - centre))
+    centre = chain.by.centre[1]
+    away = at - (3 + 0.8 * (2 - centre)) if blurred == "pay" else 2 - (3 + 0.8 * (at - centre))
     weights = np.exp(-(away**2) / 3)
     seen = np.zeros(4)
     for _ in range(5000):

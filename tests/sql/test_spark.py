@@ -22,6 +22,7 @@ from cluster import QUICK, Cluster, start_connect_server
 from commands import COMMAND, discreet
 from discreet.cluster import open_session, reaching
 from discreet.forms.asking import show_sql
+from discreet.forms.installing import install
 from discreet.publishing import Method
 from discreet.sql.engines import connect
 from samples import EVERY_FORM, microdata
@@ -267,3 +268,25 @@ def test_only_addresses_of_this_machine_are_here() -> None:
     assert reaching.is_here([]) and reaching.is_here(here)
     assert not reaching.is_here([*here, ("10.0.0.1", 7077)])
     assert not reaching.is_here([("127.0.0.1.example.org", 7077)])
+
+
+def test_a_release_is_installed_as_tables_and_views_of_a_database(
+    people: dc.Microdata, held: str
+) -> None:
+    """Without bounds, for Spark has no functions of a text; and nothing there is replaced."""
+    release = dc.publish(people, dc.Generalization(dc.KAnonymity(3)), insecure_seed=1)
+    made = install(release, held, schema="census", columns=[["age", "name", "pay"]])
+    condition = "age < 40 AND name LIKE 'say%'"
+    with open_session(held) as session:
+        try:
+            found = session.sql(f"SELECT SUM(weight * pay) FROM census.expected WHERE {condition}")
+            answer = release.query(f"SELECT SUM(pay) FROM release WHERE {condition}")
+            assert found.collect()[0][0] == pytest.approx(answer.estimate)
+            listed = {row.tableName for row in session.sql("SHOW TABLES IN census").collect()}
+            assert listed == {"about", "generalized", "cells_age", "cells_name", "expected"}
+            assert not made.functions and "no functions" in made.left_out["estimate"]
+            for overwrite, said in ((False, "already"), (True, "no transactions")):
+                with pytest.raises(dc.errors.QueryError, match=said):
+                    install(release, held, schema="census", overwrite=overwrite)
+        finally:
+            session.sql("DROP DATABASE census CASCADE")

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.analysis.design import DesignBlock
-from discreet.analysis.models import Estimated, ResponseModel
+from discreet.analysis.equation import Equation
+from discreet.analysis.models import Estimated
 from discreet.forms.incomplete import Incomplete, pair_within
 from discreet.table.arrays import Bools, Floats, Ints
 
@@ -41,48 +41,35 @@ class Turns(NamedTuple):
 
 
 class Augmentation:
-    """The records as they are assumed to be, and the coefficients, in turns."""
+    """The records as they are assumed to be, and the coefficients, in turns.
+
+    What is drawn follows one equation, ``by``, and what is ``asked`` may be another.
+    """
 
     def __init__(
-        self,
-        incomplete: Incomplete,
-        response: tuple[str, DesignBlock],
-        regressors: dict[str, DesignBlock],
-        model: ResponseModel,
-        rng: np.random.Generator,
+        self, incomplete: Incomplete, asked: Equation, by: Equation, rng: np.random.Generator
     ) -> None:
-        self.incomplete, self.model, self.rng = incomplete, model, rng
-        self.target, self.explained_by = response[0], regressors
-        self.coded = {**regressors, self.target: response[1]}
+        self.incomplete, self.asked, self.by, self.rng = incomplete, asked, by, rng
+        self.coded = {**asked.regressors, asked.target: asked.response}
         self.codes: dict[str, Ints] = {name: c.codes.copy() for name, c in self.coded.items()}
-        centres = [np.zeros(1), *(c.centre for c in regressors.values())]
-        scales = [np.ones(1), *(c.scale for c in regressors.values())]
-        self.centre, self.scale = np.concatenate(centres), np.concatenate(scales)
-        ends = np.cumsum([1, *(len(c.terms) for c in regressors.values())])
-        self.places = {n: slice(a, b) for n, a, b in zip(regressors, ends[:-1], ends[1:],
-                                                         strict=True)}  # fmt: skip
-        self.coefficients = self.start = np.zeros(len(self.centre))
-        self.spread = 1.0
+        self.coefficients, self.spread = np.zeros(len(by.centre)), 1.0
 
     def run(self) -> Turns:
         """Draw until the coefficients have been seen often enough, or for the longest time."""
-        if not self.incomplete.is_open:
-            found, n = self._fit()
-            back = self._unscale()
-            return Turns((back @ found.coefficients)[None], back @ found.covariance @ back.T,
-                         found.explained, n)  # fmt: skip
-        self._shuffle()
-        turns: list[tuple[Estimated, float]] = []
-        while len(turns) < MOST_TURNS:
-            found, n = self._fit()
-            turns.append((found, n))
+        back, turns = self.asked.back, [self.asked.fit(self.codes)]
+        settled = turns
+        if self.incomplete.is_open:
+            self._shuffle()
+            turns = []
+        while self.incomplete.is_open and len(turns) < MOST_TURNS:
+            found, n = self.by.fit(self.codes)
+            turns.append((found, n) if self.by is self.asked else self.asked.fit(self.codes))
             free = int(n) - len(self.coefficients)
-            self.coefficients, self.spread = self.model.draw(found, free, self.rng)
+            self.coefficients, self.spread = self.by.model.draw(found, free, self.rng)
             self._move()
             settled = turns[len(turns) // 3 :]  # the way from where it began is not looked at
             if len(turns) % AT_ONCE == 0 and is_enough([found for found, _ in settled]):
                 break
-        back = self._unscale()
         shares = [found.explained for found, _ in settled if found.explained is not None]
         return Turns(
             np.array([back @ found.coefficients for found, _ in settled]),
@@ -90,32 +77,6 @@ class Augmentation:
             float(np.mean(shares)) if shares else None,
             float(np.mean([n for _, n in settled])),
         )
-
-    def _fit(self) -> tuple[Estimated, float]:
-        design, response = self._design()
-        whole = ~(np.isnan(response) | np.isnan(design).any(axis=1))
-        if not whole.all():
-            design, response = design[whole], response[whole]
-        found = self.model.fit(design, response, self.start)
-        self.start = found.coefficients
-        return found, float(whole.sum())
-
-    def _design(self) -> tuple[Floats, Floats]:
-        n = self.incomplete.shown.height
-        design = np.ones((n, len(self.centre)))
-        for name, place in self.places.items():
-            numbers = (self.coded[name].numbers - self.centre[place]) / self.scale[place]
-            design[:, place] = numbers[self.codes[name]]
-        return design, self._response(self.codes[self.target])
-
-    def _response(self, codes: Ints) -> Floats:
-        return np.asarray(self.coded[self.target].numbers[codes, 0])
-
-    def _unscale(self) -> Floats:
-        """Give what makes coefficients of centred numbers those of the numbers themselves."""
-        back = np.diag(1 / self.scale)
-        back[0, 1:] = -(self.centre / self.scale)[1:]
-        return back
 
     def _shuffle(self) -> None:
         """Begin anywhere."""
@@ -143,20 +104,18 @@ class Augmentation:
                 self._exchange((name,), *near.pair(own, self.rng))
 
     def _add(self, name: str, codes: Ints) -> Floats:
-        """Give what an attribute adds to the sum of terms."""
-        place = self.places[name]
-        numbers = (self.coded[name].numbers - self.centre[place]) / self.scale[place]
-        return np.asarray((numbers @ self.coefficients[place])[codes])
+        return self.by.add(name, codes, self.coefficients)
 
     def _sum(self, without: tuple[str, ...] = ()) -> Floats:
+        """Give the sum of terms, but for some attributes."""
         total = np.full(self.incomplete.shown.height, self.coefficients[0])
-        for name in self.places:
+        for name in self.by.places:
             if name not in without:
                 total += self._add(name, self.codes[name])
         return total
 
     def _weigh(self, response: Floats, fitted: Floats) -> Floats:
-        return self.model.weigh(response, fitted, self.spread)
+        return self.by.model.weigh(response, fitted, self.spread)
 
     def _accept(self, gain: Floats) -> Bools:
         return np.asarray(np.log(self.rng.random(len(gain))) < gain)
@@ -165,23 +124,23 @@ class Augmentation:
         of_cells, rest = self.coded[name].of_cells, self._sum(without=(name,))
         assert of_cells is not None
         now, then = self.codes[name], of_cells[self.incomplete.cells[name].pick(self.rng)]
-        if name == self.target:
-            before, after = (self._weigh(self._response(c), rest) for c in (now, then))
+        if name == self.by.target:
+            before, after = (self._weigh(self.by.respond(c), rest) for c in (now, then))
         else:
-            response = self._response(self.codes[self.target])
+            response = self.by.respond(self.codes[self.by.target])
             before, after = (self._weigh(response, rest + self._add(name, c)) for c in (now, then))
         self.codes[name] = np.where(self._accept(after - before), then, now)
 
     def _exchange(self, names: tuple[str, ...], one: Ints, other: Ints) -> None:
-        rest, response = self._sum(without=names), self._response(self.codes[self.target])
+        rest, response = self._sum(without=names), self.by.respond(self.codes[self.by.target])
         carried = np.zeros(len(rest))
         for name in names:
-            if name in self.places:
+            if name in self.by.places:
                 carried += self._add(name, self.codes[name])
         before = self._weigh(response, rest + carried)
 
         def after(this: Ints, that: Ints) -> Floats:
-            owner = that if self.target in names else this
+            owner = that if self.by.target in names else this
             return self._weigh(response[owner], rest[this] + carried[that])
 
         gain = after(one, other) + after(other, one) - before[one] - before[other]

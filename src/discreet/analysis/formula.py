@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from discreet.errors import QueryError, name_closest
+from discreet.sql.reading import spell
 from discreet.table.schema import Schema
 
 TOKEN = re.compile(r'\s*(?:"(?P<quoted>[^"]+)"|(?P<name>\w+)|(?P<sign>\S))')
@@ -64,12 +65,8 @@ def find_name(written: str, schema: Schema) -> str | None:
     """Find an attribute as questions do: any case, ``_`` for what SQL would need to quote."""
     if written in schema.names:
         return written
-    alike = [name for name in schema.names if _spell(name) == _spell(written)]
+    alike = [name for name in schema.names if spell(name) == spell(written)]
     return alike[0] if len(alike) == 1 else None
-
-
-def _spell(name: str) -> str:
-    return re.sub(r"\W", "_", name).lower()
 
 
 def _refuse(what: str, place: int) -> QueryError:

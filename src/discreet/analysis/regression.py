@@ -12,6 +12,7 @@ import polars as pl
 from discreet.analysis.augmentation import ENOUGH, MATTERS, Augmentation, count_independent
 from discreet.analysis.corrected import correct_moments
 from discreet.analysis.design import INTERCEPT, DesignBlock, code_regressor, code_response
+from discreet.analysis.equation import Equation
 from discreet.analysis.formula import read_formula
 from discreet.analysis.imputation import Combined, pool
 from discreet.analysis.models import choose_model
@@ -105,7 +106,8 @@ def regress(
         return Fit(str(read), family, _list_terms(terms, pooled), n, explained, notes)
     rng = np.random.default_rng(seed)
     model = choose_model(family, is_open=records.is_open)
-    drawn = Augmentation(records, (read.response, response), regressors, model, rng).run()
+    asked = Equation(read.response, response, regressors, model)
+    drawn = Augmentation(records, asked, _turn_around(release, records, asked), rng).run()
     spread = drawn.coefficients.var(axis=0)
     worth = count_independent(drawn.coefficients)
     free = drawn.n - len(terms)
@@ -117,6 +119,25 @@ def regress(
     notes += _list_doubts(terms, [one.lost for one in pooled], worth)
     frame = _list_terms(terms, pooled)
     return Fit(str(read), family, frame, round(drawn.n), drawn.explained, notes)
+
+
+def _turn_around(release: Release, records: Incomplete, asked: Equation) -> Equation:
+    """Give the equation by which to draw what is open: one that explains a number not in boxes.
+
+    People are spread evenly in a box before anything else is known of them, and not as a normal
+    density says whose mean is what is asked for. So where the response is in boxes, a regressor
+    that is not is explained by it, for the draws alone.
+    """
+    if asked.target not in records.cells:
+        return asked
+    for name in asked.regressors:
+        attribute = release.schema[name]
+        if name not in records.cells and attribute.type.numeric:
+            others = [asked.target, *(other for other in asked.regressors if other != name)]
+            response, family = code_response(records, attribute, None)
+            regressors = {n: code_regressor(records, release.schema[n]) for n in others}
+            return Equation(name, response, regressors, choose_model(family, is_open=True))
+    return asked
 
 
 def _list_terms(terms: list[str], pooled: list[Combined]) -> pl.DataFrame:

@@ -82,7 +82,7 @@ def crosstab(release: Release, rows: str, columns: str, measure: str | None = No
     measure = measure or COUNT
     both = f"{_quote(rows)}, {_quote(columns)}"
     answer = release.query(f"SELECT {both}, {measure} AS {VALUE} FROM release GROUP BY {both}")
-    if sum(answer.columns.values()) != 1:
+    if list(answer.columns.values()) != [False, False, True]:
         raise QueryError(f"measure = {measure!r} is not one aggregate.", hint="Give AVG(wage).")
     return Crosstab(_name_parts(answer.frame).sort(rows, columns), rows, columns, measure)
 

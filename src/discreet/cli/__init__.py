@@ -16,6 +16,7 @@ from discreet.cli import (
     analysis,
     analyst,
     chooser,
+    installer,
     ledger,
     publisher,
     researcher,
@@ -119,6 +120,6 @@ def _confess() -> None:
 
 
 __all__ = [
-    "analysis", "analyst", "app", "chooser", "ledger", "main", "publisher", "researcher",
-    "reviewer", "server", "steward",
+    "analysis", "analyst", "app", "chooser", "installer", "ledger", "main", "publisher",
+    "researcher", "reviewer", "server", "steward",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 FLOW = ("inspect", "tradeoff", "ratings", "columns", "compare", "publish", "ledger", "query",
-        "crosstab", "histogram", "regress", "serve", "audit", "verify", "croissant",
+        "crosstab", "histogram", "regress", "install", "serve", "audit", "verify", "croissant",
         "reproduce")  # fmt: skip
 
 

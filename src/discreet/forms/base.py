@@ -272,6 +272,21 @@ class Form(ABC):
             hint="Read its tables directly: release.tables.",
         )
 
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Give the attributes whose combinations it lists, in as many lists as it tells apart."""
+        return [release.schema.names]
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:  # noqa: ARG002
+        """List the combinations of some attributes that it leaves possible.
+
+        The columns are these and ``weight``: sums over it are the estimates of questions. Paired,
+        they say besides whose values may be whose (``expected.join_sides``), to be bounded by.
+        """
+        raise QueryError(
+            f"A {self.name} release does not list what it leaves possible.",
+            hint="Ask it with discreet query.",
+        )
+
     def open_records(self, release: Release, names: list[str]) -> Incomplete:  # noqa: ARG002
         """Give the records with some attributes, and what is left open about each."""
         raise QueryError(

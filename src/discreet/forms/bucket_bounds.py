@@ -21,6 +21,7 @@ from discreet.forms.bucket_sides import BUCKET, MANY, Asked, Measure, name_key
 from discreet.sql.quantiles import COUNTS, MEAN, VALUE
 from discreet.sql.query import Query
 from discreet.sql.trees import column, formula, named_table
+from discreet.sql.widths import MIDDLE, REACH
 
 SIZES, SIZE = "#sizes", "#size"
 """Where the number of a bucket's people stands, if no clause has it besides."""
@@ -163,6 +164,9 @@ def count_rows(own: Asked, measures: Sequence[Measure | None], source: str) -> P
         n, w, s = (own.row(letter, measure) for letter in "nws")
         doubt = f"{n} * {w} * (1 - {w})" if own.shares else "0"
         parts = {"people": f"{n} * {w}", "fewest": s, "most": n, "spread": doubt}
+        if measure is None:  # where people credibly are in their boxes
+            parts |= {"middle": f'{n} * "{MIDDLE}"' if own.shares else n,
+                      "reach": f'{n} * "{REACH}"' if own.shares else "0"}  # fmt: skip
         if measure is not None and measure.is_number:
             x, (low, high) = measure.value, measure.ends
             centre = f'"{name_out("centre", measure)}"'

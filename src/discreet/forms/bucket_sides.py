@@ -21,6 +21,7 @@ from discreet.sql.quantiles import ORDERED
 from discreet.sql.query import Query, Term, find_columns, move
 from discreet.sql.shares import (
     Share,
+    bound_shares,
     find_share,
     join_shares,
     split_predicate,
@@ -29,6 +30,7 @@ from discreet.sql.shares import (
     weigh_shares,
 )
 from discreet.sql.trees import case, column, double, formula, named_table, number
+from discreet.sql.widths import weigh_ends
 
 BUCKET, MANY = "#b", "#n"
 """Whose row it is, and how many of it there are."""
@@ -294,6 +296,7 @@ def take_rows(asked: Asked) -> exp.Select:
     columns[MANY] = many
     if shares:
         columns |= {"#w": weight, "#s": many * sure}
+        columns |= {title: end for end, title in weigh_ends(*bound_shares(shares))}
     for measure in asked.measures:
         shown = _show(measure, table, shares, weight, sure)
         there = shown["x"].is_(exp.null()).not_()

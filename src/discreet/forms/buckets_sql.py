@@ -50,7 +50,7 @@ ADDED = "#added"
 COUNTED = ("fewest", "most")
 """What is counted in whole people."""
 NEEDED = {
-    "COUNT": ("people", "fewest", "most", "spread"),
+    "COUNT": ("people", "fewest", "most", "spread", "middle", "reach"),
     "SUM": ("most", "sum", "sum low", "sum high", "sum spread"),
     "AVG": ("people", "fewest", "most", "spread", "sum", "sum low", "sum high", "sum spread",
             "both", "centre", "below", "above", "least", "largest"),

@@ -152,9 +152,8 @@ def _find(running: str, query: Query, deltas: Deltas) -> exp.Select:
         titles = [f"#{end} {i}" for end in ("low", "high", "at")]
         share = _share(aggregate)
         passed += [e.as_(t, quoted=True) for e, t in zip(_pass(share), titles, strict=True)]
-        low, high, at = (column(title) for title in titles)
-        parts = _state(share, low, high, at, has_middle=deltas.has_middle)
-        stated += name_parts(aggregate, parts)
+        ends = [column(title) for title in titles]
+        stated += name_parts(aggregate, _state(share, *ends, has_middle=deltas.has_middle))
     found = select(*keys, *passed).from_(named_table(running))
     if keys:
         found = found.group_by(*(key.copy() for key in keys), copy=False)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.base import Form, Statement, View
-from discreet.forms.batched.held import find_told, list_told
+from discreet.forms.batched.held import choose_batches, find_told, list_told
 from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
@@ -79,6 +79,24 @@ class Batched(GroupedForm):
         from discreet.forms.batched.sql import rewrite
 
         return rewrite(query, release)
+
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Each table of people with each of batches, the widest first."""
+        shown = sorted(self.shown(release).values(), key=len, reverse=True)
+        return [[*names, *told] for names in shown for told in self.tell(release)]
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Spread records over their boxes, and over the values of their batches."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+
+        secret = [name for name in names if name in release.schema.sensitive]
+        known = [name for name in names if name not in secret]
+        sides = [Side(release.find_table(known), self.owner, None, frozenset(known))]
+        if secret:
+            batches = choose_batches(release, secret)
+            sides.append(Side(batches, self.owner, "count", frozenset(secret)))
+        return join_sides(release, names, sides, paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """All tables show people, but those of batches."""

@@ -62,6 +62,14 @@ class Generalized(GroupedForm):
 
         return rewrite(query, release)
 
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Spread records over their boxes; their sensitive values are their own."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+
+        records = Side("generalized", self.owner, None, frozenset(names))
+        return join_sides(release, names, [records], paired=paired)
+
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Records show their own values; of the rest they show a box."""
         title = self.parted[0].title

@@ -13,7 +13,7 @@ from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Dealt, Incomplete
 from discreet.forms.permuted.view import COLUMNS, TITLES, read_permuted
 from discreet.forms.permuted.wording import word_permuted
-from discreet.forms.several import project
+from discreet.forms.several import list_each, project
 from discreet.release import Promise, Release, number_title
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
@@ -56,6 +56,22 @@ class Permuted(GroupedForm):
         name = choose_asked(query, release)
         statement = rewrite(query, project(release, name, TITLES, COLUMNS))
         return rename_tables(statement, release, name, TITLES, COLUMNS)
+
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Every number is told by itself."""
+        return list_each(release)
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Spread records over the values of their groups."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+        from discreet.forms.several_sql import choose_one
+
+        sensitive = choose_one(names, release)
+        group = number_title(COLUMNS[0], release.schema.sensitive.index(sensitive))
+        parts = frozenset(names) - {sensitive}, frozenset({sensitive})
+        sides = [Side(TITLES[0], group, None, part) for part in parts]
+        return join_sides(release, names, sides, paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """The permuted table shows people; there is a help table for each number."""

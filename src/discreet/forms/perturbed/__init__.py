@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
+from discreet.errors import QueryError
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.incomplete import Incomplete
 from discreet.forms.perturbed.sample import open_noise, undo_perturbation
@@ -46,6 +47,25 @@ class Perturbed(Form):
         if len(release.schema.sensitive) > 1:
             release = project(release, choose_asked(query, release), TITLES, ())
         return rewrite(query, release)
+
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """What is exact."""
+        return [[name for name in release.schema.names if name not in release.schema.sensitive]]
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Count exact records; what numbers are expected is solved for, and no sum of weights."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+
+        perturbed = [name for name in names if name in release.schema.sensitive]
+        if perturbed:
+            raise QueryError(
+                f"{perturbed[0]!r} is perturbed: its estimates are solved for and kept between "
+                "their bounds, as no sum of weights is.",
+                hint="Ask about it with discreet query.",
+            )
+        records = Side(TITLES[0], "", None, frozenset(names))
+        return join_sides(release, names, [records], paired=paired)
 
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw rows, without what was added at random."""

@@ -62,6 +62,15 @@ class Sliced(Form):
         """In every bucket, the product of the columns' shares."""
         return rebuild(release, names)
 
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Mix, in every bucket, the columns with each other."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+
+        columns = map(frozenset, read_columns(release))
+        sides = [Side("sliced", "bucket", None, column) for column in columns]
+        return join_sides(release, names, sides, paired=paired)
+
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Every column is anybody's of its bucket; attributes of one stand side by side."""
         title = self.parted[0].title

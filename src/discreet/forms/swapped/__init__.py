@@ -10,7 +10,7 @@ import polars as pl
 
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.incomplete import Incomplete, Near
-from discreet.forms.several import project
+from discreet.forms.several import list_each, project
 from discreet.forms.swapped.view import TITLES, read_swapped
 from discreet.forms.swapped.wording import word_swapped
 from discreet.release import Promise, Release, number_title
@@ -45,6 +45,17 @@ class Swapped(Form):
         return rename_tables(
             rewrite(query, project(release, name, TITLES, ())), release, name, TITLES, ()
         )
+
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Every number is told by itself."""
+        return list_each(release)
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Take what is shown for true; paired, with all of its window."""
+        from discreet.forms.several_sql import choose_one
+        from discreet.forms.swapped.expected import expect
+
+        return expect(release, names, choose_one(names, release), paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """The swapped table shows people; there are windows for each number."""
