@@ -16,7 +16,7 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.release import Release
-from discreet.sql.blurred import NUMBERS, TermProduct, split_term
+from discreet.sql.blurred import NUMBERS, Product, split_term
 from discreet.sql.quantiles import ORDERED
 from discreet.sql.query import Query, Term, find_columns, move
 from discreet.sql.shares import (
@@ -61,7 +61,7 @@ class Measure(NamedTuple):
     """Something that one side shows of people, and that is aggregated."""
 
     number: int
-    told: TermProduct
+    told: Product
     """Of what it is a product: something exact, and what labels tell."""
     is_number: bool
     """Whether it is added up; else it is counted, or put in order."""
@@ -90,7 +90,7 @@ class Measure(NamedTuple):
         return f'"#xx {self.number}"' if self.blurred else f"{self.value} * {self.value}"
 
 
-class Asked(NamedTuple):
+class AskedSide(NamedTuple):
     """What a question asks of one side."""
 
     place: int
@@ -169,7 +169,7 @@ def _first(names: Sequence[str], side: Side) -> str:
 class Question(NamedTuple):
     """A question parted into what it asks of every side."""
 
-    sides: list[Asked]
+    sides: list[AskedSide]
     home: int
     """The side that is asked what is about no attribute at all."""
     single: dict[str, tuple[int, Measure]]
@@ -205,7 +205,7 @@ def part_question(query: Query, release: Release, buckets: Buckets) -> Question:
         here = [part for at, part in conditions if (home if at is None else at) == i]
         grouped = [(k, key) for k, (at, key) in enumerate(keys)
                    if (home if at is None else at) == i]  # fmt: skip
-        asked.append(Asked(
+        asked.append(AskedSide(
             i, side, [part for part in here if id(part) in kept], grouped,
             [share for share in shares if share.names[0] in side.attributes],
             [measure for at, measure in every if at == i], bool(here or grouped),
@@ -244,7 +244,7 @@ class _Placing:
             for side, part in pair
         ]  # fmt: skip
         number = len(self.every) + len(self.products)
-        whole = Measure(-1 - number, TermProduct(None, []), is_number, is_ordered=False)
+        whole = Measure(-1 - number, Product(None, []), is_number, is_ordered=False)
         self.products[term.name] = whole, factors
 
     def _measure(self, side: int, term: Term, *, is_number: bool, is_ordered: bool) -> Measure:
@@ -281,7 +281,7 @@ def _list_factors(expression: exp.Expr) -> list[exp.Expr]:
     return [inner]
 
 
-def take_rows(asked: Asked) -> exp.Select:
+def take_rows(asked: AskedSide) -> exp.Select:
     """The rows that a side takes: bucket, groups, how many, weight, and what is aggregated."""
     side, table, shares = asked.side, asked.side.table, asked.shares
     shared = {name for share in shares for name in share.names}
@@ -329,7 +329,7 @@ def _show(
     return {"x": double(value) if measure.is_number else value}
 
 
-def tally_rows(asked: Asked) -> exp.Select:
+def tally_rows(asked: AskedSide) -> exp.Select:
     """Per bucket and group: how many rows are taken, with what weight, and what they add."""
     columns: list[exp.Expr] = [column(name) for name in asked.by]
     for measure in (None, *asked.measures):

@@ -47,17 +47,17 @@ class Factor(NamedTuple):
         return [THERE, LEAST, MOST, *((MEAN, SQUARE) if self.summed else ())]
 
 
-class TermProduct(NamedTuple):
+class Product(NamedTuple):
     """A term as a product of something exact and of terms over one blurred attribute each."""
 
     exact: exp.Expr | None
     factors: list[Factor]
 
 
-def split_term(term: Term, blurred: set[str], first: int, *, summed: bool) -> TermProduct:
+def split_term(term: Term, blurred: set[str], first: int, *, summed: bool) -> Product:
     """Part a term into factors, numbered from the first; refuse one that is no product."""
     if not term.columns & blurred:
-        return TermProduct(term.expression, [])
+        return Product(term.expression, [])
     parts: dict[str, list[exp.Expr]] = {}
     single = len(term.columns) == 1
     for factor in [term.expression] if single else _list_factors(term.expression):
@@ -79,7 +79,7 @@ def split_term(term: Term, blurred: set[str], first: int, *, summed: bool) -> Te
         Factor(about, expression, f"f{first + i}", summed)
         for i, (about, expression) in enumerate(multiplied.items())
     ]
-    return TermProduct(exact, factors)
+    return Product(exact, factors)
 
 
 def _list_factors(expression: exp.Expr) -> list[exp.Expr]:

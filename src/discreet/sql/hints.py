@@ -45,7 +45,8 @@ def _propose(release: Release, name: str, text: str) -> str | None:
     values = list_values(release, name)
     if not values or text in values:
         return None
-    nearest = name_closest(text, values)
+    alike = next((value for value in values if value.casefold() == text.casefold()), None)
+    nearest = f"Did you mean {alike!r}?" if alike else name_closest(text, values)
     return f"Nobody has {text!r} for {name!r}. {nearest or ''}".strip()
 
 

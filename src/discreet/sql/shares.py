@@ -25,7 +25,7 @@ from discreet.sql.blurred import (
     SQUARE,
     THERE,
     Factor,
-    TermProduct,
+    Product,
     count_factor,
     multiply_ends,
     tell_factor,
@@ -229,7 +229,7 @@ def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.S
 
 
 def tell_product(
-    product: TermProduct, table: str, shares: list[Share], share: exp.Expr, certain: exp.Expr
+    product: Product, table: str, shares: list[Share], share: exp.Expr, certain: exp.Expr
 ) -> dict[str, exp.Expr]:
     """Give a product's mean and ends, how likely it is there, and the mean of its square.
 

@@ -39,6 +39,11 @@ class Batched(GroupedForm):
     """Boxes or exact records in any number of tables, whose values are in batches."""
 
     name: ClassVar[str] = "batched"
+    coverage: ClassVar[str] = (
+        "It is taken to be chance who of a batch has which value, and people to be spread evenly in "
+        "their boxes; the standard error is the spread of that chance, and no interval around the "
+        "truth: people who are alike were mixed on purpose. Only low and high are hard."
+    )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "batch"
     transformations: ClassVar[dict[str, str]] = {

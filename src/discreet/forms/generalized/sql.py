@@ -19,7 +19,7 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.release import Release
-from discreet.sql.blurred import NUMBERS, TermProduct, split_term
+from discreet.sql.blurred import NUMBERS, Product, split_term
 from discreet.sql.coarse import list_coarse, write_ends
 from discreet.sql.exact import name_parts
 from discreet.sql.quantiles import Deltas, add_quantiles, list_deltas
@@ -82,9 +82,9 @@ def rewrite(query: Query, release: Release) -> Statement:
     return _tabulate(query, base, shares, products, release.schema), needed
 
 
-def _split_terms(query: Query, blurred: set[str], schema: Schema) -> dict[str, TermProduct]:
+def _split_terms(query: Query, blurred: set[str], schema: Schema) -> dict[str, Product]:
     """Part what is aggregated into factors over one blurred attribute each."""
-    products: dict[str, TermProduct] = {}
+    products: dict[str, Product] = {}
     for aggregate in query.aggregates:
         for name in sorted(aggregate.columns):
             unclear = aggregate.function == "QUANTILE" or name in blurred
@@ -108,7 +108,7 @@ def _tabulate(
     query: Query,
     base: exp.Select,
     shares: list[Share],
-    products: dict[str, TermProduct],
+    products: dict[str, Product],
     schema: Schema,
 ) -> exp.Select:
     sights = {term.name: _see(term, products[term.name], schema) for term in query.terms}
@@ -144,7 +144,7 @@ def _tabulate(
     return add_quantiles(query, outer, found)
 
 
-def _see(term: Term, product: TermProduct, schema: Schema) -> Sight:
+def _see(term: Term, product: Product, schema: Schema) -> Sight:
     """Say where in the base it stands what is known of a term: mostly it is what it is."""
     name = term.name
     x, p, c = column(f"#x {name}"), column("#p"), column("#c")
@@ -170,7 +170,7 @@ def _base(
     exact: list[exp.Expr],
     shares: list[Share],
     grouping: list[Term],
-    products: dict[str, TermProduct],
+    products: dict[str, Product],
     schema: Schema,
 ) -> exp.Select:
     """One row per record (and group it may fall into): its probability, and whether it is sure."""

@@ -28,6 +28,10 @@ class Permuted(GroupedForm):
     """Exact quasi-identifiers, and a sensitive number shuffled within each group."""
 
     name: ClassVar[str] = "permuted"
+    coverage: ClassVar[str] = (
+        "It is taken to be chance who of a group has which number; the standard error is the spread "
+        "of that chance, and no interval around the truth. Only low and high are hard."
+    )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "group"
     parted: ClassVar[tuple[PartedTable, ...]] = (

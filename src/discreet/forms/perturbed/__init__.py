@@ -27,6 +27,11 @@ class Perturbed(Form):
     """Exact quasi-identifiers, and a number that is drawn at random or one's own."""
 
     name: ClassVar[str] = "perturbed"
+    coverage: ClassVar[str] = (
+        "What numbers drawn at random contribute is subtracted, and the standard error is their "
+        "spread: the truth is within two of them in about 19 of 20 questions. Only low and high are "
+        "hard."
+    )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
         "perturbed": "a person's own with some probability, else any of the domain"

@@ -30,7 +30,7 @@ MOMENTS = ("#m0", "#m1", "#m2")
 LOW, HIGH = "#low", "#high"
 
 
-class NumberPart(NamedTuple):
+class PerturbedTerm(NamedTuple):
     """A term as the product of something exact and of something of the perturbed number."""
 
     name: str
@@ -70,7 +70,7 @@ class DrawnMoments(NamedTuple):
 
 
 def draw_moments(
-    release: Release, about: exp.Expr | None, keys: Sequence[Term], parts: Sequence[NumberPart]
+    release: Release, about: exp.Expr | None, keys: Sequence[Term], parts: Sequence[PerturbedTerm]
 ) -> DrawnMoments:
     """Tabulate what numbers drawn add to parts of a question that takes some of them."""
     (name,) = release.schema.sensitive
@@ -102,7 +102,7 @@ def _look_at_all(
     attribute: Attribute,
     about: exp.Expr | None,
     keys: Sequence[Term],
-    parts: Sequence[NumberPart],
+    parts: Sequence[PerturbedTerm],
 ) -> DrawnMoments:
     if response.size > MOST_CELLS:
         raise QueryError(
@@ -151,7 +151,7 @@ def _rank_shown(
     response: RandomizedResponse,
     attribute: Attribute,
     frame: pl.DataFrame,
-    ranked: Sequence[NumberPart],
+    ranked: Sequence[PerturbedTerm],
 ) -> pl.DataFrame:
     """Give the group of every number shown; and the share of all that are at or below it there."""
     values = release.tables["perturbed"][attribute.name].unique()

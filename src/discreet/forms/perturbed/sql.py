@@ -16,7 +16,7 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
-from discreet.forms.perturbed.moments import GROUP, HIGH, LOW, MOMENTS, NumberPart, draw_moments
+from discreet.forms.perturbed.moments import GROUP, HIGH, LOW, MOMENTS, PerturbedTerm, draw_moments
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.release import Release
 from discreet.sql.blurred import multiply_ends, split_term
@@ -36,7 +36,7 @@ from discreet.sql.trees import (
 
 TABLE, DRAWN, SHOWN, ROWS, SEEN = "perturbed", "#drawn", "#shown", "rows", "seen"
 WHOLE, MET = "#whole", "#met"
-EVERYONE = NumberPart("everyone")
+EVERYONE = PerturbedTerm("everyone")
 
 
 class _Question:
@@ -61,7 +61,7 @@ class _Question:
         self.drawn = draw_moments(release, self.about, self.keys, [EVERYONE, *self.parts.values()])
         self.retention = RandomizedResponse.read(release).retention
 
-    def _part(self, place: int, term: Term) -> NumberPart:
+    def _part(self, place: int, term: Term) -> PerturbedTerm:
         asked = [a for a in self.query.aggregates if a.column == term.name]
         product = split_term(term, {self.sensitive}, place, summed=True)
         factor = product.factors[0] if product.factors else None
@@ -72,9 +72,9 @@ class _Question:
                 hint=f"Ask for a quantile of {self.sensitive!r} alone, or for SUM and AVG.",
             )
         functions = frozenset(a.function for a in asked)
-        return NumberPart(str(place), product.exact, factor, functions)
+        return PerturbedTerm(str(place), product.exact, factor, functions)
 
-    def find_part(self, aggregate: Aggregate) -> NumberPart | None:
+    def find_part(self, aggregate: Aggregate) -> PerturbedTerm | None:
         """Give what is estimated; nothing where all is exact."""
         if aggregate.term is None:
             return EVERYONE if self.selects else None
@@ -197,7 +197,7 @@ def _see(asked: _Question) -> list[tuple[str, exp.Select]]:
     return [(WHOLE, whole), (MET, met), (SEEN, seen)]
 
 
-def _weigh(part: NumberPart) -> dict[str, exp.Expr]:
+def _weigh(part: PerturbedTerm) -> dict[str, exp.Expr]:
     """Of all records: how many have what is exact, its sums, and its ends."""
     if part.known is None:
         return {}
@@ -215,7 +215,7 @@ def _weigh(part: NumberPart) -> dict[str, exp.Expr]:
     return told
 
 
-def _add_shown(part: NumberPart) -> dict[str, exp.Expr]:
+def _add_shown(part: PerturbedTerm) -> dict[str, exp.Expr]:
     """Of records that show a number taken: how many, and sums of powers of what is shown."""
     f, w = column(part.title("#f")), column(part.title("#w"))
     weighed = part.known is not None
@@ -237,7 +237,7 @@ def _sum(*factors: exp.Expr) -> exp.Expr:
     return exp.func("COALESCE", add_up(product), double(number(0)))
 
 
-def _estimate(aggregate: Aggregate, part: NumberPart, asked: _Question) -> list[exp.Expr]:
+def _estimate(aggregate: Aggregate, part: PerturbedTerm, asked: _Question) -> list[exp.Expr]:
     """Give estimate, bounds and standard error, from what is shown and what is drawn."""
     retention = asked.retention
     p, q = (exp.Literal.number(repr(float(x))) for x in (retention, 1 - retention))
@@ -302,7 +302,9 @@ def _estimate(aggregate: Aggregate, part: NumberPart, asked: _Question) -> list[
     return [case(nobody.copy(), exp.null(), each) for each in parts]
 
 
-def _bound_sum(part: NumberPart, low: exp.Expr, high: exp.Expr, *, partial: bool) -> list[exp.Expr]:
+def _bound_sum(
+    part: PerturbedTerm, low: exp.Expr, high: exp.Expr, *, partial: bool
+) -> list[exp.Expr]:
     """Give the least and the largest sum: who is not taken adds nothing."""
     if partial:
         low = exp.Least(this=low, expressions=[number(0)])
@@ -317,7 +319,7 @@ def _bound_sum(part: NumberPart, low: exp.Expr, high: exp.Expr, *, partial: bool
     return [exp.func("COALESCE", end, double(number(0))) for end in ends]
 
 
-def _bound_one(part: NumberPart, low: exp.Expr, high: exp.Expr) -> list[exp.Expr]:
+def _bound_one(part: PerturbedTerm, low: exp.Expr, high: exp.Expr) -> list[exp.Expr]:
     """Give the least and the largest that anybody may have."""
     if part.known is None or (part.factor is None and not part.is_summed):
         return [low, high]
@@ -325,7 +327,7 @@ def _bound_one(part: NumberPart, low: exp.Expr, high: exp.Expr) -> list[exp.Expr
                                        for end in ("#least", "#most")])  # fmt: skip
 
 
-def _reach(part: NumberPart, share: Fraction, asked: _Question) -> exp.Select:
+def _reach(part: PerturbedTerm, share: Fraction, asked: _Question) -> exp.Select:
     """Find the first number shown with as many at or below it as the share says.
 
     How many are is solved from those who show so, as a count is.

@@ -27,6 +27,11 @@ class Sliced(Form):
     """Buckets in which every column of attributes was sorted by itself."""
 
     name: ClassVar[str] = "sliced"
+    coverage: ClassVar[str] = (
+        "It is taken to be chance which values of a bucket's columns belong together; the standard "
+        "error is the spread of that chance, and no interval around the truth. Only low and high "
+        "are hard."
+    )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("sliced", "bucket"),)
     weight: ClassVar[int] = 2

@@ -24,6 +24,10 @@ class Swapped(Form):
     """Exact quasi-identifiers, and a sensitive number exchanged with one of near rank."""
 
     name: ClassVar[str] = "swapped"
+    coverage: ClassVar[str] = (
+        "What is shown is taken for the truth. How far that leads is not known, so that there is no "
+        "standard error. Only low and high are hard."
+    )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
         "swapped": "exactly, but exchanged between people of near rank"

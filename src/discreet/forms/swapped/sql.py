@@ -34,7 +34,7 @@ from discreet.sql.trees import add_up, ascending, case, column, double, named_ta
 SWAPPED, BASE = "swapped", "base"
 
 
-class ShownTerm(NamedTuple):
+class SeenWindow(NamedTuple):
     """Columns of the base that tell of a term."""
 
     shown: exp.Expr
@@ -126,12 +126,12 @@ def _answer(
     query: Query, clauses: list[tuple[str, exp.Select]], swapped: set[str], *, selects: bool
 ) -> exp.Select:
     """Aggregate what the base has, by group."""
-    seen: dict[str, ShownTerm] = {}
+    seen: dict[str, SeenWindow] = {}
     for term in query.terms:
         shown = column(f"#x {term.name}")
         own = term.name in swapped
         low, high = (column(f"#{end} {term.name}") if own else shown for end in ("least", "most"))
-        seen[term.name] = ShownTerm(shown, low, high, column(f"#c {term.name}" if own else "#c"))
+        seen[term.name] = SeenWindow(shown, low, high, column(f"#c {term.name}" if own else "#c"))
     ranked = [a for a in query.aggregates if a.function == "QUANTILE"]
     keys = [column(name) for name in query.group_by]
     tree = select(*(key.copy() for key in keys))
@@ -168,7 +168,7 @@ def _answer(
     return add_quantiles(query, tree, found)
 
 
-def _bound(aggregate: Aggregate, seen: ShownTerm | None) -> list[exp.Expr]:
+def _bound(aggregate: Aggregate, seen: SeenWindow | None) -> list[exp.Expr]:
     """Give what is shown of those who show that they are meant, and bounds.
 
     Who shows a number of which all of the window is taken is meant for sure.
