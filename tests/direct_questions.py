@@ -13,7 +13,6 @@ from sqlglot import exp
 
 import discreet as dc
 from discreet.forms import find_form
-from discreet.forms.asking import name_columns
 from discreet.sql.engines import connect
 from discreet.sql.query import Aggregate, Query, Term
 
@@ -41,7 +40,9 @@ def ask(release: dc.Release, query: Query, engine: str | None = None) -> list[di
     tree, needed = find_form(release.form).rewrite(query, release)
     session = connect(release.tables, engine)
     try:
-        return name_columns(query, session.run(session.write(tree), needed)).to_dicts()
+        frame = session.run(session.write(tree, needed))
+        names = [*query.group_by, *(name for a in query.aggregates for name in a.names)]
+        return frame.rename(dict(zip(frame.columns, names, strict=True))).to_dicts()
     finally:
         session.close()
 

@@ -87,7 +87,7 @@ def aggregate_once(statement: exp.Select, name: str) -> exp.Select:
 
     def place(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.AggFunc):
-            return column(found.setdefault(node, f"#{len(found)}"))
+            return column(found.setdefault(node, f"#once {len(found)}"))
         return node
 
     shown = [part.transform(place) for part in statement.expressions]
