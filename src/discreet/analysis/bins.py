@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +29,18 @@ class Bins:
 
     ends: tuple[Any, ...]
 
-    def list_conditions(self, column: str) -> Iterator[tuple[Any, Any, str]]:
-        """Give the ends of each bin, and who is in it, in SQL."""
-        for start, end in zip(self.ends[:-1], self.ends[1:], strict=True):
-            yield start, end, f"{column} >= {_literal(start)} AND {column} < {_literal(end)}"
+    def hold(self, column: str) -> str:
+        """Say in SQL who is in any of them."""
+        return f"{column} >= {_literal(self.ends[0])} AND {column} < {_literal(self.ends[-1])}"
+
+    def number(self, column: str) -> str:
+        """Give in SQL the number of the bin that somebody is in.
+
+        >>> Bins((0, 10, 20)).number("age")
+        'CASE WHEN age < 10 THEN 0 WHEN age < 20 THEN 1 END'
+        """
+        cases = [f"WHEN {column} < {_literal(end)} THEN {i}" for i, end in enumerate(self.ends[1:])]
+        return f"CASE {' '.join(cases)} END"
 
 
 def choose_bins(release: Release, attribute: str, bins: int | Sequence[Any] | None) -> Bins | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 VALUE = "estimate"
 PARTS = (VALUE, "low", "high", "stderr", "width")
-COUNT = "COUNT(*)"
+COUNT, BIN = "COUNT(*)", "bin_number"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +111,36 @@ def histogram(
 
 
 def _ask_bins(release: Release, attribute: str, by: str | None, bins: Bins) -> pl.DataFrame:
-    """Ask about bin after bin: grouping by an expression would be one question."""
-    group = "" if by is None else f" GROUP BY {_quote(by)}"
-    key = "" if by is None else f"{_quote(by)}, "
-    found = []
+    """Ask about all bins at once or, where people cannot be grouped by the number, one by one."""
+    column, keys = _quote(attribute), [] if by is None else [_quote(by)]
+    grouped = ", ".join([bins.number(column), *keys])
+    named = ", ".join([f"{bins.number(column)} AS {BIN}", *keys])
+    try:
+        asked = f"SELECT {named}, COUNT(*) AS {VALUE} FROM release WHERE {bins.hold(column)}"
+        found = release.query(f"{asked} GROUP BY {grouped}").frame
+    except QueryError:
+        found = _ask_one_by_one(release, column, keys, bins)
+    starts, ends = bins.ends[:-1], bins.ends[1:]
+    every = pl.DataFrame({BIN: range(len(starts)), "from": starts, "below": ends})
+    found = found.with_columns(pl.col(BIN).cast(pl.Int64))
+    # a bin that is not in the answer is one that nobody can be in
+    how: Any = "left" if by is None else "inner"
+    joined = _name_parts(every.join(found, on=BIN, how=how, maintain_order="left").drop(BIN))
+    if by is None:
+        none = pl.col("high").is_null() & pl.col(VALUE).is_null()
+        zero = pl.when(none).then(0.0).otherwise(pl.col(*PARTS[:4]))
+        return joined.with_columns(zero.name.keep())
+    return joined.sort("from", by, maintain_order=True)
+
+
+def _ask_one_by_one(release: Release, column: str, keys: list[str], bins: Bins) -> pl.DataFrame:
+    found, grouped = [], f" GROUP BY {keys[0]}" if keys else ""
     with release.prepare() as prepared:
-        for start, end, condition in bins.list_conditions(_quote(attribute)):
-            asked = f"SELECT {key}COUNT(*) AS {VALUE} FROM release WHERE {condition}{group}"
-            frame = _name_parts(prepared.query(asked).frame)
-            ends = pl.DataFrame({"from": [start] * frame.height, "below": [end] * frame.height})
-            found.append(pl.concat([ends, frame], how="horizontal"))
+        for place, (start, end) in enumerate(zip(bins.ends[:-1], bins.ends[1:], strict=True)):
+            asked = ", ".join([*keys, f"COUNT(*) AS {VALUE}"])
+            where = Bins((start, end)).hold(column)
+            frame = prepared.query(f"SELECT {asked} FROM release WHERE {where}{grouped}").frame
+            found.append(frame.with_columns(pl.lit(place).alias(BIN)))
     return pl.concat(found, how="vertical_relaxed")
 
 
@@ -139,7 +159,7 @@ def _require_name(release: Release, name: str) -> str:
         raise QueryError(
             f"There is no attribute {name!r}.", hint=name_closest(str(name), release.schema.names)
         )
-    if found in (*PARTS, "from", "below"):
+    if found in (*PARTS, "from", "below", BIN):
         raise QueryError(
             f"An attribute called {found!r} leaves no name for the result.",
             hint="Ask in SQL: release.query(...).",

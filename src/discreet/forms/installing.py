@@ -49,7 +49,7 @@ class _Plan:
         """Add what is expected of some attributes, and a function that bounds it."""
         title = number_title(EXPECTED, len(self.shown))
         tree, needed = expect(self.release, names)
-        self.contents.tables.update(needed)
+        self._add_tables(needed)
         self.contents.views[title] = tree
         self.shown[title] = names
         function = number_title(ESTIMATE, len(self.shown) - 1)
@@ -64,8 +64,16 @@ class _Plan:
         except QueryError as error:
             self.left_out[function] = error.message
             return
-        self.contents.tables.update(needed)
+        self._add_tables(needed)
         self.contents.functions[function] = Function(bound_count(pairs), bound_sum(pairs))
+
+    def _add_tables(self, needed: dict[str, pl.DataFrame]) -> None:
+        for title, table in needed.items():
+            if not self.contents.tables.setdefault(title, table).equals(table):
+                raise QueryError(
+                    f"Two tables would be called {title!r}, after the names of attributes.",
+                    hint="Leave one of the attributes out: --columns.",
+                )
 
     def fits(self, tree: exp.Select, needed: dict[str, pl.DataFrame]) -> bool:
         """Whether a statement has few enough rows to be read whole by every question."""

@@ -29,8 +29,7 @@ class Perturbed(Form):
     name: ClassVar[str] = "perturbed"
     coverage: ClassVar[str] = (
         "What numbers drawn at random contribute is subtracted, and the standard error is their "
-        "spread: the truth is within two of them in about 19 of 20 questions. Only low and high are "
-        "hard."
+        "spread. Only low and high are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
