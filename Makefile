@@ -6,6 +6,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= $(shell expr $$(nproc) + 1)
+# tests that between them call nearly all kernels
+COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_little_memory \
+	or few_people_at_a_time
+# or every process of the tests would compile all modules again
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test oracles docs lint bench clean
 
@@ -17,11 +22,11 @@ test: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	# one process compiles kernels while types are checked, or every worker would for itself
 	$(BIN)/mypy & types=$$!; \
-		$(BIN)/pytest tests/steward/test_choosing.py -k every_form_is_measured; tested=$$?; \
+		$(BIN)/pytest -k '$(COMPILING)'; tested=$$?; \
 		wait $$types && exit $$tested
 	# whoever asks a cluster mostly waits, and does so beside the rest
 	$(BIN)/pytest -m spark > $(VENV)/spark.log 2>&1 & spark=$$!; \
-		$(BIN)/pytest -n $(JOBS) -m 'not spark'; rest=$$?; \
+		$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not spark'; rest=$$?; \
 		wait $$spark; clusters=$$?; cat $(VENV)/spark.log; \
 		test $$rest -eq 0 -a $$clusters -eq 0
 

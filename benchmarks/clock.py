@@ -22,7 +22,7 @@ def clock(work: Callable[[], Any], times: int) -> float:
     return float(np.median(spans))
 
 
-def run(about: str | None, measure: Callable[[bool], list[dict[str, Any]]]) -> None:
+def run(about: str | None, measure: Callable[[bool], Iterable[dict[str, Any]]]) -> None:
     """Run a benchmark from the command line, print its figures and write them where asked."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true", help="small sizes, no peers")
@@ -42,6 +42,8 @@ def report(rows: Iterable[dict[str, Any]], file: Path | None) -> None:
             shown.append(f"{row['ratio']:8.2f} × {row['against']}")
         if "ncp" in row:
             shown.append(f"NCP {row['ncp']:.4f}")
+        if "covered" in row:
+            shown.append(f"covered {row['covered']:.0%}")
         print("  ".join(shown), flush=True)
     if file is not None:
         file.write_text(json.dumps(found, indent=1) + "\n")

@@ -158,10 +158,10 @@ def ncp(frame: pl.DataFrame, names: list[str], groups: list[np.ndarray]) -> floa
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    sizes = [100_000] if quick else [100_000, 1_000_000, 10_000_000]
-    times = 3 if quick else 7
+    sizes = [5_000] if quick else [100_000, 1_000_000, 10_000_000]
+    times = 1 if quick else 7
     rows = measure_mondrian(sizes, times)
-    rows += measure_end_to_end(100_000 if quick else 1_000_000, times)
+    rows += measure_end_to_end(50_000 if quick else 1_000_000, times)
     rows += measure_help(times)
     return rows + measure_peer(times, peer=not quick)
 

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
+from discreet.sql.parse import parse
 from numba import njit
 
 import discreet as dc
@@ -20,7 +21,6 @@ from discreet.forms.asking import rewrite
 from discreet.forms.permuted.index import split_conditions
 from discreet.kernels.bounds import bound_groups
 from discreet.publishing.partitioners.sorted_runs import cut_runs, interlock_runs
-from discreet.sql.parse import parse
 
 QUESTION = "SELECT SUM(income) FROM release WHERE age BETWEEN 35 AND 55 AND sex = 'female'"
 
@@ -117,9 +117,9 @@ def add_chosen(chosen: Any, values: Any) -> Any:
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
-    times, n = (3, 20_000) if quick else (7, 1_000_000)
-    rows = measure_runs(100_000 if quick else 10_000_000, times)
-    return rows + measure_overlapping(n, 3) + measure_query(n, times)
+    times, n = (1, 2_000) if quick else (7, 1_000_000)
+    rows = measure_runs(5_000 if quick else 10_000_000, times)
+    return rows + measure_overlapping(n, min(times, 3)) + measure_query(n, times)
 
 
 if __name__ == "__main__":

@@ -501,6 +501,6 @@ if __name__ == "__main__":
     parser.add_argument("--json", type=Path, help="write the figures here")
     chosen = parser.parse_args()
     if chosen.quick:
-        chosen.rows, chosen.base, chosen.spark_rows = [120_000], 120_000, 0
+        chosen.rows, chosen.base, chosen.spark_rows = [30_000], 30_000, 0
         chosen.method_rows, chosen.peer_rows, chosen.peer_parts = 0, 2_000, [4]
     report(measure(chosen), chosen.json)

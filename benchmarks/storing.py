@@ -76,7 +76,7 @@ def measure_postgres(release: dc.Release, folder: Path, n: int, times: int) -> l
 
 def measure(quick: bool) -> list[dict[str, Any]]:
     """Measure everything, small or large."""
-    n, times = (10_000, 1) if quick else (1_000_000, 5)
+    n, times = (2_000, 1) if quick else (1_000_000, 5)
     people = dc.datasets.census(n, sensitive="income")
     release = dc.publish(people, dc.Permutation(dc.KE(k=5, e=1000)))
     with tempfile.TemporaryDirectory() as made:

@@ -19,12 +19,14 @@ from discreet.release.manifest import OLDER_FORMS
 SOURCE = Path(discreet.__file__).parent
 ROOMS = [
     "errors", "files", "kernels", "table", "principles", "release", "cluster", "sql", "forms",
-    "publishing", "pages", "evaluate", "auditing", "datasets", "steward", "experiments", "demo",
-    "cli",
+    "serving", "publishing", "pages", "evaluate", "analysis", "auditing", "datasets", "steward",
+    "experiments",
+    "demo", "cli",
 ]  # fmt: skip
 """From left to right; a room may import what lies left of it."""
 FACE = {
     ("release", "forms"),  # release.write, release.query, release.reconstruct, release.sample
+    ("release", "analysis"),  # release.crosstab, release.histogram, release.regress, release.impute
     ("table", "steward"),  # read(..., schema="plan.toml")
     ("publishing", "steward"),  # publish(a DataFrame of Spark), which gives
     ("publishing", "auditing"),  # what its audit found

@@ -2,6 +2,7 @@
 
 from . import datasets as datasets
 from . import evaluate as evaluate
+from .analysis import Combined, Crosstab, Fit, Histogram, combine
 from .auditing import AuditReport, audit
 from .errors import DiscreetError
 from .evaluate.tradeoffs import Tradeoff, tradeoff

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing.in_parts import SENT, AskedOfParts, Glance, audit_files
 from discreet.forms.boxes import BoxView
 from discreet.forms.matches import Matches
@@ -33,11 +34,38 @@ ENDS = {
 METHOD = dc.Generalization(dc.KAnonymity(5) & dc.DistinctDiversity(3))
 
 
+def make_small_parts(patch: pytest.MonkeyPatch) -> None:
+    """Have files of 700 records."""
+    patch.setattr(table_files, "PART", 700)
+    patch.setitem(audit_files.__kwdefaults__ or {}, "at_once", 250)
+
+
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of 700 records."""
-    monkeypatch.setattr(table_files, "PART", 700)
-    monkeypatch.setitem(audit_files.__kwdefaults__ or {}, "at_once", 250)
+    make_small_parts(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A table in files and its release in small parts, made once, and what its audit found."""
+    folder = tmp_path_factory.mktemp("made")
+    source = spread(DATA.to_polars(), folder / "source")
+    with pytest.MonkeyPatch.context() as patch:
+        make_small_parts(patch)
+        found = publish_from_disk(source, DATA.schema.published, METHOD, folder / "r", 400)
+    return folder, found.to_dict()
+
+
+@pytest.fixture
+def source(made: tuple[Path, dict[str, Any]]) -> Path:
+    """The table, which nobody changes."""
+    return made[0] / "source"
+
+
+@pytest.fixture
+def release(made: tuple[Path, dict[str, Any]], tmp_path: Path) -> Path:
+    """A copy of the release, to be changed."""
+    return Path(shutil.copytree(made[0] / "r", tmp_path / "r"))
 
 
 def examine(release: Path, source: Path, folder: Path) -> dc.auditing.AuditReport:
@@ -97,13 +125,13 @@ def widen_a_box(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_parts_are_audited_as_the_whole(tmp_path: Path) -> None:
-    source = spread(DATA.to_polars(), tmp_path / "source")
-    schema = DATA.schema.published
-    told = publish_from_disk(source, schema, METHOD, tmp_path / "r", 400).to_dict()
-    assert len(list((tmp_path / "r").glob("generalized-*.parquet"))) == 5
-    assert len(list(parts.StoredParts(tmp_path / "r").read(AT_ONCE))) == 7
-    whole = dc.audit(tmp_path / "r", DATA).to_dict()
+def test_parts_are_audited_as_the_whole(
+    tmp_path: Path, made: tuple[Path, dict[str, Any]], source: Path, release: Path
+) -> None:
+    _, told = made
+    assert len(list((release).glob("generalized-*.parquet"))) == 5
+    assert len(list(parts.StoredParts(release).read(AT_ONCE))) == 7
+    whole = dc.audit(release, DATA).to_dict()
     for name in ("kept", "groups", "max_belief", "checks", "identity"):
         assert told[name] == whole[name]
     for mine, theirs in zip(
@@ -112,14 +140,16 @@ def test_parts_are_audited_as_the_whole(tmp_path: Path) -> None:
         assert mine == pytest.approx(theirs)
     beliefs = {person["beliefs"]["income"] for person in whole["worst_explained"][:1]}
     assert {person["beliefs"]["income"] for person in told["worst_explained"][:1]} == beliefs
-    page = examine(tmp_path / "r", source, tmp_path / "w").to_html(tmp_path / "page.html")
+    page = examine(release, source, tmp_path / "w").to_html(tmp_path / "page.html")
     assert "income" in page.read_text(encoding="utf-8")
-    answer = dc.load(tmp_path / "r").query("SELECT COUNT(*) FROM release WHERE age < 40")
+    answer = dc.load(release).query("SELECT COUNT(*) FROM release WHERE age < 40")
     assert answer.low <= (DATA.to_polars()["age"] < 40).sum() <= answer.high
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_may_be_sent_everybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_may_be_sent_everybody(
+    tmp_path: Path, source: Path, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def send_all(self: Glance, codes: dict[str, NDArray[np.int32]]) -> Iterator[tuple[int, Ints]]:
         for part in range(next(iter(self.bits.values())).shape[1]):
             yield part, np.arange(len(codes["age"]))
@@ -131,12 +161,10 @@ def test_a_part_may_be_sent_everybody(tmp_path: Path, monkeypatch: pytest.Monkey
         held.append(data.n)
         return match(self, data)
 
-    source = spread(DATA.to_polars(), tmp_path / "source")
-    publish_from_disk(source, DATA.schema.published, METHOD, tmp_path / "r", 400)
-    few = examine(tmp_path / "r", source, tmp_path / "few").to_dict()
+    few = examine(release, source, tmp_path / "few").to_dict()
     monkeypatch.setattr(Glance, "find", send_all)
     monkeypatch.setattr(BoxView, "match", watch)
-    told = examine(tmp_path / "r", source, tmp_path / "all").to_dict()
+    told = examine(release, source, tmp_path / "all").to_dict()
     for name in ("kept", "problems", "people", "groups", "max_belief", "checks", "identity"):
         assert told[name] == few[name]
     assert sum(held) > 6 * DATA.n
@@ -156,11 +184,8 @@ def test_a_part_may_be_sent_everybody(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )
 def test_what_was_changed_is_found_in_parts_as_in_the_whole(
-    tmp_path: Path, forge: Callable[[Path], None]
+    tmp_path: Path, source: Path, release: Path, forge: Callable[[Path], None]
 ) -> None:
-    source = spread(DATA.to_polars(), tmp_path / "source")
-    release = tmp_path / "r"
-    publish_from_disk(source, DATA.schema.published, METHOD, release, 400)
     forge(release)
     with pytest.raises(dc.DiscreetError, match="is not what was published"):
         examine(release, source, tmp_path / "before")
@@ -173,11 +198,8 @@ def test_what_was_changed_is_found_in_parts_as_in_the_whole(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_somebody_who_is_not_in_the_release_is_noticed(tmp_path: Path) -> None:
+def test_somebody_who_is_not_in_the_release_is_noticed(tmp_path: Path, release: Path) -> None:
     frame = DATA.to_polars()
-    source = spread(frame, tmp_path / "source")
-    release = tmp_path / "r"
-    publish_from_disk(source, DATA.schema.published, METHOD, release, 400)
     other = frame.with_columns(
         age=pl.when(pl.int_range(pl.len()) == 5).then(17).otherwise("age"),
         region=pl.when(pl.int_range(pl.len()) == 5).then(pl.lit("R49")).otherwise("region"),
@@ -219,11 +241,8 @@ def call_it_older(manifest: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("forge", [rename, call_a_role_otherwise, call_it_older])
 def test_a_rewritten_manifest_is_noticed(
-    tmp_path: Path, forge: Callable[[dict[str, Any]], None]
+    tmp_path: Path, source: Path, release: Path, forge: Callable[[dict[str, Any]], None]
 ) -> None:
-    source = spread(DATA.to_polars(), tmp_path / "source")
-    release = tmp_path / "r"
-    publish_from_disk(source, DATA.schema.published, METHOD, release, 400)
     path = release / "datapackage.json"
     manifest = json.loads(path.read_text())
     forge(manifest)
@@ -235,10 +254,9 @@ def test_a_rewritten_manifest_is_noticed(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_files_that_are_gone_or_of_other_types_are_one_error(tmp_path: Path) -> None:
-    source = spread(DATA.to_polars(), tmp_path / "source")
-    release = tmp_path / "r"
-    publish_from_disk(source, DATA.schema.published, METHOD, release, 400)
+def test_files_that_are_gone_or_of_other_types_are_one_error(
+    tmp_path: Path, source: Path, release: Path
+) -> None:
     for number in range(5):
         change(release, number, lambda t: t.with_columns(pl.col("age_low").cast(pl.Float64)))
     reseal(release)
@@ -250,13 +268,11 @@ def test_files_that_are_gone_or_of_other_types_are_one_error(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_files_may_end_within_a_class(tmp_path: Path) -> None:
+def test_files_may_end_within_a_class(release: Path) -> None:
     """Whoever takes a file takes the classes that begin in it, and all of each."""
-    source = spread(DATA.to_polars(), tmp_path / "source")
-    publish_from_disk(source, DATA.schema.published, METHOD, tmp_path / "r", 400)
-    stored = parts.StoredParts(tmp_path / "r")
+    stored = parts.StoredParts(release)
     taken = [stored.take_file(number).tables["generalized"] for number in range(5)]
-    assert pl.concat(taken).equals(dc.load(tmp_path / "r").tables["generalized"])
+    assert pl.concat(taken).equals(dc.load(release).tables["generalized"])
     stored.require_order([(t["class"][0], t["class"][-1]) for t in taken], [0] * 5)
     with pytest.raises(dc.errors.StoreError, match="order"):
         stored.require_order([(0, 5), (5, 9)], [0, 0])
@@ -268,11 +284,11 @@ def test_files_may_end_within_a_class(tmp_path: Path) -> None:
         return pl.concat([texts[:300], last, texts[300:]])
 
     for number in range(5):
-        change(tmp_path / "r", number, lambda t: t.with_columns(pl.col(pl.Enum).cast(pl.String)))
-    change(tmp_path / "r", 2, hide)
-    reseal(tmp_path / "r")
+        change(release, number, lambda t: t.with_columns(pl.col(pl.Enum).cast(pl.String)))
+    change(release, 2, hide)
+    reseal(release)
     with pytest.raises(dc.errors.StoreError, match="order"):
-        parts.StoredParts(tmp_path / "r").take_file(2)
+        parts.StoredParts(release).take_file(2)
 
 
 @pytest.mark.usefixtures("small_parts")

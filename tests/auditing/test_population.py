@@ -13,7 +13,7 @@ import pytest
 
 import discreet as dc
 from auditing.test_presence import PLAIN, PUBLIC, draw_tiny, list_boxes, list_worlds, weigh
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing import population as by
 from discreet.auditing.population import (
     PopulationRisk,

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing.presence import Presence, measure_presence
 from discreet.errors import SchemaError
 from discreet.publishing.method import Method

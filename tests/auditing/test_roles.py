@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.publishing.method import Method
 from samples import reseal
 

@@ -1,4 +1,4 @@
-"""The command line as a process, in an empty folder."""
+"""The command line in an empty folder: as a process where that is the point, here where not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import COMMAND, discreet
+from commands import COMMAND, discreet, discreet_here
 from samples import reseal
 
 
@@ -79,12 +79,12 @@ def test_a_breach_is_exit_1(published: Path) -> None:
 
 
 def test_inspect_speaks_json_and_keeps_an_edited_plan(published: Path) -> None:
-    done = discreet("inspect", "adult.csv", "--plan", "other.toml", "--json", cwd=published)
+    done = discreet_here("inspect", "adult.csv", "--plan", "other.toml", "--json", cwd=published)
     found = json.loads(done.stdout)
     assert found["rows"] == 3000 and found["unique_rows"] > 0
     assert {"name", "role", "type", "missing", "reason"} == set(found["columns"][0])
     before = (published / "adult.plan.toml").read_bytes()
-    done = discreet("inspect", "adult.csv", cwd=published)
+    done = discreet_here("inspect", "adult.csv", cwd=published)
     assert done.returncode == 2 and "exists already" in done.stderr
     assert (published / "adult.plan.toml").read_bytes() == before
 
@@ -96,7 +96,7 @@ def test_inspect_reads_other_files(adult: Path, tmp_path: Path, kind: str) -> No
         frame.write_parquet(tmp_path / "a.parquet")
     else:
         frame.write_excel(tmp_path / "a.xlsx")
-    done = discreet("inspect", f"a.{kind}", "--json", cwd=tmp_path)
+    done = discreet_here("inspect", f"a.{kind}", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     columns = {c["name"]: c for c in json.loads(done.stdout)["columns"]}
     assert columns["age"]["type"] == "integer"
@@ -107,7 +107,7 @@ def test_a_promise_that_cannot_be_kept_says_what_could_be(published: Path) -> No
     plan = (published / "adult.plan.toml").read_text()
     wrong = plan.replace('name = "k-anonymity"\nk = 10', 'name = "k-anonymity"\nk = 4000')
     (published / "wrong.toml").write_text(wrong)
-    done = discreet("publish", "wrong.toml", "--out", "wrong", cwd=published)
+    done = discreet_here("publish", "wrong.toml", "--out", "wrong", cwd=published)
     assert done.returncode == 1
     assert "the table has 3000 rows: k ≤ 3000" in done.stderr
     assert not (published / "wrong").exists()
@@ -143,7 +143,7 @@ def test_bad_input_is_one_error_and_exit_2(
     published: Path, arguments: list[str], message: str
 ) -> None:
     before = {p: p.stat().st_mtime_ns for p in published.rglob("*")}
-    done = discreet(*arguments, cwd=published)
+    done = discreet_here(*arguments, cwd=published)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr and done.stdout == ""
@@ -155,19 +155,31 @@ def test_a_test_release_by_a_seed_must_be_asked_for_as_what_it_is(published: Pat
     seeded = text.replace("[release]\n", "[release]\ninsecure_seed = 7\n")
     (published / "seeded.toml").write_text(seeded)
     command = ["publish", "seeded.toml", "--out", "seeded"]
-    done = discreet(*command, cwd=published)
+    done = discreet_here(*command, cwd=published)
     assert done.returncode == 2 and "add --insecure" in done.stderr
     assert not (published / "seeded").exists()
-    done = discreet(*command, "--insecure", cwd=published)
+    done = discreet_here(*command, "--insecure", cwd=published)
     assert done.returncode == 0 and "give it to nobody" in done.stdout
     assert dc.load(published / "seeded").method == "generalization"
 
 
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table that takes long enough to write, and the plan that is drafted for it."""
+    folder = tmp_path_factory.mktemp("census")
+    dc.datasets.census_frame(400_000).write_parquet(folder / "c.parquet")
+    done = discreet_here("inspect", "c.parquet", "--plan", "p.toml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("delay", [0.15, 0.3, 0.6])
-def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path, name: str, delay: float) -> None:
-    dc.datasets.census_frame(400_000).write_parquet(tmp_path / "c.parquet")
-    assert discreet("inspect", "c.parquet", "--plan", "p.toml", cwd=tmp_path).returncode == 0
+def test_an_interrupt_leaves_nothing_half_written(
+    census: Path, tmp_path: Path, name: str, delay: float
+) -> None:
+    for file in census.iterdir():
+        (tmp_path / file.name).hardlink_to(file)
     before = {path.name for path in tmp_path.iterdir()}
     running = subprocess.Popen(
         [*COMMAND, "publish", "p.toml", "--format", "csv"],
@@ -214,7 +226,7 @@ def test_names_and_values_cannot_command_a_terminal(tmp_path: Path) -> None:
         {name: [1, 2] * 30, "sex": [value, "F"] * 30, "ill": [value, "flu", "gout"] * 20}
     )
     frame.write_csv(tmp_path / "t.csv")
-    shown = discreet("inspect", "t.csv", cwd=tmp_path)
+    shown = discreet_here("inspect", "t.csv", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert r"col\u001b[31mred\u001b]0;owned\u0007\u009b2J\u202e" in shown.stdout
     schema = dc.Schema.infer(frame, quasi_identifiers=[name, "sex"], sensitive=["ill"])
@@ -223,12 +235,12 @@ def test_names_and_values_cannot_command_a_terminal(tmp_path: Path) -> None:
     asked = "SELECT sex, COUNT(*) FROM release GROUP BY sex"
     outputs = [
         shown,
-        discreet("query", "r", asked, cwd=tmp_path),
-        discreet("query", "r", asked, "--json", cwd=tmp_path),
-        discreet("query", "r", f'SELECT AVG("{COMMANDING}") FROM release', cwd=tmp_path),
-        discreet("audit", f"no{COMMANDING}", "--microdata", "t.csv", cwd=tmp_path),
-        discreet("columns", "t.csv", "--sensitive", "ill", cwd=tmp_path),
-        discreet("audit", "r", "--microdata", "t.csv", "--json", cwd=tmp_path),
+        discreet_here("query", "r", asked, cwd=tmp_path),
+        discreet_here("query", "r", asked, "--json", cwd=tmp_path),
+        discreet_here("query", "r", f'SELECT AVG("{COMMANDING}") FROM release', cwd=tmp_path),
+        discreet_here("audit", f"no{COMMANDING}", "--microdata", "t.csv", cwd=tmp_path),
+        discreet_here("columns", "t.csv", "--sensitive", "ill", cwd=tmp_path),
+        discreet_here("audit", "r", "--microdata", "t.csv", "--json", cwd=tmp_path),
     ]
     assert [done.returncode for done in outputs] == [0, 0, 0, 2, 2, 0, 0]
     for done in outputs:
@@ -241,7 +253,7 @@ def test_words_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> No
     for word in ("[bold]x[/oops]", ":smile:", "[link=file:///etc]y[/link]"):
         frame = pl.DataFrame({word: [1, 2] * 5, "ill": ["flu", "gout"] * 5})
         frame.write_csv(tmp_path / "t.csv")
-        done = discreet("inspect", "t.csv", "--overwrite", cwd=tmp_path)
+        done = discreet_here("inspect", "t.csv", "--overwrite", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert word in done.stdout
 
@@ -277,7 +289,7 @@ def test_a_number_without_end_in_a_plan_is_refused_at_once(
     plan = plan.replace('name = "k-anonymity"\nk = 10', promise)
     plan = plan.replace('"adult.csv"', f'"{published / "adult.csv"}"')
     (tmp_path / "p.toml").write_text(plan)
-    done = discreet("publish", "p.toml", cwd=tmp_path)
+    done = discreet_here("publish", "p.toml", cwd=tmp_path)
     assert done.returncode == 2
     assert "give a number from 1" in done.stderr and "Traceback" not in done.stderr
 
@@ -298,7 +310,7 @@ def test_devices_and_pipes_are_not_read(published: Path, tmp_path: Path, name: s
     }[name]
     for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
         make(tmp_path / name)
-        done = discreet(*command, cwd=tmp_path)
+        done = discreet_here(*command, cwd=tmp_path)
         assert done.returncode == 2
         assert "cannot be read" in done.stderr and "not a plain file" in done.stderr
         (tmp_path / name).unlink()
@@ -368,14 +380,14 @@ def test_a_plan_drafted_for_odd_names_is_a_plan(tmp_path: Path) -> None:
     odd = f"salary{COMMANDING}\x7f\u061c"
     frame = pl.DataFrame({"age": [*range(30)] * 2, odd: [*"abcdef"] * 10})
     frame.write_csv(tmp_path / "t.csv")
-    assert discreet("inspect", "t.csv", cwd=tmp_path).returncode == 0
+    assert discreet_here("inspect", "t.csv", cwd=tmp_path).returncode == 0
     text = (tmp_path / "t.plan.toml").read_text(encoding="utf-8")
     assert not set(text) & set("\x1b\x07\x9b\u202e\x7f\u061c")
     assert odd in dc.Plan.read(tmp_path / "t.plan.toml").schema.names
-    done = discreet("publish", "t.plan.toml", cwd=tmp_path)
+    done = discreet_here("publish", "t.plan.toml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for typed in (f"--x{COMMANDING}", f"a{COMMANDING}"):
-        done = discreet("inspect", "t.csv", typed, cwd=tmp_path)
+        done = discreet_here("inspect", "t.csv", typed, cwd=tmp_path)
         assert done.returncode == 2
         assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")
 

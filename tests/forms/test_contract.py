@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -10,12 +12,15 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import discreet as dc
 from discreet.evaluate.questions import Batch, draw_questions
-from discreet.forms import list_forms
+from discreet.forms import find_form, list_forms
 from discreet.forms.asking import show_sql
+from discreet.forms.bounding import bound_count, bound_sum
 from discreet.forms.estimates import Estimator
+from discreet.forms.expected import expect
 from discreet.forms.prepared import Prepared
 from discreet.forms.verify import verify
 from discreet.forms.workload import Workload
@@ -177,6 +182,31 @@ def answer(people: dc.Microdata, sql: str) -> float | None:
     return value
 
 
+ANYBODY = [
+    "SELECT COUNT(*) AS n, SUM(income) AS s, AVG(income) AS a FROM release WHERE age > 30",
+    "SELECT COUNT(*) AS n, SUM(income) AS s, AVG(income) AS a FROM release WHERE age > 200",
+    "SELECT sex, COUNT(*) AS n, SUM(income) AS s FROM release WHERE income >= 0 GROUP BY sex",
+    "SELECT region, MIN(income) AS a, MAX(income) AS b FROM release GROUP BY region",
+    "SELECT sex, AVG(income) AS a FROM release WHERE sex = 'nobody' GROUP BY sex",
+]
+
+
+@pytest.mark.parametrize("case", {method.form: case for case, method in CASES.items()}.values())
+def test_postgresql_gives_the_types_of_duckdb(case: str, postgres: str) -> None:
+    """Also of columns without a value, and of answers without a row."""
+    release = dc.publish(make_people("as they are").head(120), CASES[case], insecure_seed=1)
+    answered = 0
+    with release.prepare() as here, release.prepare(engine=postgres) as there:
+        for question in ANYBODY:
+            try:
+                expected = here.query(question).frame
+            except dc.DiscreetError:
+                continue
+            assert_frame_equal(there.query(question).frame, expected)
+            answered += 1
+    assert answered >= 3
+
+
 def make_people(kind: str) -> dc.Microdata:
     people = dc.datasets.census(400, sensitive=["income"])
     if kind == "with a kept column":
@@ -224,3 +254,50 @@ def test_questions_are_answered_alike_in_memory_and_in_sql(case: str, kind: str)
             assert (low[there] <= batch.truth[there] + 1e-6).all()
             assert (batch.truth[there] - 1e-6 <= high[there]).all()
     assert bool(refused) == (case == "angelization")  # no table shows all that is asked
+
+
+def fetch(release: dc.Release, needed: dict[str, pl.DataFrame], sql: str) -> list[float]:
+    """Run plain SQL over the tables of a release; nothing is not a number."""
+    with duckdb.connect() as database:
+        for name, table in {**release.tables, **needed}.items():
+            database.register(name, table.to_arrow())
+        return as_floats(database.execute(sql).fetchone() or ())
+
+
+def as_floats(cells: Iterable[float | None]) -> list[float]:
+    return [np.nan if cell is None else cell for cell in cells]
+
+
+@EACH
+def test_sums_of_expected_weights_and_bounds_of_pairs_are_those_of_questions(case: str) -> None:
+    """What cannot be listed together is refused, and only that."""
+    people = dc.datasets.census(400, sensitive=["income"])
+    release = dc.publish(people, CASES[case], insecure_seed=1)
+    form, asked = find_form(release.form), 0
+    batches = [*draw_questions(people, 6, seed=3).batches, *take_some(people, 5)]
+    with release.prepare() as prepared:
+        for sql in (batch.sql[0] for batch in batches):
+            names = [name for name in people.schema.names if re.search(rf"\b{name}\b", sql)]
+            if not any(set(names) <= set(told) for told in form.tell_together(release)):
+                with pytest.raises(dc.DiscreetError):
+                    expect(release, names)
+                continue
+            asked += 1
+            found = re.fullmatch(r"SELECT (\w+)\((.*?)\) FROM release WHERE (.*)", sql)
+            assert found is not None
+            function, measure, condition = found.groups()
+            answer = prepared.query(sql)
+            what = {"COUNT": "COALESCE(SUM(weight), 0)", "SUM": f"SUM(weight * {measure})",
+                    "AVG": f"SUM(weight * {measure}) / SUM(weight)"}[function]  # fmt: skip
+            tree, needed = expect(release, names)
+            text = f"SELECT {what} FROM ({tree.sql('duckdb')}) e WHERE {condition}"
+            estimate, low, high = as_floats((answer.estimate, answer.low, answer.high))
+            np.testing.assert_allclose(fetch(release, needed, text), [estimate], rtol=1e-9)
+            if function == "AVG":
+                continue
+            pairs, needed = form.expect(release, names, paired=True)
+            bounds = bound_count(pairs) if function == "COUNT" else bound_sum(pairs)
+            text = bounds.sql("duckdb").replace('"#condition"', condition)
+            ends = fetch(release, needed, text.replace('"#measure"', measure))
+            np.testing.assert_allclose(ends, [estimate, low, high], rtol=1e-9, atol=1e-9)
+    assert asked > 3

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.forms.verify import verify
 from discreet.kernels.rules import obeys
 from discreet.principles.groups import Groups

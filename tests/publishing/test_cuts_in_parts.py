@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing import AuditReport, open_earlier
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.publishing.method import Method

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -148,18 +149,21 @@ def test_what_batches_of_many_sizes_hold_of_millions_of_people_fits_64_bits() ->
     assert share == pytest.approx((1 / sizes).mean())
 
 
-def publish_towns(folder: Path) -> tuple[Path, dc.Schema]:
-    """Publish some people of Adult by two tables."""
-    schema = ADULT.schema.published
+@pytest.fixture(scope="module")
+def towns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some people of Adult in files, published by two tables, once for all forgers."""
+    folder = tmp_path_factory.mktemp("towns")
     source = spread(ADULT.to_own_values(), folder / "source")
     method = dc.Angelization(dc.FrequencyDiversity(3), k=4, marginals=NARROW)
-    publish_from_disk(source, schema, method, folder / "disk", 400)
-    return source, schema
+    publish_from_disk(source, ADULT.schema.published, method, folder / "disk", 400)
+    return folder
 
 
 @pytest.mark.parametrize("order", ["descending", "one apart"])
-def test_records_of_a_marginal_in_another_order_are_refused(tmp_path: Path, order: str) -> None:
-    source, schema = publish_towns(tmp_path)
+def test_records_of_a_marginal_in_another_order_are_refused(
+    tmp_path: Path, towns: Path, order: str
+) -> None:
+    shutil.copytree(towns / "disk", tmp_path / "disk")
 
     def change_order(table: pl.DataFrame) -> pl.DataFrame:
         return table.reverse() if order == "descending" else pl.concat([table[1:], table[:1]])
@@ -167,11 +171,13 @@ def test_records_of_a_marginal_in_another_order_are_refused(tmp_path: Path, orde
     change(tmp_path / "disk", "generalized", change_order)
     reseal(tmp_path / "disk")
     with pytest.raises(dc.errors.StoreError, match="in the order of what they show"):
-        examine(tmp_path / "disk", source, schema, tmp_path / "work")
+        examine(tmp_path / "disk", towns / "source", ADULT.schema.published, tmp_path / "work")
 
 
-def test_people_of_two_boxes_of_a_marginal_who_change_places_are_found(tmp_path: Path) -> None:
-    source, schema = publish_towns(tmp_path)
+def test_people_of_two_boxes_of_a_marginal_who_change_places_are_found(
+    tmp_path: Path, towns: Path
+) -> None:
+    shutil.copytree(towns / "disk", tmp_path / "disk")
 
     def swap(table: pl.DataFrame) -> pl.DataFrame:
         """Give the first record of one box the batch of somebody in the other."""
@@ -184,7 +190,7 @@ def test_people_of_two_boxes_of_a_marginal_who_change_places_are_found(tmp_path:
 
     change(tmp_path / "disk", "generalized", swap)
     reseal(tmp_path / "disk")
-    report = examine(tmp_path / "disk", source, schema, tmp_path / "work")
+    report = examine(tmp_path / "disk", towns / "source", ADULT.schema.published, tmp_path / "work")
     assert not report.kept
     assert any("not as many records as people" in problem for problem in report.problems)
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.errors import PromiseError
 from discreet.publishing.methods import REGISTRY
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.verify import list_unverifiable, verify
 from discreet.publishing.methods import REGISTRY

@@ -212,9 +212,6 @@ def test_exact_columns_are_answered_exactly(people: dc.Microdata) -> None:
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("SELECT income, COUNT(*) FROM release GROUP BY income", "cannot be grouped by it"),
-        ("SELECT MAX(income) FROM release", "cannot be told"),
-        ("SELECT AVG(age) FROM release WHERE income > 5", "cannot be told of people selected"),
         ("SELECT COUNT(*) FROM release WHERE income > age", "ties 'income' to an exact column"),
     ],
 )

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -14,12 +15,16 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from sqlglot import parse_one
 
 import discreet as dc
 from cluster import QUICK, Cluster, start_connect_server
 from commands import COMMAND, discreet
 from discreet.cluster import open_session, reaching
+from discreet.forms.asking import show_sql
+from discreet.forms.installing import install
 from discreet.publishing import Method
+from discreet.sql.engines import connect
 from samples import EVERY_FORM, microdata
 
 pytestmark = pytest.mark.spark
@@ -32,6 +37,7 @@ ASKED = [
     "GROUP BY born",
     "SELECT MIN(pay), MAX(pay) FROM release WHERE name IS NOT NULL",
     "SELECT COUNT(*) FROM release WHERE pay > 25.5 AND LOWER(name) = 'zoë; --'",
+    "SELECT COUNT(*) AS n, SUM(pay) AS s, AVG(pay) AS a FROM release WHERE name ILIKE 'NOBODY Ë%'",
 ]
 COUNT = "SELECT COUNT(*) AS n FROM release"
 
@@ -111,6 +117,42 @@ def test_what_runs_already_is_used_and_goes_on(people: dc.Microdata, held: str) 
     assert mine.catalog.listTables()[0].name == "permuted"
     with pytest.raises(dc.errors.ClusterError, match="runs in this process already"):
         release.query(COUNT, engine="local[1]")
+
+
+def test_a_shown_statement_makes_the_large_tables_it_needs(held: str) -> None:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    days = pl.date_range(date(1940, 1, 1), date(1943, 12, 31), eager=True)
+    names = [ODD[i % 3] for i in range(len(days))]
+    frame = pl.DataFrame({"born": days, "name": names, "ill": names})
+    data = microdata(frame, ["born", "name"], ["ill"])
+    release = dc.publish(data, dc.Generalization(dc.KAnonymity(400)), insecure_seed=1)
+    question = ("SELECT name, COUNT(*) AS n FROM release WHERE name = 'back\\slash' "
+                "OR born < DATE '1941-01-05' GROUP BY name")  # fmt: skip
+    mine = SparkSession(SparkContext._active_spark_context)
+    table = mine.createDataFrame(release.tables["generalized"].to_arrow())
+    table.createOrReplaceTempView("generalized")
+    *made, asked = show_sql(release, question, "spark").rstrip(";").split(";\n")
+    assert len(made) >= 3
+    for statement in made:
+        mine.sql(statement)
+    found = pl.DataFrame(mine.sql(asked).toArrow())
+    assert_frame_equal(found, release.query(question).frame, check_dtypes=False)
+
+
+def test_own_tables_are_known_beside_those_of_the_release(people: dc.Microdata, held: str) -> None:
+    release = dc.publish(people, EVERY_FORM["permutation"], insecure_seed=1)
+    towns = pl.DataFrame({"name": ODD, "town": ["Aix", "Ulm", None, "?", "Aix"]})
+    tree = parse_one(
+        "SELECT m.town, COUNT(*) AS n, SUM(p.age) AS a FROM permuted AS p JOIN mine AS m "
+        "ON p.name = m.name GROUP BY m.town ORDER BY m.town NULLS LAST"
+    )
+    found = []
+    for engine in (None, held):
+        with closing(connect(release.tables, engine, own={"mine": towns})) as session:
+            found.append(session.run(session.write(tree)))
+    assert_frame_equal(*found)
 
 
 def test_the_command_asks_a_cluster_and_shows_nothing_of_it(
@@ -226,3 +268,25 @@ def test_only_addresses_of_this_machine_are_here() -> None:
     assert reaching.is_here([]) and reaching.is_here(here)
     assert not reaching.is_here([*here, ("10.0.0.1", 7077)])
     assert not reaching.is_here([("127.0.0.1.example.org", 7077)])
+
+
+def test_a_release_is_installed_as_tables_and_views_of_a_database(
+    people: dc.Microdata, held: str
+) -> None:
+    """Without bounds, for Spark has no functions of a text; and nothing there is replaced."""
+    release = dc.publish(people, dc.Generalization(dc.KAnonymity(3)), insecure_seed=1)
+    made = install(release, held, schema="census", columns=[["age", "name", "pay"]])
+    condition = "age < 40 AND name LIKE 'say%'"
+    with open_session(held) as session:
+        try:
+            found = session.sql(f"SELECT SUM(weight * pay) FROM census.expected WHERE {condition}")
+            answer = release.query(f"SELECT SUM(pay) FROM release WHERE {condition}")
+            assert found.collect()[0][0] == pytest.approx(answer.estimate)
+            listed = {row.tableName for row in session.sql("SHOW TABLES IN census").collect()}
+            assert listed == {"about", "generalized", "cells_age", "cells_name", "expected"}
+            assert not made.functions and "no functions" in made.left_out["estimate"]
+            for overwrite, said in ((False, "already"), (True, "no transactions")):
+                with pytest.raises(dc.errors.QueryError, match=said):
+                    install(release, held, schema="census", overwrite=overwrite)
+        finally:
+            session.sql("DROP DATABASE census CASCADE")

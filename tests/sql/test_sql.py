@@ -252,33 +252,46 @@ def test_people_are_selected_by_permuted_values_as_all_worlds_say(
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ("SELECT * FROM release", "not an aggregate"),
+        ("SELECT * FROM release", "no aggregate"),
+        ("SELECT age FROM release ORDER BY age LIMIT 3", "no aggregate"),
         ("SELECT AVG(capital_loss) FROM other", "not 'release'"),
         ("SELECT AVG(capital_loss) FROM release; DROP TABLE release", "not one SELECT"),
         ("DELETE FROM release", "not one SELECT"),
         ("SELECT AVG( FROM release", "Not SQL at line 1, column"),
         ("SELECT AVG(wage) FROM release", r"no column 'wage' \(line 1, column"),
         ("SELECT AVG(sex) FROM release", "is a category, not a number"),
-        ("SELECT MEDIAN(age) FROM release", "not an aggregate"),
-        ("SELECT SUM(age * 2) FROM release", "takes a plain column"),
-        ("SELECT COUNT(DISTINCT age) FROM release", "takes a plain column"),
+        ("SELECT STRING_AGG(sex, ',') FROM release", "not an aggregate"),
+        ("SELECT SUM(sex || 'x') FROM release", "is a varchar, not a number"),
+        ("SELECT COUNT(DISTINCT (age, sex)) FROM release", "cannot be told"),
+        ("SELECT QUANTILE_CONT(age, 2) FROM release", "no number from 0 to 1"),
+        ("SELECT COUNT(*) FROM release WHERE random() < 0.5", "nothing that discreet"),
+        ("SELECT ROUND(age * capital_loss) AS x, COUNT(*) FROM release GROUP BY x", "several attr"),
+        ("SELECT sex, COUNT(*) FROM release GROUP BY 7", "no column 7 to group by"),
+        ("SELECT COUNT(*) AS n FROM release GROUP BY n", "is an aggregate"),
+        ("SELECT COUNT(*) FROM release UNION SELECT COUNT(*) FROM release", "cannot be answered"),
+        ("WITH RECURSIVE t AS (SELECT 1) SELECT COUNT(*) FROM release", "RECURSIVE"),
+        ("SELECT COUNT(*) || 'x' AS t FROM release", "of an estimate cannot be bounded"),
+        ("SELECT COUNT(*) > 3 AS many FROM release", "a condition on estimates"),
+        ("SELECT sex, COUNT(*) AS n FROM release GROUP BY sex LIMIT n", "no number of rows"),
+        (
+            "WITH x AS (SELECT sex, COUNT(*) AS n FROM release GROUP BY sex ORDER BY n LIMIT 1) "
+            "SELECT n FROM x",
+            "LIMIT within the question",
+        ),
         ("SELECT COUNT(*) FROM release WHERE capital_loss > age", "ties 'capital-loss'"),
         ("SELECT COUNT(*) FROM release TABLESAMPLE 10 PERCENT", "not 'release'"),
         ("SELECT MIN(capital_loss, 3) FROM release", "takes one column"),
-        ("SELECT sex AS s, COUNT(*) FROM release GROUP BY sex", "keep their names"),
         ("SELECT COUNT(*) AS x, SUM(age) AS x_low FROM release", "the same name"),
-        ("SELECT COUNT(*) FROM release WHERE CAST(age AS TEXT) = '1'", "cannot stand in WHERE"),
         ("SELECT COUNT(*) FROM release WHERE sex LIKE 'a\\_b'", "backslash"),
         ("SELECT COUNT(*) FROM release WHERE " + "(" * 900 + "age = 1" + ")" * 900, "nested"),
         ("SELECT COUNT(*) \x00 FROM release", "control characters"),
         ("SELECT AVG(other.age) FROM release", "no table 'other'"),
-        ("SELECT COUNT(*) FROM release WHERE age > (SELECT 1)", "cannot stand in WHERE"),
-        ("SELECT COUNT(*) FROM release WHERE pg_sleep(9) IS NULL", "cannot stand in WHERE"),
-        ("SELECT COUNT(*) FROM release ORDER BY 1", "ORDER cannot be answered"),
+        ("SELECT COUNT(*) FROM release WHERE age > (SELECT 1)", "subquery cannot stand here"),
+        ("SELECT COUNT(*) FROM release WHERE pg_sleep(9) IS NULL", "nothing that discreet"),
+        ("SELECT COUNT(*) FROM release WHERE getenv('HOME') = 'x'", "nothing that discreet"),
         ("SELECT COUNT(*) FROM release JOIN other USING (age)", "cannot be answered|not 'release'"),
         ("SELECT age, COUNT(*) FROM release", "not in GROUP BY"),
         ("SELECT COUNT(*), COUNT(*) FROM release", "the same name"),
-        ("SELECT sex FROM release GROUP BY sex", "no aggregate"),
         ("SELECT COUNT(*) FROM release WHERE age > 'x'", "DuckDB refuses"),
     ],
 )
@@ -394,7 +407,6 @@ def test_generalized_bounds_and_means_by_enumerating_all_worlds(
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ("SELECT AVG(age) FROM release", "'age' is blurred"),
         ("SELECT COUNT(*) FROM release WHERE age > 30 OR occupation = 'Sales'", "ties a blurred"),
         ("SELECT COUNT(*) FROM release WHERE nothing = 1", "no column 'nothing'"),
     ],
@@ -762,7 +774,9 @@ def conditions(draw: st.DrawFn, depth: int = 2) -> str:
     a, b = (
         draw(st.sampled_from(["-1", "0", "1.25", "2.5", "3", "4.449", "7", "99"])) for _ in "ab"
     )
-    shapes = ["x < {}", "x <= {}", "{} < x", "x >= {}", "x = {}", "x <> {}", "x IS NULL",
+    shapes = ["x * 2 < {}", "3 - x / 2 <= {}", "FLOOR(x) = {}", "ROUND(x * 2) > {}",
+              "ABS(x - 2) < {}", "x // 2 = {}", "x IS DISTINCT FROM {}",
+              "x < {}", "x <= {}", "{} < x", "x >= {}", "x = {}", "x <> {}", "x IS NULL",
               "x BETWEEN {} AND {}", "x IN ({}, {})", "x IS NOT NULL", "NOT x > {}"]  # fmt: skip
     return draw(st.sampled_from(shapes)).format(a, b)
 
@@ -808,7 +822,10 @@ def test_a_wide_range_of_cents_is_answered() -> None:
             assert answer.low <= truth <= answer.high  # type: ignore[operator]
         workload = draw_workload(data, 0.3, 5, names=["rent", "age"])
         assert len(Estimator(release, data).estimate(workload)) == 5
+        half = release.query("SELECT COUNT(*) FROM release WHERE rent * 2 < 1000")
+        whole = release.query("SELECT COUNT(*) FROM release WHERE rent < 500")
+        assert (half.estimate, half.low, half.high) == (whole.estimate, whole.low, whole.high)
         with pytest.raises(dc.errors.QueryError, match="look at one by one"):
-            release.query("SELECT COUNT(*) FROM release WHERE rent * 2 < 1000")
+            release.query("SELECT COUNT(*) FROM release WHERE rent % 7 < 3")
         sql = show_sql(release, "SELECT COUNT(*) FROM release WHERE rent < 1000", "spark")
         assert len(sql) < 200_000

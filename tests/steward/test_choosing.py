@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import COMMAND, discreet
+from commands import COMMAND
+from commands import discreet_here as discreet
 from discreet.evaluate.questions import draw_questions, measure_errors, read_own
 from discreet.forms.estimates import Estimator
 from discreet.publishing.method import Method

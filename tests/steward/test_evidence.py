@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing import audit
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY
@@ -87,16 +87,23 @@ def test_all_methods_are_tried() -> None:
     assert set(METHODS) | {"sequential"} == set(REGISTRY)
 
 
-@pytest.fixture
-def signed(office: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def signed_once(office: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("signed")
     data = read_people(office)
-    dc.publish(data, METHODS["generalization"]).write(tmp_path / "release", format="csv")
-    shutil.copy(office / "people.csv", tmp_path)
+    dc.publish(data, METHODS["generalization"]).write(folder / "release", format="csv")
+    shutil.copy(office / "people.csv", folder)
     done = discreet("audit", "release", "--microdata", "people.csv", "--evidence", "evidence",
-                    cwd=tmp_path)  # fmt: skip
+                    cwd=folder)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "discreet verify evidence RELEASE" in done.stdout
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def signed(signed_once: Path, tmp_path: Path) -> Path:
+    """A copy of what was signed off, to be changed."""
+    return Path(shutil.copytree(signed_once, tmp_path / "signed"))
 
 
 def test_the_release_examined_is_recognized_elsewhere(signed: Path) -> None:

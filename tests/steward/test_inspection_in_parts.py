@@ -8,13 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.errors import DiscreetError
 from discreet.steward.inspection import Inspection, inspect_table
 from discreet.steward.inspection_in_parts import inspect_in_parts, is_large
+from discreet.table import parquet_files
 from discreet.table.parquet_files import ParquetFiles
 from in_parts import odd_table, spread
 
@@ -64,7 +66,9 @@ def attempt(found: object) -> Inspection | str:
 @settings(deadline=None, max_examples=12)
 @given(frame=tables(), at_once=st.sampled_from([1, 2, 100]))
 def test_drawn_tables_look_the_same_in_parts(frame: pl.DataFrame, at_once: int) -> None:
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        # of few rows most of 256 pieces are empty, and every one is looked for
+        patch.setattr(parquet_files, "PIECES", 16)
         place = Path(folder)
         spread(frame, place / "source", files=2)
         whole = attempt(lambda: inspect_table(place / "source", place))

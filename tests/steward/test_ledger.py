@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import COMMAND, discreet
+from commands import COMMAND
+from commands import discreet_here as discreet
 from discreet.release import store
 from discreet.steward.ledger import Entry, Ledger, State
 from discreet.steward.ledger.book import Book
@@ -684,27 +685,21 @@ def test_promises_about_joins_are_not_taken_on_trust(office: Path, made: Made) -
 @pytest.mark.parametrize("ledger", [[], ["--ledger", "book"]])
 @pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
 def test_a_report_that_cannot_be_named_stops_the_publication(
-    office: Path, ledger: list[str], overwrite: list[str]
+    office: Path, ledger: list[str], overwrite: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of a file that is mounted or may not be changed: a draft can be written beside it."""
     if overwrite:
         (office / "why.html").write_text("before", encoding="utf-8")
-    script = f"""
-import sys
-from pathlib import Path
-from discreet.cli import main
-real = Path.replace
-def refuse(self, target):
-    if Path(target).name == "why.html":
-        raise OSError(16, "Device or resource busy", str(target))
-    return real(self, target)
-Path.replace = refuse
-sys.argv = ["discreet", "publish", "first.toml", "--report", "why.html", *{[*ledger, *overwrite]!r}]
-main()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=office, capture_output=True, text=True, check=False
-    )
+    real = Path.replace
+
+    def refuse(self: Path, target: Path) -> Path:
+        if Path(target).name == "why.html":
+            raise OSError(16, "Device or resource busy", str(target))
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    told = ["--report", "why.html", *ledger, *overwrite]
+    done = discreet("publish", "first.toml", *told, cwd=office)
     assert done.returncode == 2, done.stderr
     assert "why.html: cannot be written (Device or resource busy)" in done.stderr
     assert not (office / "first").exists()
@@ -712,24 +707,23 @@ main()
     assert (office / "why.html").exists() is bool(overwrite)
 
 
-def test_a_report_is_taken_back_if_the_release_cannot_be_put_out(office: Path) -> None:
+def test_a_report_is_taken_back_if_the_release_cannot_be_put_out(
+    office: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (office / "why.html").write_text("before", encoding="utf-8")
     (office / "why.html").chmod(0o600)
-    script = """
-import sys
-from discreet.release import store
-from discreet.cli import main
-def fail(*_, **__):
-    raise OSError(28, "No space left on device")
-store.place_folder = fail
-sys.argv = ["discreet", "publish", "first.toml", "--report", sys.argv[1], "--overwrite"]
-main()
-"""
-    for report in ("why.html", "new.html"):
-        command = [sys.executable, "-c", script, report]
-        done = subprocess.run(command, cwd=office, capture_output=True, text=True, check=False)
-        assert done.returncode == 2, done.stderr
-        assert "first: cannot be written" in done.stderr
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "place_folder", fail)
+        for report in ("why.html", "new.html"):
+            done = discreet(
+                "publish", "first.toml", "--report", report, "--overwrite", cwd=office
+            )  # fmt: skip
+            assert done.returncode == 2, done.stderr
+            assert "first: cannot be written" in done.stderr
     assert (office / "why.html").read_text(encoding="utf-8") == "before"
     assert not (office / "new.html").exists() and not (office / "first").exists()
     done = discreet(

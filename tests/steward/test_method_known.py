@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing.method_known import MinimalityAttack, ShadowAttack
 from discreet.steward.method_known import attack_method
 from discreet.steward.method_known.minimality import measure_minimality

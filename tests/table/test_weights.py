@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.auditing import population as by
 from discreet.errors import MicrodataError, QueryError, SchemaError
 from discreet.evaluate import measure_loss

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from discreet.errors import SchemaError
 from discreet.forms.base import View
 from discreet.forms.matches import Matches
 from discreet.release import Release
-from discreet.release.labels import read_labels
+from discreet.release.labels import Labels, read_labels
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
@@ -210,10 +209,27 @@ class _GroupReader:
 
     def list_groups(self, person: int) -> tuple[list[PossibleGroup], int]:
         """Give the likeliest groups that may be a person's, and how many more there are."""
-        weighed = self._weigh(person, self.names[0] if self.names else None)
+        weighed = self._weigh_all(person)
         return [self._read(g, w) for g, w in weighed[:MOST_GROUPS]], max(
             len(weighed) - MOST_GROUPS, 0
         )
+
+    @cached_property
+    def listed(self) -> tuple[Ints, dict[str, tuple[Labels, Ints]]]:
+        """Whose records those of all groups are that are listed and whole, and what they show.
+
+        Read at once: to read labels costs the same for few records as for many.
+        """
+        groups = {g for i in range(self.data.n) for g, _ in self._weigh_all(i)[:MOST_GROUPS]}
+        whole = [g for g in groups if self.view.records_here[g] == self.view.sizes[g]]
+        rows = np.flatnonzero(np.isin(self.view.labels, whole))
+        records, release = self.view.table[rows], self.view.release
+        return self.view.labels[rows], {
+            name: read_labels(release, records, name) for name in self.known if len(rows)
+        }
+
+    def _weigh_all(self, person: int) -> list[tuple[int, Fraction]]:
+        return self._weigh(person, self.names[0] if self.names else None)
 
     def _weigh(self, person: int, name: str | None) -> list[tuple[int, Fraction]]:
         """Give each group that may be a person's with how likely it is theirs."""
@@ -244,17 +260,16 @@ class _GroupReader:
         return float(total.max())
 
     def _read(self, group: int, weight: Fraction) -> PossibleGroup:
-        records = self.view.table[np.flatnonzero(self.view.labels == group)]
-        whole = int(self.view.sizes[group])
-        names = self.known if records.height == whole else []
+        records = np.flatnonzero(self.listed[0] == group)
+        names = self.known if len(records) else []
         shows = {name: self._read_label(name, records) for name in names}
         holds = {name: self._hold(group, name) for name in self.names}
-        return PossibleGroup(shows, whole, weight, holds)
+        return PossibleGroup(shows, int(self.view.sizes[group]), weight, holds)
 
-    def _read_label(self, name: str, records: pl.DataFrame) -> str:
+    def _read_label(self, name: str, records: Ints) -> str:
         """Give what the records of a group show of an attribute, if all show the same."""
-        labels, number = read_labels(self.view.release, records, name)
-        seen = np.unique(number)
+        labels, number = self.listed[1][name]
+        seen = np.unique(number[records])
         if len(seen) > 1:
             return f"{len(seen):,} different"
         return MASK if self.masked and labels.sizes[seen[0]] <= 1 else labels.texts[seen[0]]

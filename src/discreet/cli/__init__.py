@@ -12,7 +12,18 @@ from io import TextIOWrapper
 
 import typer
 
-from discreet.cli import analyst, chooser, ledger, publisher, researcher, reviewer, steward
+from discreet.cli import (
+    analysis,
+    analyst,
+    chooser,
+    installer,
+    ledger,
+    publisher,
+    researcher,
+    reviewer,
+    server,
+    steward,
+)
 from discreet.cli.app import app
 from discreet.cli.screen import Stopped, say_error
 from discreet.errors import DiscreetError, is_interrupt, visible
@@ -109,5 +120,6 @@ def _confess() -> None:
 
 
 __all__ = [
-    "analyst", "app", "chooser", "ledger", "main", "publisher", "researcher", "reviewer", "steward",
+    "analysis", "analyst", "app", "chooser", "installer", "ledger", "main", "publisher",
+    "researcher", "reviewer", "server", "steward",
 ]  # fmt: skip

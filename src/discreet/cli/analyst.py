@@ -5,12 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from discreet.cli.app import Json, ReleaseFolder, app
-from discreet.cli.screen import is_terminal, make_table, print_json, say_error, show, working
+from discreet.cli.screen import (
+    is_terminal,
+    make_table,
+    print_json,
+    say_error,
+    show,
+    show_number,
+    working,
+)
 from discreet.errors import QueryError, visible
 
 
@@ -20,7 +29,7 @@ def query(
     sql: Annotated[
         str | None,
         typer.Argument(
-            help="SELECT aggregates FROM release WHERE … GROUP BY …; "
+            help="SELECT … FROM release …, as you would ask DuckDB; "
             "without it, questions are read line by line."
         ),
     ] = None,
@@ -35,17 +44,21 @@ def query(
         str | None,
         typer.Option(help="Print the rewritten statement for duckdb, postgres or spark instead."),
     ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="A table of yours to join answers with: NAME=FILE. May be repeated."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Ask a release in SQL: the estimate, hard bounds, and the standard error."""
+    """Ask a release in SQL: the estimate, hard bounds, and how far it may be wrong."""
     from discreet.forms.asking import show_sql as write_sql
     from discreet.release.store import load
 
     if sql is None and show_sql:
         raise QueryError("There is no question.", hint="Give it after the release's folder.")
-    published = load(release)
+    published, own = load(release), _read_tables(table or [])
     if sql is None:
-        with published.prepare(engine=engine) as prepared:
+        with published.prepare(engine=engine, tables=own) as prepared:
             for line, question in enumerate(_read_questions(), start=1):
                 try:
                     _print_answer(prepared.query(question), json)
@@ -56,12 +69,37 @@ def query(
                     say_error(str(error))
         return
     if show_sql is not None:
-        text = write_sql(published, sql, show_sql)
+        text = write_sql(published, sql, show_sql, own)
         print(visible(text) if is_terminal(sys.stdout) else text)
         return
     with working("Asking"):
-        answer = published.query(sql, engine=engine)
+        answer = published.query(sql, engine=engine, tables=own)
     _print_answer(answer, json)
+
+
+def _read_tables(given: list[str]) -> dict[str, Any]:
+    """Read the analyst's own tables; texts that are all numbers as they are written are numbers."""
+    import polars as pl
+
+    from discreet.table.readers import read_table
+
+    found = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not equals or not name or not path:
+            raise QueryError(
+                f"--table {text} names no file.", hint="Write --table regions=regions.csv."
+            )
+        frame = read_table(Path(path))
+        numbers = [
+            number
+            for cells in frame.select(pl.col(pl.String)).get_columns()
+            for number in [cells.cast(pl.Float64, strict=False)]
+            if number.null_count() == cells.null_count()
+            and not cells.str.contains(r"^[+-]?0\d").any()  # 01 is a code
+        ]
+        found[name] = frame.with_columns(numbers)
+    return found
 
 
 def _read_questions() -> Iterator[str]:
@@ -83,24 +121,31 @@ def _read_questions() -> Iterator[str]:
 
 
 def _print_answer(answer: Any, json: bool) -> None:
+    from discreet.sql.query import ENDINGS
+
     if json:
-        asked = {"tables": answer.tables, "sql": answer.sql}
+        asked = {"tables": answer.tables, "sql": answer.sql, "left_out": answer.left_out,
+                 "notes": answer.notes, "coverage": answer.coverage}  # fmt: skip
         print_json({"rows": answer.frame.to_dicts(), **asked})
         return
-    table = make_table(
-        *answer.query.group_by, "what", "estimate", "at least", "at most", "std. error"
-    )
+    known = [name for name, estimated in answer.columns.items() if not estimated]
+    told = [name for name, estimated in answer.columns.items() if estimated]
+    marked = [name for name in answer.frame.columns if name == "certain" and name not in known]
+    wide = any(answer.frame[f"{name}_width"].is_not_null().any() for name in told)
+    parts = ENDINGS if wide else ENDINGS[:4]
+    titles = ["estimate", "at least", "at most", "std. error", "± 95 %"][: len(parts)]
+    table = make_table(*known, *(["what", *titles] if told else []), *marked)
     for row in answer.frame.iter_rows(named=True):
-        for aggregate in answer.query.aggregates:
-            cells = [_show_number(row[name]) for name in aggregate.names]
-            table.add_row(*(str(row[g]) for g in answer.query.group_by), aggregate.alias, *cells)
+        first = [str(row[name]) for name in known]
+        last = ["yes" if row[name] else "no" for name in marked]
+        for name in told:
+            cells = [show_number(row[name + part]) for part in parts]
+            table.add_row(*first, name, *cells, *last)
+        if not told:
+            table.add_row(*first, *last)
     show(table)
     show(f"From {' and '.join(answer.tables)}.")
-
-
-def _show_number(cell: Any) -> str:
-    if cell is None:
-        return "–"
-    if isinstance(cell, float):
-        return f"{cell:,.2f}"
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
+    if answer.left_out:
+        show(f"{answer.left_out} more may belong to the answer.")
+    for note in answer.notes:
+        show(note)

@@ -9,7 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 FLOW = ("inspect", "tradeoff", "ratings", "columns", "compare", "publish", "ledger", "query",
-        "audit", "verify", "croissant", "reproduce")  # fmt: skip
+        "crosstab", "histogram", "regress", "install", "serve", "audit", "verify", "croissant",
+        "reproduce")  # fmt: skip
 
 
 class Commands(TyperGroup):

@@ -22,5 +22,7 @@ def require_charts() -> Any:
 
 
 def save_chart(chart: Any, target: Path) -> Path:
-    """Write a chart as an SVG file."""
-    return write_file(target, lambda draft: chart.save(str(draft), format="svg"))
+    """Write a chart as an SVG file or, by its ending, as a page that needs nothing else."""
+    page: dict[str, Any] = {"format": "html", "inline": True}
+    how = page if target.suffix == ".html" else {"format": "svg"}
+    return write_file(target, lambda draft: chart.save(str(draft), **how))

@@ -189,7 +189,7 @@ def read_own(path: Path, data: Microdata) -> list[tuple[str, float, float]]:
     import sqlglot
     from sqlglot.errors import SqlglotError
 
-    from discreet.sql.parse import parse
+    from discreet.sql.planning import plan_question
 
     try:
         text = read_text(path)
@@ -209,14 +209,15 @@ def read_own(path: Path, data: Microdata) -> list[tuple[str, float, float]]:
     with duckdb.connect() as database:
         database.register("release", data.to_own_values())
         for sql in asked:
-            query = parse(sql, data.public_schema)
-            if query.group_by or len(query.aggregates) != 1:
+            made = plan_question(sql, data.public_schema)
+            (query, *others) = made.questions
+            if not made.is_simple or others or query.keys or len(query.aggregates) != 1:
                 raise QueryError(
                     f"{path.name}: {sql} does not ask for one number.",
                     hint="Ask for one COUNT, SUM or AVG, without GROUP BY.",
                 )
             (aggregate,) = query.aggregates
-            column = "*" if aggregate.column is None else _quote(aggregate.column)
+            column = "*" if aggregate.term is None else aggregate.term.expression.sql("duckdb")
             where = "TRUE" if query.where is None else query.where.sql("duckdb")
             meant = f"SELECT {aggregate.function}({column}) FROM release WHERE {where}"
             try:

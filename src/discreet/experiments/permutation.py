@@ -310,7 +310,7 @@ def overhead(settings: Settings) -> Outcome:
             copy_tables(connection, {"release": data.to_polars(), **release.tables})
             for span in (10, 30, 50):
                 sql = f"SELECT SUM(income) FROM release WHERE age BETWEEN 30 AND {30 + span}"
-                again = rewrite(release, sql)[1].sql(dialect="duckdb", identify=True)
+                again = rewrite(release, sql).tree.sql(dialect="duckdb", identify=True)
                 plain, rewritten = (
                     float(np.median(clock(15, _fetch, connection, text))) for text in (sql, again)
                 )

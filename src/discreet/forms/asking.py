@@ -3,52 +3,64 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import polars as pl
-from sqlglot import exp, select
+from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.forms import find_form
+from discreet.forms.ranking import mark_rows
 from discreet.sql.coarse import refuse_coarse_aggregates, restate
+from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
-from discreet.sql.parse import parse
-from discreet.sql.query import Query
+from discreet.sql.hints import list_unknown
+from discreet.sql.lookups import resolve_lookups
+from discreet.sql.planning import PlannedQuestion, name_question, plan_question
+from discreet.sql.query import ENDINGS, Query
+from discreet.sql.reading import bounded_depth
+from discreet.sql.script import write_script
+from discreet.sql.trees import named_table
 
 if TYPE_CHECKING:
     from discreet.release import Release
 
-MOST_WRITTEN = 20_000
 DIALECTS = ("duckdb", "postgres", "spark")
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """One row per group asked for; per aggregate its estimate, hard bounds and standard error.
+    """Rows of the answer; per estimated column its bounds, standard error and width.
 
     The true value lies between low and high. The estimate is the mean, and the standard error the
     spread, over all shuffles of a permuted release, or over records spread evenly in the boxes of
     a generalized one. MIN and MAX, whose means have no closed form, have the middle of their
-    bounds and no standard error; nor has AVG over boxes, whose number of hits is itself random.
-    A rank-swapped release is read as if what it shows were true, and has no standard error. From
+    bounds and no standard error. A rank-swapped release is read as if what it shows were true. From
     a perturbed one what was drawn at random is subtracted, and its spread is the standard error.
     Of numbers that were made coarser the estimate takes what is shown for true, without a standard
     error; a bound that does not exist, as with codes of top and bottom, is nothing.
     """
 
-    query: Query
+    columns: dict[str, bool]
+    """The columns that were asked for, and whether each is estimated."""
     frame: pl.DataFrame
     sql: str
     tables: list[str]
     """The tables of the release that were asked."""
+    left_out: int = 0
+    """How many rows may belong to the answer besides, though by the estimates they do not."""
+    notes: list[str] = field(default_factory=list)
+    """What whoever asked may have meant."""
+    coverage: str = ""
+    """What is taken for granted in estimates and errors, and what is not."""
 
     def _single(self, ending: str) -> float | None:
-        if len(self.query.aggregates) != 1 or self.frame.height != 1 or self.query.group_by:
+        if list(self.columns.values()) != [True] or self.frame.height != 1:
             raise QueryError(
                 "The answer has more than one value.", hint="Read them from answer.frame."
             )
-        value: float | None = self.frame[f"{self.query.aggregates[0].alias}{ending}"].item()
+        value: float | None = self.frame[f"{next(iter(self.columns))}{ending}"].item()
         return value
 
     @property
@@ -68,50 +80,126 @@ class Answer:
 
     @property
     def stderr(self) -> float | None:
-        """Standard error over the random permutation."""
+        """Standard error over what was drawn at random."""
         return self._single("_stderr")
 
+    @property
+    def width(self) -> float | None:
+        """How far from the estimate the truth may well be, where people are shown in boxes."""
+        return self._single("_width")
 
-def rewrite(release: Release, text: str) -> tuple[Query, exp.Select, dict[str, pl.DataFrame]]:
+
+@dataclass(frozen=True, eq=False)
+class Rewritten:
+    """A question as one statement over the tables of a release."""
+
+    release: Release
+    plan: PlannedQuestion
+    tree: exp.Query
+    needed: dict[str, pl.DataFrame]
+    """Tables that it needs besides those of the release."""
+
+    @property
+    def query(self) -> Query | None:
+        """The only question, where its answer is the answer."""
+        return self.plan.questions[0] if self.plan.is_simple else None
+
+    def answer(self, frame: pl.DataFrame, sql: str) -> Answer:
+        """Read what an engine gave."""
+        made, release = self.plan, self.release
+        if (query := self.query) is not None:
+            names = [*query.group_by, *(name for a in query.aggregates for name in a.names)]
+        else:
+            names = [part.alias_or_name for part in self.tree.selects]
+        # databases may have cut or folded names
+        frame = frame.rename(dict(zip(frame.columns, names, strict=True)))
+        if query is not None:
+            assert isinstance(made.answers.tree, exp.Select)
+            own = {part.alias: part.this.name for part in made.answers.tree.expressions}
+            frame = frame.select(
+                pl.col(name + ending if estimated else own[name]).alias(name + ending)
+                for name, estimated in made.answers.columns.items()
+                for ending in (ENDINGS if estimated else ENDINGS[:1])
+            )
+        frame, left_out = mark_rows(frame, made.ranking, decides=made.answers.decides)
+        return Answer(
+            made.answers.columns, frame, sql, list_tables(self.tree, release), left_out,
+            list_unknown(release, made.questions), find_form(release.form).coverage,
+        )  # fmt: skip
+
+
+def rewrite(release: Release, text: str, own: Tables | None = None) -> Rewritten:
     """Read a question; give the statement over a release's tables, and other tables it needs."""
-    form, query = find_form(release.form), parse(text, release.schema)
+    with bounded_depth():
+        return _rewrite(release, text, own)
+
+
+def _rewrite(release: Release, text: str, own: Tables | None) -> Rewritten:
+    made = plan_question(
+        text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()}
+    )
+    trees: list[exp.Select] = []
+    needed: dict[str, pl.DataFrame] = {}
+    for query in made.questions:
+        tree, tables = _rewrite_one(release, query)
+        renamed = {}
+        for name, table in tables.items():
+            title = name
+            while title in needed and needed[title] is not table:
+                title += "'"
+            renamed[name], needed[title] = title, table
+        trees.append(_rename(tree, {old: new for old, new in renamed.items() if old != new}))
+    if made.is_simple:
+        return Rewritten(release, made, trees[0], needed)
+    whole = made.answers.tree.copy()
+    for i, tree in enumerate(trees):
+        whole = whole.with_(exp.to_identifier(name_question(i), quoted=True), as_=tree, copy=False)
+    return Rewritten(release, made, whole, needed)
+
+
+def _rewrite_one(release: Release, query: Query) -> tuple[exp.Select, Tables]:
+    form = find_form(release.form)
+    for aggregate in query.aggregates:
+        if aggregate.function not in form.aggregates:
+            raise QueryError(
+                f"{aggregate.function} cannot be told from a {form.name} release.",
+                hint=f"Ask for {', '.join(sorted(form.aggregates))}.",
+            )
     refuse_coarse_aggregates(query, release, bounded=form.spreads_coarse)
     query = query if form.spreads_coarse else restate(query, release)
-    return query, *form.rewrite(query, release)
+    tree, needed = form.rewrite(query, release)
+    return resolve_lookups(tree, release.tables, needed)
 
 
-def show_sql(release: Release, text: str, dialect: str) -> str:
-    """Write the rewritten statement for an engine, to be pasted into any client."""
+def _rename(tree: exp.Select, titles: dict[str, str]) -> exp.Select:
+    """Let a statement read tables under other names."""
+    for table in list(tree.find_all(exp.Table)) if titles else []:
+        if table.name in titles:
+            table.replace(named_table(titles[table.name], table.alias or table.name))
+    return tree
+
+
+def show_sql(release: Release, text: str, dialect: str, own: Tables | None = None) -> str:
+    """Write the rewritten statement for an engine, to be pasted into any client.
+
+    Where it needs large tables besides the release's, statements that make them come first.
+    """
     if dialect not in DIALECTS:
         raise QueryError(
             f"There is no dialect {dialect!r}.", hint=f"Give one of {', '.join(DIALECTS)}."
         )
-    _, tree, needed = rewrite(release, text)
-    for name, table in needed.items():
-        tree = tree.with_(exp.to_identifier(name, quoted=True), as_=_write_out(name, table))
-    if with_ := tree.args.get("with_"):  # what others build on comes first
-        with_.expressions.sort(key=lambda clause: clause.alias not in needed)
-    return tree.sql(dialect=dialect, identify=True, pretty=True)
+    asked = rewrite(release, text, own)
+    return write_script(asked.tree, dialect, release.tables, asked.needed)
 
 
-def _write_out(name: str, table: pl.DataFrame) -> exp.Select:
-    """Write a small table into the statement itself, so that it can be pasted anywhere."""
-    if table.height > MOST_WRITTEN:
-        raise QueryError(
-            f"The statement would carry {table.height:,} {name}.",
-            hint="Let discreet run it: leave out --show-sql, or give --engine.",
-        )
-    rows = [tuple(exp.convert(cell) for cell in row) for row in table.rows()]
-    return select("*").from_(exp.values(rows, alias="v", columns=table.columns))
-
-
-def ask(release: Release, text: str, engine: str | None = None) -> Answer:
+def ask(
+    release: Release, text: str, engine: str | None = None, own: Tables | None = None
+) -> Answer:
     """Put a question to a release, on DuckDB or on the database or cluster at ``engine``."""
-    query, tree, needed = rewrite(release, text)
-    with closing(connect(release.tables, engine)) as session:
-        sql = session.write(tree)
-        frame = session.run(sql, needed)
-    return Answer(query, name_columns(query, frame), sql, list_tables(tree, release))
+    asked = rewrite(release, text, own)
+    with closing(connect(release.tables, engine, own)) as session:
+        statement = session.write(asked.tree, asked.needed)
+        return asked.answer(session.run(statement), statement.sql)
 
 
 def list_tables(tree: exp.Expr, release: Release) -> list[str]:
@@ -119,9 +207,3 @@ def list_tables(tree: exp.Expr, release: Release) -> list[str]:
     read = {table.name for table in tree.find_all(exp.Table)}
     found = [name for name in release.tables if name in read]
     return sorted(found, key=lambda name: name not in release.shown)
-
-
-def name_columns(query: Query, frame: pl.DataFrame) -> pl.DataFrame:
-    """Give an answer's columns their names, which databases may have cut or folded."""
-    names = [*query.group_by, *(name for a in query.aggregates for name in a.names)]
-    return frame.rename(dict(zip(frame.columns, names, strict=True)))

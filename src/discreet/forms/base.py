@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from discreet.forms.disclosure import Disclosure, Observed
     from discreet.forms.estimates import Asked
     from discreet.forms.exposure import Fakes
+    from discreet.forms.incomplete import Incomplete
     from discreet.forms.matches import Matches
     from discreet.forms.possibilities import Possibilities
     from discreet.forms.posterior import Posterior
@@ -232,6 +233,10 @@ class Form(ABC):
     first, and what groups hold is told apart from them."""
     weight: ClassVar[int] = 1
     """So many times as much as in a table of boxes it takes to examine a record."""
+    aggregates: ClassVar[frozenset[str]] = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+    """What people can be aggregated by; ``QUANTILE`` besides, where it can be told."""
+    coverage: ClassVar[str] = ""
+    """What is taken for granted in estimates and errors of its answers, in words."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""
@@ -265,6 +270,28 @@ class Form(ABC):
         raise QueryError(
             f"A {self.name} release does not say how its values are distributed.",
             hint="Read its tables directly: release.tables.",
+        )
+
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Give the attributes whose combinations it lists, in as many lists as it tells apart."""
+        return [release.schema.names]
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:  # noqa: ARG002
+        """List the combinations of some attributes that it leaves possible.
+
+        The columns are these and ``weight``: sums over it are the estimates of questions. Paired,
+        they say besides whose values may be whose (``expected.join_sides``), to be bounded by.
+        """
+        raise QueryError(
+            f"A {self.name} release does not list what it leaves possible.",
+            hint="Ask it with discreet query.",
+        )
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:  # noqa: ARG002
+        """Give the records with some attributes, and what is left open about each."""
+        raise QueryError(
+            f"A {self.name} release has no records that could be completed.",
+            hint="Ask it in SQL: release.query(...).",
         )
 
     def index(self, release: Release, session: Embedded) -> Index | None:  # noqa: ARG002

@@ -25,8 +25,15 @@ def state(
         return f'{EXTREMES.get(what, "SUM")}("{name}")' if name in told else "CAST(NULL AS DOUBLE)"
 
     if aggregate.function == "COUNT":
-        parts = [total("people"), total("fewest"), total("most"), _root(total("spread"))]
-        return [f"COALESCE({part}, 0)" for part in parts]
+        people, low, high, error = (f"COALESCE({part}, 0)" for part in (
+            total("people"), total("fewest"), total("most"), _root(total("spread"))))  # fmt: skip
+        if name_out("middle", measure) not in told:
+            # whose values are whose was mixed on purpose: how far that leads is not known
+            return [people, low, high, error]
+        middle, reach = (f"COALESCE({total(what)}, 0)" for what in ("middle", "reach"))
+        farthest = f"GREATEST({people} - {low}, {high} - {people})"
+        width = f"LEAST(ABS({people} - {middle}) + {reach} + 2 * {error}, {farthest})"
+        return [people, low, high, error, f"CAST({width} AS DOUBLE)"]
     some = f"{total('most')} > 0"  # whether anybody may be meant
     if aggregate.function == "SUM":
         parts = [*(total(what) for what in ("sum", "sum low", "sum high")),

@@ -17,16 +17,17 @@ from typing import NamedTuple
 
 from sqlglot import exp, select
 
-from discreet.forms.bucket_sides import BUCKET, MANY, Asked, Measure, name_key
+from discreet.forms.bucket_sides import BUCKET, MANY, AskedSide, Measure, name_key
 from discreet.sql.quantiles import COUNTS, MEAN, VALUE
 from discreet.sql.query import Query
 from discreet.sql.trees import column, formula, named_table
+from discreet.sql.widths import MIDDLE, REACH
 
 SIZES, SIZE = "#sizes", "#size"
 """Where the number of a bucket's people stands, if no clause has it besides."""
 
 
-class Part(NamedTuple):
+class AddedPart(NamedTuple):
     """What some rows add to an answer."""
 
     added: dict[str, str]
@@ -36,17 +37,17 @@ class Part(NamedTuple):
     """The clause that has what people are grouped by."""
 
 
-def name_cells(own: Asked) -> str:
+def name_cells(own: AskedSide) -> str:
     """Name the clause with the buckets, by group, in which a side is asked together with others."""
     return f"#cell {own.place}"
 
 
-def name_ranked(own: Asked) -> str:
+def name_ranked(own: AskedSide) -> str:
     """Name the clause with the rows of a side in the order of its numbers."""
     return f"#ranked {own.place}"
 
 
-def name_centred(own: Asked) -> str:
+def name_centred(own: AskedSide) -> str:
     """Name the clause with the rows of a side and what their group averages."""
     return f"#centred {own.place}"
 
@@ -57,7 +58,7 @@ def name_out(what: str, measure: Measure | None) -> str:
 
 
 def write_cells(
-    own: Asked, others: Sequence[Asked], averaged: Sequence[Measure], keys: int
+    own: AskedSide, others: Sequence[AskedSide], averaged: Sequence[Measure], keys: int
 ) -> exp.Select:
     """Per bucket and group: what one side takes, and what the others leave of that."""
     joined = (own, *others)
@@ -85,13 +86,13 @@ def write_cells(
     return select(*made).from_(found.subquery("joined"))
 
 
-def find_size(joined: Sequence[Asked]) -> str:
+def find_size(joined: Sequence[AskedSide]) -> str:
     """Say where the number of a bucket's people stands."""
     whole = next((part for part in joined if not part.asks), None)
     return f'"{SIZES}"."{MANY}"' if whole is None else f'"{whole.tally}"."#all M"'
 
 
-def join_tallies(found: exp.Select, joined: Sequence[Asked]) -> exp.Select:
+def join_tallies(found: exp.Select, joined: Sequence[AskedSide]) -> exp.Select:
     """Join what sides take within every bucket."""
     first, *rest = [part.tally for part in joined]
     if all(part.asks for part in joined):
@@ -102,7 +103,7 @@ def join_tallies(found: exp.Select, joined: Sequence[Asked]) -> exp.Select:
     return found
 
 
-def _take_others(others: Sequence[Asked], n: str) -> dict[str, str]:
+def _take_others(others: Sequence[AskedSide], n: str) -> dict[str, str]:
     """How many people other sides take: expected, variance, at most, and left out at most."""
     w, v, s, m = ([f'"{part.tally}".{part.stat(letter, None)}' for part in others]
                   for letter in "WVSM")  # fmt: skip
@@ -135,7 +136,7 @@ def _covary(a: str, b: str, both: str, apart: str) -> str:
             f'+ "#apart" * ({both} - ({a} * {b} + {own}) / "{SIZE}")')  # fmt: skip
 
 
-def count_cells(own: Asked, measures: Sequence[Measure | None]) -> Part:
+def count_cells(own: AskedSide, measures: Sequence[Measure | None]) -> AddedPart:
     """Give what buckets add: people, sums, their variances, and what numbers lie between."""
     size, found = f'"{SIZE}"', dict[str, str]()
     for measure in measures:
@@ -153,16 +154,19 @@ def count_cells(own: Asked, measures: Sequence[Measure | None]) -> Part:
             }  # fmt: skip
         found |= {name_out(what, measure): text for what, text in parts.items()}
     cells = name_cells(own)
-    return Part(found, select().from_(named_table(cells)), cells)
+    return AddedPart(found, select().from_(named_table(cells)), cells)
 
 
-def count_rows(own: Asked, measures: Sequence[Measure | None], source: str) -> Part:
+def count_rows(own: AskedSide, measures: Sequence[Measure | None], source: str) -> AddedPart:
     """Give what rows add where no other side is asked: whoever is taken is taken for sure."""
     found = dict[str, str]()
     for measure in measures:
         n, w, s = (own.row(letter, measure) for letter in "nws")
         doubt = f"{n} * {w} * (1 - {w})" if own.shares else "0"
         parts = {"people": f"{n} * {w}", "fewest": s, "most": n, "spread": doubt}
+        if measure is None:  # where people credibly are in their boxes
+            parts |= {"middle": f'{n} * "{MIDDLE}"' if own.shares else n,
+                      "reach": f'{n} * "{REACH}"' if own.shares else "0"}  # fmt: skip
         if measure is not None and measure.is_number:
             x, (low, high) = measure.value, measure.ends
             centre = f'"{name_out("centre", measure)}"'
@@ -175,10 +179,10 @@ def count_rows(own: Asked, measures: Sequence[Measure | None], source: str) -> P
             if not own.shares:
                 parts |= {"sum low": parts["sum"], "sum high": parts["sum"]}
         found |= {name_out(what, measure): text for what, text in parts.items()}
-    return Part(found, select().from_(named_table(source)), source)
+    return AddedPart(found, select().from_(named_table(source)), source)
 
 
-def write_centred(own: Asked, averaged: Sequence[Measure], keys: int) -> exp.Select:
+def write_centred(own: AskedSide, averaged: Sequence[Measure], keys: int) -> exp.Select:
     """Add to rows what their group's average is expected to be."""
     columns: list[exp.Expr] = [exp.Star()]
     for measure in averaged:
@@ -206,7 +210,7 @@ def _add_ends(
     }  # fmt: skip
 
 
-def rank_rows(own: Asked, measures: Sequence[Measure]) -> exp.Select:
+def rank_rows(own: AskedSide, measures: Sequence[Measure]) -> exp.Select:
     """Add to a side's rows how many come before them, in the order of what each may be."""
     columns: list[exp.Expr] = [exp.Star()]
     within = ", ".join(f'"{name}"' for name in own.by)
@@ -226,14 +230,14 @@ def _before(counted: str, end: str) -> str:
     return f'"{end} {counted[1:-1]}"'
 
 
-def _order(own: Asked, measure: Measure, end: str) -> tuple[str, str]:
+def _order(own: AskedSide, measure: Measure, end: str) -> tuple[str, str]:
     """How many rows come before one by an end: those possible, and of these the sure ones."""
     kept = end if measure.blurred else "low"
     n, s = (own.row(letter, measure) for letter in "ns")
     return _before(n, kept), _before(s, kept)
 
 
-def join_ranked(own: Asked, cells: str | None = None) -> exp.Select:
+def join_ranked(own: AskedSide, cells: str | None = None) -> exp.Select:
     """Look up, for every row in order, what is known of its bucket and group."""
     place, cells = name_ranked(own), cells or name_cells(own)
     same = [exp.NullSafeEQ(this=column(name, place), expression=column(name, cells))
@@ -242,7 +246,7 @@ def join_ranked(own: Asked, cells: str | None = None) -> exp.Select:
     return select().from_(named_table(place)).join(named_table(cells), on=on)
 
 
-def bound_sums(own: Asked, measures: Sequence[Measure]) -> Part:
+def bound_sums(own: AskedSide, measures: Sequence[Measure]) -> AddedPart:
     """Give what single rows add to the least and the largest sums."""
     found = dict[str, str]()
     for measure in measures:
@@ -261,10 +265,10 @@ def bound_sums(own: Asked, measures: Sequence[Measure]) -> Part:
         centre = f'"{name_out("centre", measure)}"'
         ends = _add_ends(*measure.ends, centre, (forced[0], forced[1]), (free[0], free[1]))
         found |= {name_out(what, measure): text for what, text in ends.items()}
-    return Part(found, join_ranked(own), name_cells(own))
+    return AddedPart(found, join_ranked(own), name_cells(own))
 
 
-def list_deltas(own: Asked, measure: Measure, query: Query, *, alone: bool) -> exp.Expr:
+def list_deltas(own: AskedSide, measure: Measure, query: Query, *, alone: bool) -> exp.Expr:
     """List numbers with what they add to the running counts that quantiles are found by."""
     n, w, s = (own.row(letter, measure) for letter in "nws")
     weight = f"{n} * {w}" if alone else f'{n} * {w} * "#h" / "{SIZE}"'

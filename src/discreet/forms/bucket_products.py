@@ -13,21 +13,21 @@ from sqlglot import exp, select
 
 from discreet.forms.bucket_bounds import (
     SIZE,
-    Part,
+    AddedPart,
     find_size,
     join_ranked,
     join_tallies,
     name_ranked,
 )
-from discreet.forms.bucket_sides import BUCKET, Asked, Measure, name_key
+from discreet.forms.bucket_sides import BUCKET, AskedSide, Measure, name_key
 from discreet.sql.trees import column, formula, named_table
 
 
-class Product(NamedTuple):
+class CrossProduct(NamedTuple):
     """A product of a measure of one side and one of another, under a number of its own."""
 
     whole: Measure
-    sides: tuple[Asked, Asked]
+    sides: tuple[AskedSide, AskedSide]
     factors: tuple[Measure, Measure]
 
     @property
@@ -45,7 +45,7 @@ class Product(NamedTuple):
         return self.sides[place].stat(letter, self.factors[place])
 
 
-def write_products(product: Product) -> exp.Select:
+def write_products(product: CrossProduct) -> exp.Select:
     """Per bucket and group: what both sides take."""
     columns = [column(BUCKET, product.sides[0].tally),
                formula(f'CAST({find_size(product.sides)} AS DOUBLE) AS "{SIZE}"')]  # fmt: skip
@@ -57,7 +57,7 @@ def write_products(product: Product) -> exp.Select:
     return join_tallies(select(*columns), product.sides)
 
 
-def count_products(product: Product) -> Part:
+def count_products(product: CrossProduct) -> AddedPart:
     """Give what buckets add to the number of people who have both, and to the sum."""
     size = f'"{SIZE}"'
     (m, s, w, v, t, q, r, d), (m2, s2, w2, v2, t2, q2, r2, d2) = (
@@ -84,10 +84,10 @@ def count_products(product: Product) -> Part:
                      for other in (product.stat("A", 1), product.stat("Z", 1)))  # fmt: skip
     added |= {"least": f"LEAST({ends})", "largest": f"GREATEST({ends})"}
     named = {f"#{what} {product.whole.number}": text for what, text in added.items()}
-    return Part(named, select().from_(named_table(product.cells)), product.cells)
+    return AddedPart(named, select().from_(named_table(product.cells)), product.cells)
 
 
-def bound_products(product: Product) -> Part:
+def bound_products(product: CrossProduct) -> AddedPart:
     """Give what pairs of rows add to the least and the largest sum: those that meet in order."""
     size, spans = f'"{SIZE}"', []
     for place, (side, factor) in enumerate(zip(product.sides, product.factors, strict=True)):
@@ -112,4 +112,4 @@ def bound_products(product: Product) -> Part:
     same = [exp.NullSafeEQ(this=column(name, other), expression=column(name, product.cells))
             for name in two.key_columns]  # fmt: skip
     on = exp.and_(column(BUCKET, other).eq(column(BUCKET, product.cells)), *same)
-    return Part(added, rows.join(named_table(other), on=on), product.cells)
+    return AddedPart(added, rows.join(named_table(other), on=on), product.cells)

@@ -21,6 +21,7 @@ from discreet.sql.quantiles import ORDERED
 from discreet.sql.query import Query, Term, find_columns, move
 from discreet.sql.shares import (
     Share,
+    bound_shares,
     find_share,
     join_shares,
     split_predicate,
@@ -29,6 +30,7 @@ from discreet.sql.shares import (
     weigh_shares,
 )
 from discreet.sql.trees import case, column, double, formula, named_table, number
+from discreet.sql.widths import weigh_ends
 
 BUCKET, MANY = "#b", "#n"
 """Whose row it is, and how many of it there are."""
@@ -88,7 +90,7 @@ class Measure(NamedTuple):
         return f'"#xx {self.number}"' if self.blurred else f"{self.value} * {self.value}"
 
 
-class Asked(NamedTuple):
+class AskedSide(NamedTuple):
     """What a question asks of one side."""
 
     place: int
@@ -167,7 +169,7 @@ def _first(names: Sequence[str], side: Side) -> str:
 class Question(NamedTuple):
     """A question parted into what it asks of every side."""
 
-    sides: list[Asked]
+    sides: list[AskedSide]
     home: int
     """The side that is asked what is about no attribute at all."""
     single: dict[str, tuple[int, Measure]]
@@ -203,7 +205,7 @@ def part_question(query: Query, release: Release, buckets: Buckets) -> Question:
         here = [part for at, part in conditions if (home if at is None else at) == i]
         grouped = [(k, key) for k, (at, key) in enumerate(keys)
                    if (home if at is None else at) == i]  # fmt: skip
-        asked.append(Asked(
+        asked.append(AskedSide(
             i, side, [part for part in here if id(part) in kept], grouped,
             [share for share in shares if share.names[0] in side.attributes],
             [measure for at, measure in every if at == i], bool(here or grouped),
@@ -279,7 +281,7 @@ def _list_factors(expression: exp.Expr) -> list[exp.Expr]:
     return [inner]
 
 
-def take_rows(asked: Asked) -> exp.Select:
+def take_rows(asked: AskedSide) -> exp.Select:
     """The rows that a side takes: bucket, groups, how many, weight, and what is aggregated."""
     side, table, shares = asked.side, asked.side.table, asked.shares
     shared = {name for share in shares for name in share.names}
@@ -294,6 +296,7 @@ def take_rows(asked: Asked) -> exp.Select:
     columns[MANY] = many
     if shares:
         columns |= {"#w": weight, "#s": many * sure}
+        columns |= {title: end for end, title in weigh_ends(*bound_shares(shares))}
     for measure in asked.measures:
         shown = _show(measure, table, shares, weight, sure)
         there = shown["x"].is_(exp.null()).not_()
@@ -326,7 +329,7 @@ def _show(
     return {"x": double(value) if measure.is_number else value}
 
 
-def tally_rows(asked: Asked) -> exp.Select:
+def tally_rows(asked: AskedSide) -> exp.Select:
     """Per bucket and group: how many rows are taken, with what weight, and what they add."""
     columns: list[exp.Expr] = [column(name) for name in asked.by]
     for measure in (None, *asked.measures):

@@ -16,7 +16,7 @@ from discreet.forms.base import Statement
 from discreet.forms.bucket_answers import state
 from discreet.forms.bucket_bounds import (
     SIZES,
-    Part,
+    AddedPart,
     bound_sums,
     count_cells,
     count_rows,
@@ -29,9 +29,14 @@ from discreet.forms.bucket_bounds import (
     write_cells,
     write_centred,
 )
-from discreet.forms.bucket_products import Product, bound_products, count_products, write_products
+from discreet.forms.bucket_products import (
+    CrossProduct,
+    bound_products,
+    count_products,
+    write_products,
+)
 from discreet.forms.bucket_sides import (
-    Asked,
+    AskedSide,
     Buckets,
     Measure,
     count_people,
@@ -50,7 +55,7 @@ ADDED = "#added"
 COUNTED = ("fewest", "most")
 """What is counted in whole people."""
 NEEDED = {
-    "COUNT": ("people", "fewest", "most", "spread"),
+    "COUNT": ("people", "fewest", "most", "spread", "middle", "reach"),
     "SUM": ("most", "sum", "sum low", "sum high", "sum spread"),
     "AVG": ("people", "fewest", "most", "spread", "sum", "sum low", "sum high", "sum spread",
             "both", "centre", "below", "above", "least", "largest"),
@@ -62,8 +67,8 @@ KNOWN = ("people", "most", "sum")
 class _Block(NamedTuple):
     """A side whose measures are aggregated, and the others that the question asks."""
 
-    own: Asked
-    others: list[Asked]
+    own: AskedSide
+    others: list[AskedSide]
     aggregates: list[tuple[Aggregate, Measure | None]]
 
     @property
@@ -81,7 +86,7 @@ def rewrite_buckets(query: Query, release: Release, buckets: Buckets) -> Stateme
     """Rewrite a question into one over the rows of sides and the tallies of others."""
     question = part_question(query, release, buckets)
     sides = question.sides
-    products = [Product(whole, (sides[a], sides[b]), (one, two))
+    products = [CrossProduct(whole, (sides[a], sides[b]), (one, two))
                 for whole, ((a, one), (b, two)) in question.products.values()]  # fmt: skip
     blocks = _list_blocks(query, question.single, sides, question.home)
     clauses: dict[str, exp.Expr] = {
@@ -89,7 +94,7 @@ def rewrite_buckets(query: Query, release: Release, buckets: Buckets) -> Stateme
         if share.clause is not None
     }  # fmt: skip
     clauses |= _write_sides(buckets, blocks, products)
-    parts: list[Part] = []
+    parts: list[AddedPart] = []
     for block in blocks:
         clauses |= _write_block(block, len(query.keys))
         parts += _list_parts(block)
@@ -120,7 +125,7 @@ def rewrite_buckets(query: Query, release: Release, buckets: Buckets) -> Stateme
 
 
 def _list_blocks(
-    query: Query, single: dict[str, tuple[int, Measure]], sides: Sequence[Asked], home: int
+    query: Query, single: dict[str, tuple[int, Measure]], sides: Sequence[AskedSide], home: int
 ) -> list[_Block]:
     """Give every side that is aggregated with what is asked of it; people are counted by one."""
     asked: dict[int, list[tuple[Aggregate, Measure | None]]] = {}
@@ -138,7 +143,7 @@ def _list_blocks(
 
 
 def _write_sides(
-    buckets: Buckets, blocks: Sequence[_Block], products: Sequence[Product]
+    buckets: Buckets, blocks: Sequence[_Block], products: Sequence[CrossProduct]
 ) -> dict[str, exp.Expr]:
     """Write the rows that sides take, and the tallies of those that are joined."""
     alone = [block.own for block in blocks if not block.others]
@@ -171,7 +176,7 @@ def _write_block(block: _Block, keys: int) -> dict[str, exp.Expr]:
     return {}
 
 
-def _list_parts(block: _Block) -> list[Part]:
+def _list_parts(block: _Block) -> list[AddedPart]:
     """Give what a side adds to the answer."""
     own = block.own
     people = [None] if any(m is None for _, m in block.aggregates) else []
@@ -186,7 +191,7 @@ def _list_parts(block: _Block) -> list[Part]:
 
 
 def _state_all(
-    query: Query, parts: Sequence[Part], measures: dict[str, Measure], certain: set[int]
+    query: Query, parts: Sequence[AddedPart], measures: dict[str, Measure], certain: set[int]
 ) -> tuple[exp.Select, dict[str, str]]:
     """State every aggregate that is no matter of order; give what that adds up, and its types."""
     keys = [column(name_key(i)) for i in range(len(query.keys))]
@@ -210,7 +215,7 @@ def _state_all(
     return tree.group_by(*(key.copy() for key in keys)) if keys else tree, wanted
 
 
-def _unite(parts: Sequence[Part], wanted: dict[str, str], keys: int) -> exp.Expr:
+def _unite(parts: Sequence[AddedPart], wanted: dict[str, str], keys: int) -> exp.Expr:
     """Put together what rows and buckets add."""
     found = []
     for part in [part for part in parts if part.added.keys() & wanted.keys()] or parts[:1]:

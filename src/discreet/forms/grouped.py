@@ -10,6 +10,7 @@ import polars as pl
 
 from discreet.errors import QueryError
 from discreet.forms.base import Form
+from discreet.forms.incomplete import Dealt, Incomplete, open_boxes, read_cells
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells
 
@@ -63,6 +64,23 @@ class GroupedForm(Form):
         order = {name: i for i, name in enumerate([*shown, *release.schema.sensitive])}
         return pl.DataFrame(sorted(columns, key=lambda column: order[column.name]))
 
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """Give records of the table that shows these, with values of their owners in any order."""
+        known = [name for name in names if name not in release.schema.sensitive]
+        title = release.find_table(known)
+        table = release.tables[title].rename({self.owner: OWNER}).sort(OWNER, maintain_order=True)
+        owner = table[OWNER].to_numpy().astype(np.int64)
+        columns, dealt = table.select(known).get_columns(), []
+        for told in self.tell(release):
+            asked = [name for name in told if name in names]
+            if asked:
+                held = self.hold(release, title, asked).sort(OWNER, *asked)
+                rows = np.repeat(np.arange(held.height), held[COUNT].to_numpy())
+                columns += held.select(asked)[rows].get_columns()
+                dealt.append(Dealt(tuple(asked), owner))
+        cells = open_boxes(release, title, table, known)
+        return Incomplete(pl.DataFrame(columns).select(names), cells, dealt)
+
     def _share(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:
         share = (pl.col(COUNT) / pl.col(COUNT).sum().over(OWNER)).alias("#share")
         return self.hold(release, title, names).select(OWNER, *names, share)
@@ -107,14 +125,8 @@ def draw_cells(
     """Draw a value of each record's box."""
     if not release.recodings[name].is_blurred:
         return labels
-    cells = list_cells(release, title, name).sort("label", maintain_order=True)
-    runs = cells.group_by("label", maintain_order=True).len()
-    place = {label: i for i, label in enumerate(runs["label"].cast(pl.String))}
-    sizes = runs["len"].to_numpy().astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    which = np.array([place[label] for label in labels.cast(pl.String)], dtype=np.int64)
-    picked = starts[which] + rng.integers(0, sizes[which])
-    return cells["value"].gather(picked).alias(name)
+    cells = read_cells(release, title, name, labels)
+    return cells.values.gather(cells.pick(rng))
 
 
 def _draw_values(

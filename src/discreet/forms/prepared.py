@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol, Self, cast
 import polars as pl
 
 from discreet.forms import find_form
-from discreet.forms.asking import Answer, list_tables, name_columns, rewrite
+from discreet.forms.asking import Answer, rewrite
+from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
 from discreet.sql.query import Query
 
@@ -42,21 +43,28 @@ class Prepared:
     True
     """
 
-    def __init__(self, release: Release, engine: str | None = None) -> None:
-        self.release = release
-        self._session = session = connect(release.tables, engine)
+    def __init__(
+        self, release: Release, engine: str | None = None, own: Tables | None = None
+    ) -> None:
+        self.release, self.own = release, own
+        self._session = session = connect(release.tables, engine, own)
         self._index = (
             None if engine else find_form(release.form).index(release, cast("Embedded", session))
         )
 
     def query(self, sql: str) -> Answer:
         """Answer a question, as :meth:`Release.query` does."""
-        query, tree, needed = rewrite(self.release, sql)
-        frame = self._index.answer(query) if self._index is not None else None
-        text = self._session.write(tree)
+        asked = rewrite(self.release, sql, self.own)
+        indexed = self._index is not None and asked.query is not None
+        frame = self._index.answer(asked.query) if indexed else None  # type: ignore[union-attr,arg-type]
+        statement = self._session.write(asked.tree, asked.needed)
         if frame is None:
-            frame = self._session.run(text, needed)
-        return Answer(query, name_columns(query, frame), text, list_tables(tree, self.release))
+            frame = self._session.run(statement)
+        return asked.answer(frame, statement.sql)
+
+    def interrupt(self) -> None:
+        """Break off, from another thread, the question that the embedded engine runs."""
+        cast("Embedded", self._session).interrupt()
 
     def close(self) -> None:
         """Let go of the tables."""

@@ -42,6 +42,12 @@ def choose_principle(release: Release, name: str) -> Principle:
     return parts[0]
 
 
+def list_each(release: Release) -> list[list[str]]:
+    """Give, per sensitive attribute, what is told together with it: all that is not sensitive."""
+    secret = release.schema.sensitive
+    return [[n for n in release.schema.names if n not in secret or n == each] for each in secret]
+
+
 def project(release: Release, name: str, titles: Sequence[str], columns: Sequence[str]) -> Release:
     """Give the release as it would be with one of its sensitive attributes alone.
 

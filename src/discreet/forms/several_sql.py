@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import cast
 
 from sqlglot import exp, select
@@ -17,6 +17,11 @@ from discreet.sql.trees import column, named_table
 def choose_asked(query: Query, release: Release) -> str:
     """Give the sensitive attribute that a question is about; refuse one about several."""
     asked = {*query.columns, *(name for term in query.terms for name in term.columns)}
+    return choose_one(asked, release)
+
+
+def choose_one(asked: Collection[str], release: Release) -> str:
+    """Give the one sensitive attribute that is asked for; without any, the first."""
     names = [name for name in release.schema.sensitive if name in asked]
     if len(names) > 1:
         raise QueryError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -17,6 +17,7 @@ from discreet.table.coarsening import describe_coarsening
 from discreet.table.schema import Schema
 
 if TYPE_CHECKING:
+    from discreet.analysis import Crosstab, Fit, Histogram
     from discreet.forms import View
     from discreet.forms.asking import Answer
     from discreet.forms.prepared import Prepared
@@ -213,15 +214,22 @@ class Release:
             )
         return min(fitting, key=lambda title: len(shown[title]))
 
-    def query(self, sql: str, *, engine: str | None = None) -> Answer:
+    def query(
+        self,
+        sql: str,
+        *,
+        engine: str | None = None,
+        tables: Mapping[str, pl.DataFrame] | None = None,
+    ) -> Answer:
         """Answer a question in SQL about the table ``release``, with bounds.
 
         Runs on the embedded DuckDB, or at ``engine``: a database (``postgresql://…``) or a cluster
-        of Spark (``spark://…``, ``sc://…``, ``local[*]``).
+        of Spark (``spark://…``, ``sc://…``, ``local[*]``). Grouped answers can be joined with
+        ``tables`` of your own.
         """
         from discreet.forms.asking import ask
 
-        return ask(self, sql, engine)
+        return ask(self, sql, engine, tables)
 
     def reconstruct(self, names: Sequence[str]) -> pl.DataFrame:
         """Rebuild the distribution of some attributes: their values, each with a probability."""
@@ -235,14 +243,49 @@ class Release:
 
         return sample(self, n, seed)
 
-    def prepare(self, *, engine: str | None = None) -> Prepared:
+    def impute(self, m: int = 20, *, seed: int | None = None) -> list[pl.DataFrame]:
+        """Draw ``m`` completed tables, for multiple imputation; see :func:`discreet.combine`."""
+        from discreet.analysis import impute
+
+        return impute(self, m, seed)
+
+    def regress(self, formula: str, *, family: str | None = None, seed: int | None = None) -> Fit:
+        """Fit ``wage ~ age + sex``: least squares of a number, or the odds of one of two values.
+
+        Standard errors are of people and of what the release leaves open. ``family`` is gaussian
+        or binomial; by itself it is what the response is.
+        """
+        from discreet.analysis import regress
+
+        return regress(self, formula, family, seed)
+
+    def crosstab(self, rows: str, columns: str, measure: str | None = None) -> Crosstab:
+        """Ask for every combination of two attributes at once: how many, or ``AVG(wage)``."""
+        from discreet.analysis import crosstab
+
+        return crosstab(self, rows, columns, measure)
+
+    def histogram(
+        self,
+        attribute: str,
+        by: str | None = None,
+        bins: int | Sequence[float] | None = None,
+    ) -> Histogram:
+        """Count people by the values of an attribute, numbers in bins; ``by`` another one, too."""
+        from discreet.analysis import histogram
+
+        return histogram(self, attribute, by, bins)
+
+    def prepare(
+        self, *, engine: str | None = None, tables: Mapping[str, pl.DataFrame] | None = None
+    ) -> Prepared:
         """Hold the release ready for many questions, which are then answered much faster.
 
         In memory, or in a session of the database or cluster at ``engine``, which is loaded once.
         """
         from discreet.forms.prepared import Prepared
 
-        return Prepared(self, engine)
+        return Prepared(self, engine, tables)
 
     def write(
         self,

@@ -65,13 +65,13 @@ def split_term(term: Term, blurred: set[str], first: int, *, summed: bool) -> Pr
         if len(names) > 1 and {*names} & blurred:
             mixed = ", ".join(sorted(term.columns & blurred))
             raise QueryError(
-                f"{term.expression.sql()} ties {mixed}, blurred in this release, to other columns.",
+                f"{term.expression.sql()} ties {mixed}, not shown exactly, to other columns.",
                 hint="Ask for each of the columns, or for products of them: SUM(a), SUM(a * b).",
             )
         about = names[0] if names and names[0] in blurred else ""
         parts.setdefault(about, []).append(factor)
     multiplied = {
-        about: reduce(lambda a, b: a * b, (exp.paren(one.copy()) for one in factors)).unnest()
+        about: multiply([exp.paren(one.copy()) for one in factors]).unnest()
         for about, factors in parts.items()
     }
     exact = multiplied.pop("", None)
@@ -87,6 +87,12 @@ def _list_factors(expression: exp.Expr) -> list[exp.Expr]:
     if isinstance(inner, exp.Mul):
         return [*_list_factors(inner.this), *_list_factors(inner.expression)]
     return [inner]
+
+
+def multiply(factors: Sequence[exp.Expr]) -> exp.Expr:
+    """The product of some factors."""
+    first, *others = factors
+    return reduce(lambda a, b: a * b, others, first)
 
 
 def multiply_ends(one: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> list[exp.Expr]:

@@ -91,22 +91,22 @@ def add_quantiles(query: Query, counted: exp.Select, found: Sequence[Deltas]) ->
     for aggregate in query.aggregates:
         place = ranked.get(aggregate.alias)
         table = COUNTED if place is None else _title("quantiles", place)
-        answer = answer.select(*(column(name, table) for name in aggregate.names))
-    answer = answer.from_(named_table(COUNTED))
+        answer.select(*(column(name, table) for name in aggregate.names), copy=False)
+    answer.from_(named_table(COUNTED), copy=False)
     clauses = counted.args.get("with_")
     if clauses is not None:
         counted.set("with_", None)
         answer.set("with_", clauses)
-    answer = _name(answer, COUNTED, counted)
+    _name(answer, COUNTED, counted)
     for place, deltas in enumerate(found):
         titles = [_title(word, place) for word in ("deltas", "running", "quantiles")]
         made = [deltas.listed, _run(titles[0], query.group_by), _find(titles[1], query, deltas)]
         for title, clause in zip(titles, made, strict=True):
-            answer = _name(answer, title, clause)
+            _name(answer, title, clause)
         same = [exp.NullSafeEQ(this=column(key, COUNTED), expression=column(key, titles[2]))
                 for key in query.group_by]  # fmt: skip
         join = {"on": exp.and_(*same), "join_type": "LEFT"} if same else {"join_type": "CROSS"}
-        answer = answer.join(named_table(titles[2]), **join)
+        answer.join(named_table(titles[2]), copy=False, **join)
     keys = [column(name, COUNTED) for name in query.group_by]
     return answer.order_by(*ascending(*keys)) if keys else answer
 
@@ -115,8 +115,8 @@ def _title(word: str, place: int) -> str:
     return f"#{word} {place}"
 
 
-def _name(statement: exp.Select, title: str, clause: exp.Expr) -> exp.Select:
-    return statement.with_(exp.to_identifier(title, quoted=True), as_=clause, copy=False)
+def _name(statement: exp.Select, title: str, clause: exp.Expr) -> None:
+    statement.with_(exp.to_identifier(title, quoted=True), as_=clause, copy=False)
 
 
 def _run(listed: str, keys: Sequence[str]) -> exp.Select:
@@ -126,44 +126,42 @@ def _run(listed: str, keys: Sequence[str]) -> exp.Select:
     each = select(*every, *(add_up(column(name)).as_(name, quoted=True) for name in summed))
     each = each.from_(named_table(listed)).group_by(*(key.copy() for key in every))
     groups, at = every[:-1], every[-1]
-    made = select(*(key.copy() for key in every))
+    shown: list[exp.Expr] = [key.copy() for key in every]
     for name in summed:
         here = column(name)
-        total = add_up_over(here.copy(), groups)
+        total = add_up_over(here, groups)
         upto = add_up_over(here.copy(), groups, [at])
-        running = total.copy() - upto.copy() if name.startswith("#b") else upto.copy()
-        made = made.select(running.as_(name, quoted=True))
-        if name == MEAN:
-            made = made.select(total.copy().as_("#weight", quoted=True))
-        if name == COUNTS[0]:
-            made = made.select(total.copy().as_("#people", quoted=True))
-        if name == COUNTS[3]:
-            possible = exp.GT(this=here.copy(), expression=number(0))
-            made = made.select(case(possible, at.copy(), exp.null()).as_("#there", quoted=True))
+        running = total.copy() - upto if name.startswith("#b") else upto
+        shown.append(running.as_(name, quoted=True))
+        if name in (COUNTS[0], MEAN):
+            shown.append(total.as_("#weight" if name == MEAN else "#people", quoted=True))
+    possible = exp.GT(this=column(COUNTS[3]), expression=number(0))
     same = [column(COUNTS[0]).eq(column(other)) for other in COUNTS[1:]]
-    known = case(exp.and_(*same), number(1), number(0))
-    made = made.select(known.as_("#known", quoted=True))
-    return made.from_(each.subquery("each"))
+    shown.append(case(possible, at.copy(), exp.null()).as_("#there", quoted=True))
+    shown.append(case(exp.and_(*same), number(1), number(0)).as_("#known", quoted=True))
+    return select(*shown).from_(each.subquery("each", copy=False))
 
 
 def _find(running: str, query: Query, deltas: Deltas) -> exp.Select:
-    """Find where the running counts pass a share, per group."""
+    """Find where the running counts pass shares, per group, and state what follows."""
     keys = [column(name) for name in query.group_by]
-    made = select(*(key.copy() for key in keys))
-    for aggregate in deltas.aggregates:
-        parts = _state(aggregate, has_middle=deltas.has_middle)
-        made = made.select(*name_parts(aggregate, parts))
-    made = made.from_(named_table(running))
-    return made.group_by(*(key.copy() for key in keys)) if keys else made
+    known, people = exp.Min(this=column("#known")), exp.Max(this=column("#people"))
+    passed: list[exp.Expr] = [known.as_("#known", quoted=True), people.as_("#people", quoted=True)]
+    stated: list[exp.Expr] = []
+    for i, aggregate in enumerate(deltas.aggregates):
+        titles = [f"#{end} {i}" for end in ("low", "high", "at")]
+        share = _share(aggregate)
+        passed += [e.as_(t, quoted=True) for e, t in zip(_pass(share), titles, strict=True)]
+        ends = [column(title) for title in titles]
+        stated += name_parts(aggregate, _state(share, *ends, has_middle=deltas.has_middle))
+    found = select(*keys, *passed).from_(named_table(running))
+    if keys:
+        found = found.group_by(*(key.copy() for key in keys), copy=False)
+    return select(*(key.copy() for key in keys), *stated).from_(found.subquery("found", copy=False))
 
 
-def _state(aggregate: Aggregate, *, has_middle: bool) -> list[exp.Expr]:
-    """Give a quantile, its bounds and no error.
-
-    Where all is known the share lies between the bounds, and the quantile there. What has no middle
-    is expected where it is for sure.
-    """
-    share = _share(aggregate)
+def _pass(share: Fraction) -> tuple[exp.Expr, exp.Expr, exp.Expr]:
+    """Give the bounds, and the first number with as many at or below it as is expected."""
     a_most, b_least, a_least, b_most = (column(name) for name in COUNTS)
     under, over = _widen(share)
     lower = exp.GT(
@@ -175,24 +173,33 @@ def _state(aggregate: Aggregate, *, has_middle: bool) -> list[exp.Expr]:
         this=a_least * number(over.denominator - over.numerator) - b_most * number(over.numerator),
         expression=number(over.denominator - over.numerator),
     )
-    first = exp.Min(this=case(exp.and_(someone, lower), column(VALUE), exp.null()))
-    last = exp.func(
-        "COALESCE",
-        exp.Min(this=case(upper, column(VALUE), exp.null())),
-        exp.Max(this=column("#there")),
-    )
-    if share in (0, 1):  # the order of numbers alone says nothing of what to expect
-        middle = (first + last) / 2 if has_middle else (first if share else last)
-        return [middle, first, last, exp.null()]
-    place = (double(exp.Max(this=column("#people"))) - 1) * _write(share)
-    rest = exp.paren(place) - exp.Floor(this=place.copy())
-    between = first + exp.paren(last - first) * exp.paren(rest)
-    known = exp.Min(this=column("#known")).eq(number(1))
     least = column("#weight") * _write(share) - _write(Fraction(1, FINEST))
-    passed = exp.GTE(this=column(MEAN), expression=least)
-    expected = exp.Min(this=case(passed, column(VALUE), exp.null()))
-    held = exp.Least(this=exp.Greatest(this=expected, expressions=[first]), expressions=[last])
-    return [*(case(known.copy(), between.copy(), part) for part in (held, first, last)), exp.null()]
+    expected = exp.GTE(this=column(MEAN), expression=least)
+    first, last, at = (
+        exp.Min(this=case(condition, column(VALUE), exp.null()))
+        for condition in (exp.and_(someone, lower), upper, expected)
+    )
+    return first, exp.func("COALESCE", last, exp.Max(this=column("#there"))), at
+
+
+def _state(
+    share: Fraction, low: exp.Expr, high: exp.Expr, at: exp.Expr, *, has_middle: bool
+) -> list[exp.Expr]:
+    """Give a quantile and its bounds; where all is known it is told, and has no error.
+
+    What has no middle is expected where it is for sure.
+    """
+    known = column("#known").eq(number(1))
+    error = case(known, double(number(0)), exp.null())
+    if share in (0, 1):  # the order of numbers alone says nothing of what to expect
+        middle = (low + high) / 2 if has_middle else (low if share else high)
+        return [middle, low, high, error, error]
+    place = exp.paren(double(column("#people")) - number(1)) * _write(share)
+    rest = exp.paren(place - exp.Floor(this=place.copy()))
+    between = low + exp.paren(high - low) * rest
+    held = exp.Least(this=exp.Greatest(this=at, expressions=[low]), expressions=[high])
+    parts = [case(known.copy(), between, part) for part in (held, low, high)]
+    return [*parts, error, error]
 
 
 def _share(aggregate: Aggregate) -> Fraction:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 from sqlglot import exp, select
 
@@ -29,6 +30,7 @@ from discreet.sql.blurred import (
     multiply_ends,
     tell_factor,
 )
+from discreet.sql.evenness import AMONG, learn_spread
 from discreet.sql.query import Query, Term, find_columns, move
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
@@ -121,6 +123,11 @@ def tabulate_shares(
             exact = not release.recodings[names[0]].is_blurred
             shown = write_texts(labels.texts, labels.attribute) if exact else labels.texts
             counted = {names[0]: shown, "#hits": hits[:, 0], "#total": sizes}
+            least, most = np.zeros(len(sizes)), np.ones(len(sizes))
+            if _is_spread(release, names[0]):
+                least, most = learn_spread(release, table, names[0]).bound(asked)
+            counted["#least"] = np.where(hits[:, 0] == sizes, 1.0, least)
+            counted["#most"] = np.where(hits[:, 0] == sizes, 1.0, most)
             cells = partial(list_cells, release, table, names[0])
             needed[title] = pl.DataFrame(counted).with_columns(
                 series
@@ -130,7 +137,7 @@ def tabulate_shares(
             shares.append(Share(title, names, None, exact))
             continue
         _refuse_coarse(release, names, parts)
-        listed = {f"cells {name}": list_cells(release, table, name) for name in names}
+        listed = {f"cells {name}": _list_cells(release, table, name) for name in names}
         size = reduce(lambda n, frame: n * frame.height, listed.values(), 1)
         if size > MOST_CELLS:
             raise QueryError(
@@ -140,6 +147,22 @@ def tabulate_shares(
         needed.update(listed)
         shares.append(Share(title, names, _count_cells(names, parts, grouping, factors)))
     return shares, needed
+
+
+def _is_spread(release: Release, name: str) -> bool:
+    """Whether it can be learned how people are spread over what labels stand for."""
+    return release.recodings[name].is_blurred and not is_coarse(release.schema[name])
+
+
+def _list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
+    """List the values of labels, each with its likely share, and the least and the largest one."""
+    cells = list_cells(release, table, name)
+    nothing = np.zeros(cells.height)
+    shares = (nothing, nothing, nothing + 1)
+    if _is_spread(release, name):
+        shares = learn_spread(release, table, name).weigh_cells(cells)
+    titles = ("#likely", "#least", "#most")
+    return cells.with_columns(*(pl.Series(*part) for part in zip(titles, shares, strict=True)))
 
 
 def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) -> None:
@@ -182,6 +205,17 @@ def weigh_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
         probability = probability * (double(hits) / double(cells))
         sure.append(hits.eq(cells))
     return probability, case(exp.and_(*sure), number(1), number(0)) if sure else number(1)
+
+
+def bound_shares(shares: list[Share]) -> tuple[exp.Expr, exp.Expr]:
+    """Give the least and the largest credible probability of a record to be meant."""
+    ends: list[exp.Expr] = []
+    for end in ("#least", "#most"):
+        probability: exp.Expr = double(number(1))
+        for table, *_ in shares:
+            probability = probability * column(end, table)
+        ends.append(probability)
+    return ends[0], ends[1]
 
 
 def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.Select:
@@ -254,14 +288,52 @@ def _count_cells(
     keys = [key for key in grouping if key.columns & set(names)]
     values = [_at([key.expression], place).unnest() for key in keys]
     total = add_up_over(exp.Count(this=exp.Star()), labels)
+    hits = add_up(case(condition, number(1), number(0)))
+    ends = [case(hits.eq(total), double(number(1)), end)
+            for end in _bound_cells(names, condition, labels)]  # fmt: skip
     made = select(
         *(label.as_(name, quoted=True) for label, name in zip(labels, names, strict=True)),
         *(v.copy().as_(f"#v {key.name}", quoted=True) for key, v in zip(keys, values, strict=True)),
-        add_up(case(condition, number(1), number(0))).as_("#hits", quoted=True),
-        total.as_("#total", quoted=True),
+        hits.copy().as_("#hits", quoted=True),
+        total.copy().as_("#total", quoted=True),
+        *(
+            end.as_(title, quoted=True)
+            for end, title in zip(ends, ("#least", "#most"), strict=True)
+        ),
         *(part for factor in factors for part in count_factor(factor, condition, place)),
     )
     for i, name in enumerate(names):
         table = named_table(f"cells {name}", f"c {name}")
         made = made.from_(table) if i == 0 else made.join(table, join_type="cross")
     return made.group_by(*(label.copy() for label in labels), *values)
+
+
+def _bound_cells(
+    names: list[str], condition: exp.Expr, labels: Sequence[exp.Expr]
+) -> tuple[exp.Expr, exp.Expr]:
+    """Give the least and the largest credible share of the cells that satisfy the predicate.
+
+    They have at least what they have one by one, and what all others leave of the whole.
+    """
+    taken: dict[str, exp.Expr] = {}
+    left: dict[str, exp.Expr] = {}
+    for part in ("#likely", "#least", "#most"):
+        share: exp.Expr = double(number(1))
+        for name in names:
+            share = share * column(part, f"c {name}")
+        taken[part] = add_up(case(condition.copy(), share, double(number(0))))
+        others = add_up_over(add_up(share.copy()), labels) - taken[part]
+        left[part] = 1 - exp.paren(others)
+    doubt = _larger(taken["#likely"] * exp.paren(1 - taken["#likely"]), double(number(0)))
+    slack = double(exp.Literal.number(AMONG)) * exp.Sqrt(this=doubt)
+    least = _larger(taken["#least"], left["#most"]) - slack
+    most = exp.Least(this=taken["#most"], expressions=[left["#least"]], ignore_nulls=True) + slack
+    whole = [double(number(1))]
+    return (
+        _larger(least, double(number(0))),
+        exp.Least(this=most, expressions=whole, ignore_nulls=True),
+    )
+
+
+def _larger(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+    return exp.Greatest(this=one, expressions=[other], ignore_nulls=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from sqlglot import exp, parse_one
+from sqlglot import exp, parse_one, select
 
 
 def column(name: str, table: str | None = None) -> exp.Column:
@@ -74,6 +74,33 @@ def named_table(name: str, alias: str | None = None) -> exp.Table:
     if alias is not None:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     return table
+
+
+def aggregate_once(statement: exp.Select, name: str) -> exp.Select:
+    """Let a statement find every aggregate it uses once, in a clause of this name.
+
+    It is grouped by columns that it shows first, and uses aggregates of rows alone.
+    """
+    group = statement.args.get("group")
+    keys = [] if group is None else group.expressions
+    found: dict[exp.Expr, str] = {}
+
+    def place(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.AggFunc):
+            return column(found.setdefault(node, f"#once {len(found)}"))
+        return node
+
+    shown = [part.transform(place) for part in statement.expressions]
+    inner = select(*(key.copy() for key in keys))
+    inner = inner.select(*(part.copy().as_(title, quoted=True) for part, title in found.items()))
+    inner = inner.from_(statement.args["from_"].this.copy())
+    if keys:
+        inner = inner.group_by(*(key.copy() for key in keys))
+    outer = statement.copy()
+    outer.set("expressions", shown)
+    outer.set("group", None)
+    outer = outer.from_(named_table(name))
+    return outer.with_(exp.to_identifier(name, quoted=True), as_=inner)
 
 
 def formula(text: str) -> exp.Expr:

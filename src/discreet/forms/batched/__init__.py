@@ -6,14 +6,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 import polars as pl
 
-from discreet.forms.base import Statement, View
-from discreet.forms.batched.held import find_told, list_told
+from discreet.forms.base import Form, Statement, View
+from discreet.forms.batched.held import choose_batches, find_told, list_told
 from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
 from discreet.forms.grouped import COUNT, OWNER, GroupedForm
+from discreet.forms.incomplete import Incomplete
 from discreet.forms.wording import ENDS, read_presence
 from discreet.principles import KAnonymity
 from discreet.release import Promise, Release
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 
 BATCHINGS = (None, "direct", "mondrian", "anatomize")
+FEW_VALUES = 0.1
+"""Where people of one batch would by chance share a value more often, filling it forms groups by
+what people are and have at once."""
 TOGETHER = (None, False, True)
 """Releases that were made before several sensitive attributes could be do not say it."""
 
@@ -34,6 +39,12 @@ class Batched(GroupedForm):
     """Boxes or exact records in any number of tables, whose values are in batches."""
 
     name: ClassVar[str] = "batched"
+    coverage: ClassVar[str] = (
+        "It is taken to be chance who of a batch has which value, and people to be spread evenly "
+        "in their boxes; the standard error is the spread of that chance, and no interval around "
+        "the truth: people who are alike were mixed on purpose. Only low and high are hard."
+    )
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "batch"
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"
@@ -74,6 +85,24 @@ class Batched(GroupedForm):
 
         return rewrite(query, release)
 
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Each table of people with each of batches, the widest first."""
+        shown = sorted(self.shown(release).values(), key=len, reverse=True)
+        return [[*names, *told] for names in shown for told in self.tell(release)]
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Spread records over their boxes, and over the values of their batches."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+
+        secret = [name for name in names if name in release.schema.sensitive]
+        known = [name for name in names if name not in secret]
+        sides = [Side(release.find_table(known), self.owner, None, frozenset(known))]
+        if secret:
+            batches = choose_batches(release, secret)
+            sides.append(Side(batches, self.owner, "count", frozenset(secret)))
+        return join_sides(release, names, sides, paired=paired)
+
     def shown(self, release: Release) -> dict[str, list[str]]:
         """All tables show people, but those of batches."""
         shown, told = super().shown(release), list_told(release)
@@ -87,6 +116,23 @@ class Batched(GroupedForm):
         """The batches say it."""
         held = release.tables[str(find_told(release, names))].rename({"batch": OWNER})
         return held.group_by(OWNER, *names).agg(pl.col("count").sum().alias(COUNT))
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """Values are anybody's of their batch; how these were filled may matter."""
+        records = super().open_records(release, names)
+        if release.parameters.get("batches") in ("mondrian", "anatomize"):
+            return records
+        for told, owner in records.dealt:
+            size = owner.size / max(len(np.unique(owner)), 1)
+            often = records.shown[told[0]].value_counts()["count"] / owner.size
+            if float((often**2).sum()) * size > FEW_VALUES:
+                caution = (
+                    f"Batches were filled with different values of {told[0]} from people who are "
+                    "near each other: slopes are pulled towards 0, and intervals miss more often "
+                    "than they say"
+                )
+                return replace(records, caution=caution)
+        return records
 
     def leave_out(self, release: Release, names: Collection[str]) -> Release:
         """Tables that show nothing any more are gone, and leave no gap in the numbers."""

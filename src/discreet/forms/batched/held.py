@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 import polars as pl
 
-from discreet.errors import StoreError
+from discreet.errors import QueryError, StoreError
 from discreet.forms.base import read_values
 from discreet.principles.groups import Groups
 from discreet.release import Release
@@ -40,6 +40,18 @@ def name_told(names: Sequence[str]) -> str:
 def find_told(release: Release, names: Sequence[str]) -> str | None:
     """Give the table of batches that tells some attributes together, if there is one."""
     return next((t for t, there in list_told(release).items() if set(names) <= set(there)), None)
+
+
+def choose_batches(release: Release, names: Sequence[str]) -> str:
+    """Give the table of batches that tells some attributes together; refuse if none does."""
+    found = find_told(release, names)
+    if found is None:
+        raise QueryError(
+            f"{', '.join(names)} are counted in tables of their own: which values belong to one "
+            "person is not told.",
+            hint="Ask about one of them.",
+        )
+    return found
 
 
 def number_told(

@@ -27,6 +27,7 @@ from discreet.sql.query import Aggregate, Query, Term
 from discreet.sql.shares import (
     Share,
     add_clauses,
+    bound_shares,
     find_share,
     join_shares,
     split_predicate,
@@ -34,11 +35,22 @@ from discreet.sql.shares import (
     tell_product,
     weigh_shares,
 )
-from discreet.sql.trees import add_up, add_up_over, ascending, case, column, double, number
+from discreet.sql.trees import (
+    add_up,
+    add_up_over,
+    aggregate_once,
+    ascending,
+    case,
+    column,
+    double,
+    nothing,
+    number,
+)
+from discreet.sql.widths import add_squares, reach_sum, weigh_ends, widen_average, widen_sum
 from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Schema
 
-TABLE, BASE, RANKED = "generalized", "base", "ranked"
+TABLE, BASE, RANKED, SUMS = "generalized", "base", "ranked", "sums"
 
 
 class Sight(NamedTuple):
@@ -118,6 +130,7 @@ def _tabulate(
     outer = add_clauses(outer, shares)
     outer = outer.with_(BASE, as_=base)
     outer = outer.with_(RANKED, as_=_rank(query, {name: sights[name] for name in averages}))
+    outer = aggregate_once(outer, SUMS)
     if not ordered:
         return outer.order_by(*ascending(*keys)) if keys else outer
     found = [
@@ -135,13 +148,12 @@ def _see(term: Term, product: Product, schema: Schema) -> Sight:
     """Say where in the base it stands what is known of a term: mostly it is what it is."""
     name = term.name
     x, p, c = column(f"#x {name}"), column("#p"), column("#c")
+    low, high = column(f"#least {name}"), column(f"#most {name}")
     if product.factors:
         p, c = column(f"#p {name}"), column(f"#c {name}")
-        ends = (column(f"#{end} {name}") for end in ("least", "most"))
-        return Sight(x, *ends, p, c, column(f"#xx {name}"))
+        return Sight(x, low, high, p, c, column(f"#xx {name}"))
     if _is_coarse(name, schema):
-        ends = (column(f"#{end} {name}") for end in ("least", "most"))
-        return Sight(x, *ends, p, c, is_open=True)
+        return Sight(x, low, high, p, c, is_open=True)
     return Sight(x, x, x, p, c)
 
 
@@ -183,9 +195,9 @@ def _base(
                 ("least", "most"), write_ends(schema[name], column(name, TABLE)), strict=True
             )
             columns += [end.as_(f"#{which} {name}", quoted=True) for which, end in ends]
-    made = select(*columns, share.as_("#p", quoted=True), certain.as_("#c", quoted=True)).from_(
-        exp.to_table(TABLE)
-    )
+    columns += [share.as_("#p", quoted=True), certain.as_("#c", quoted=True)]
+    columns += [end.as_(title, quoted=True) for end, title in weigh_ends(*bound_shares(shares))]
+    made = select(*columns).from_(exp.to_table(TABLE))
     made = join_shares(made, TABLE, shares)
     for part in exact:
         made = made.where(part.copy())
@@ -217,17 +229,22 @@ def _rank(query: Query, averages: dict[str, Sight]) -> exp.Select:
 
 
 def _bound(aggregate: Aggregate, sight: Sight | None, *, has_middle: bool) -> list[exp.Expr]:
-    """Give estimate, bounds and standard error of one aggregate of what is seen."""
+    """Give all parts of one aggregate of what is seen."""
     p, c = (column("#p"), column("#c")) if sight is None else (sight.p.copy(), sight.c.copy())
     doubt = p * exp.paren(1 - p)
     if aggregate.function == "COUNT":
         there = number(1) if sight is None else (
             case(sight.x.is_(exp.null()), number(0), number(1)))  # fmt: skip
         sums = [add_up(weight * there) for weight in (p, c, number(1))]
-        sums.append(exp.Sqrt(this=add_up(doubt * there)))
-        return [exp.func("COALESCE", total, number(0)) for total in sums]
+        error = exp.Sqrt(this=add_up(doubt * there))
+        told = sight is None or sight.square is None
+        width = widen_sum(sums, *reach_sum(there), error) if told else nothing()
+        parts = [exp.func("COALESCE", total, number(0)) for total in (*sums, error)]
+        return [*parts, exp.func("COALESCE", width, number(0)) if told else width]
     assert sight is not None
     x, low, high = sight.x, sight.low, sight.high
+    # of what is itself shown by labels nothing is learned here
+    widened = sight.square is None and not sight.is_open
     weighted = add_up(p * x)
     if aggregate.function == "SUM":
         least = exp.Least(this=low.copy(), expressions=[number(0)])
@@ -237,19 +254,27 @@ def _bound(aggregate: Aggregate, sight: Sight | None, *, has_middle: bool) -> li
             add_up(case(empty, exp.null(), case(sure.copy(), end.copy(), outer)))
             for end, outer in ((low, least), (high, most))
         ]
-        spread = doubt * double(x) * double(x)
+        spread: exp.Expr = doubt * double(x) * double(x)
         if sight.square is not None:  # differences may be below 0 by rounding
             inside = sight.square - double(x) * double(x)
-            spread += p * exp.Greatest(this=inside, expressions=[double(number(0))])
+            spread = spread + p * exp.Greatest(this=inside, expressions=[double(number(0))])
         error = exp.Sqrt(this=add_up(spread))
-        return [weighted, *_close(ends, sight, [low, high]), exp.null() if sight.is_open else error]
+        closed = [weighted, *_close(ends, sight, [low, high])]
+        if not widened:
+            return [*closed, exp.null() if sight.is_open else error]
+        return [*closed, error, widen_sum(closed, *reach_sum(double(x)), error)]
     if aggregate.function == "AVG":
         people = add_up(case(x.copy().is_(exp.null()), exp.null(), p.copy()))
         ends = [
             exp.Min(this=column(f"#up {x.name[3:]}")),
             exp.Max(this=column(f"#down {x.name[3:]}")),
         ]
-        return [double(weighted) / people, *_close(ends, sight, [low, high]), exp.null()]
+        average = double(weighted) / people
+        closed = [average, *_close(ends, sight, [low, high])]
+        if not widened:
+            return [*closed, exp.null()]
+        spread = exp.Sqrt(this=add_squares(x, doubt, average)) / people
+        return [*closed, spread, widen_average(closed, x)]
     kind, other = (exp.Min, exp.Max) if aggregate.function == "MIN" else (exp.Max, exp.Min)
     near, far = (low, high) if aggregate.function == "MIN" else (high, low)
     (end,) = _close([kind(this=near.copy())], sight, [near])

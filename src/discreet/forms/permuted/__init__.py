@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
-from discreet.forms.base import Statement, View
+from discreet.forms.base import Form, Statement, View
 from discreet.forms.grouped import GroupedForm
+from discreet.forms.incomplete import Dealt, Incomplete
 from discreet.forms.permuted.view import COLUMNS, TITLES, read_permuted
 from discreet.forms.permuted.wording import word_permuted
-from discreet.forms.several import project
+from discreet.forms.several import list_each, project
 from discreet.release import Promise, Release, number_title
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
@@ -27,6 +28,11 @@ class Permuted(GroupedForm):
     """Exact quasi-identifiers, and a sensitive number shuffled within each group."""
 
     name: ClassVar[str] = "permuted"
+    coverage: ClassVar[str] = (
+        "It is taken to be chance who of a group has which number; the standard error is the "
+        "spread of that chance, and no interval around the truth. Only low and high are hard."
+    )
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "group"
     parted: ClassVar[tuple[PartedTable, ...]] = (
         PartedTable(TITLES[0], COLUMNS[0]),
@@ -55,6 +61,22 @@ class Permuted(GroupedForm):
         statement = rewrite(query, project(release, name, TITLES, COLUMNS))
         return rename_tables(statement, release, name, TITLES, COLUMNS)
 
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Every number is told by itself."""
+        return list_each(release)
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Spread records over the values of their groups."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+        from discreet.forms.several_sql import choose_one
+
+        sensitive = choose_one(names, release)
+        group = number_title(COLUMNS[0], release.schema.sensitive.index(sensitive))
+        parts = frozenset(names) - {sensitive}, frozenset({sensitive})
+        sides = [Side(TITLES[0], group, None, part) for part in parts]
+        return join_sides(release, names, sides, paired=paired)
+
     def shown(self, release: Release) -> dict[str, list[str]]:
         """The permuted table shows people; there is a help table for each number."""
         return {t: names for t, names in super().shown(release).items() if t == TITLES[0]}
@@ -73,6 +95,16 @@ class Permuted(GroupedForm):
             starts, mine = np.cumsum(sizes) - sizes, group[rows].astype(np.int64)
             columns[name] = table[name][order[starts[mine] + rng.integers(0, sizes[mine])]]
         return pl.DataFrame(columns)
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """Each number is anybody's of the group that its record is in for it."""
+        table, told = release.tables[TITLES[0]], release.schema.sensitive
+        dealt = [
+            Dealt((name,), table[number_title(COLUMNS[0], place)].to_numpy().astype(np.int64))
+            for place, name in enumerate(told)
+            if name in names
+        ]
+        return Incomplete(table.select(names), dealt=dealt)
 
     def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
         """Of several numbers, from what is told of the one that is asked for."""

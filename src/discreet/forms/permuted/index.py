@@ -132,10 +132,10 @@ class PermutedIndex:
         """Ask DuckDB, whose condition it is, which values of a column pass it."""
         passes = case(condition.copy(), exp.true(), exp.false())  # as WHERE reads it
         tree = select(passes.as_("passes")).from_(exp.to_identifier(f"#{name}", quoted=True))
-        text = self._session.write(tree.order_by(column(PLACE)))
-        if text not in self._passing:
-            self._passing[text] = self._session.run(text)["passes"].to_numpy()
-        return self._passing[text]
+        statement = self._session.write(tree.order_by(column(PLACE)))
+        if statement.sql not in self._passing:
+            self._passing[statement.sql] = self._session.run(statement)["passes"].to_numpy()
+        return self._passing[statement.sql]
 
     def _state(
         self, function: str, hits: int, *found: float

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
+from discreet.errors import QueryError
 from discreet.forms.base import Form, Statement, View
-from discreet.forms.perturbed.sample import undo_perturbation
+from discreet.forms.incomplete import Incomplete
+from discreet.forms.perturbed.sample import open_noise, undo_perturbation
 from discreet.forms.perturbed.view import TITLES, read_perturbed
 from discreet.forms.perturbed.wording import word_perturbed
 from discreet.forms.several import project
@@ -25,6 +27,11 @@ class Perturbed(Form):
     """Exact quasi-identifiers, and a number that is drawn at random or one's own."""
 
     name: ClassVar[str] = "perturbed"
+    coverage: ClassVar[str] = (
+        "What numbers drawn at random contribute is subtracted, and the standard error is their "
+        "spread. Only low and high are hard."
+    )
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
         "perturbed": "a person's own with some probability, else any of the domain"
     }
@@ -45,6 +52,25 @@ class Perturbed(Form):
             release = project(release, choose_asked(query, release), TITLES, ())
         return rewrite(query, release)
 
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """What is exact."""
+        return [[name for name in release.schema.names if name not in release.schema.sensitive]]
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Count exact records; what numbers are expected is solved for, and no sum of weights."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+
+        perturbed = [name for name in names if name in release.schema.sensitive]
+        if perturbed:
+            raise QueryError(
+                f"{perturbed[0]!r} is perturbed: its estimates are solved for and kept between "
+                "their bounds, as no sum of weights is.",
+                hint="Ask about it with discreet query.",
+            )
+        records = Side(TITLES[0], "", None, frozenset(names))
+        return join_sides(release, names, [records], paired=paired)
+
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw rows, without what was added at random."""
         rows = release.tables["perturbed"].select(release.schema.names)
@@ -53,6 +79,15 @@ class Perturbed(Form):
             alone = project(release, name, TITLES, ())
             drawn = undo_perturbation(alone, name, drawn, rng)
         return drawn
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """A number is the person's own with the probability that the release says."""
+        noise = {}
+        for name in release.schema.sensitive:
+            if name in names:
+                alone = project(release, name, TITLES, ())
+                noise[name] = open_noise(alone, name)
+        return Incomplete(release.tables[TITLES[0]].select(names), noise=noise)
 
     def transform(self, role: Role) -> str:
         """What is sensitive is drawn, or kept."""

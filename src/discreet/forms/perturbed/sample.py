@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 
+from discreet.forms.incomplete import Noise
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.release import Release
 
 COUNT = "#count"
+
+
+def open_noise(release: Release, name: str) -> Noise:
+    """Say how numbers were drawn, for whoever takes that out again."""
+    drawn = RandomizedResponse.read(release)
+    unit = 10.0 ** (release.schema[name].decimals or 0)
+    mean, spread = (drawn.low + drawn.high) / 2 / unit, drawn.step / unit
+    square = mean**2 + spread**2 * (drawn.size**2 - 1) / 12
+    undo = partial(undo_perturbation, release, name)
+    return Noise(float(drawn.retention), mean, square, undo)
 
 
 def undo_perturbation(

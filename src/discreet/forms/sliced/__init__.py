@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.base import Form, Statement, View
+from discreet.forms.incomplete import Dealt, Incomplete, open_boxes
 from discreet.forms.sliced.sample import rebuild, relink
 from discreet.forms.sliced.view import read_columns, read_sliced
 from discreet.forms.sliced.wording import word_sliced
@@ -26,6 +27,12 @@ class Sliced(Form):
     """Buckets in which every column of attributes was sorted by itself."""
 
     name: ClassVar[str] = "sliced"
+    coverage: ClassVar[str] = (
+        "It is taken to be chance which values of a bucket's columns belong together; the standard "
+        "error is the spread of that chance, and no interval around the truth. Only low and high "
+        "are hard."
+    )
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("sliced", "bucket"),)
     weight: ClassVar[int] = 2
     transformations: ClassVar[dict[str, str]] = {
@@ -59,6 +66,32 @@ class Sliced(Form):
     def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
         """In every bucket, the product of the columns' shares."""
         return rebuild(release, names)
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Mix, in every bucket, the columns with each other."""
+        from discreet.forms.bucket_sides import Side
+        from discreet.forms.expected import join_sides
+
+        columns = map(frozenset, read_columns(release))
+        sides = [Side("sliced", "bucket", None, column) for column in columns]
+        return join_sides(release, names, sides, paired=paired)
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """Every column is anybody's of its bucket; attributes of one stand side by side."""
+        title = self.parted[0].title
+        table = release.tables[title]
+        bucket = table["bucket"].to_numpy().astype(np.int64)
+        asked = [[n for n in names if n in column] for column in read_columns(release)]
+        asked = [column for column in asked if column]
+        cells = open_boxes(release, title, table, names)
+        if len(asked) < 2:
+            return Incomplete(table.select(names), cells)
+        apart = (
+            f"{asked[0][0]} and {asked[1][0]} are in different columns of this sliced release: "
+            "their correlation was destroyed on purpose"
+        )
+        dealt = [Dealt(tuple(column), bucket) for column in asked]
+        return Incomplete(table.select(names), cells, dealt, apart=apart)
 
     def matched_by(self, release: Release) -> list[str]:
         """Everything that is not sensitive stands in columns, by which buckets are found."""

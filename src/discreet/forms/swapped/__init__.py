@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.base import Form, Statement, View
-from discreet.forms.several import project
+from discreet.forms.incomplete import Incomplete, Near
+from discreet.forms.several import list_each, project
 from discreet.forms.swapped.view import TITLES, read_swapped
 from discreet.forms.swapped.wording import word_swapped
-from discreet.release import Promise, Release
+from discreet.release import Promise, Release, number_title
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ class Swapped(Form):
     """Exact quasi-identifiers, and a sensitive number exchanged with one of near rank."""
 
     name: ClassVar[str] = "swapped"
+    coverage: ClassVar[str] = (
+        "What is shown is taken for the truth. How far that leads is not known, so that there is "
+        "no standard error. Only low and high are hard."
+    )
+    aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
         "swapped": "exactly, but exchanged between people of near rank"
     }
@@ -44,6 +50,17 @@ class Swapped(Form):
             rewrite(query, project(release, name, TITLES, ())), release, name, TITLES, ()
         )
 
+    def tell_together(self, release: Release) -> list[list[str]]:
+        """Every number is told by itself."""
+        return list_each(release)
+
+    def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
+        """Take what is shown for true; paired, with all of its window."""
+        from discreet.forms.several_sql import choose_one
+        from discreet.forms.swapped.expected import expect
+
+        return expect(release, names, choose_one(names, release), paired=paired)
+
     def shown(self, release: Release) -> dict[str, list[str]]:
         """The swapped table shows people; there are windows for each number."""
         return {t: names for t, names in super().shown(release).items() if t == TITLES[0]}
@@ -52,6 +69,21 @@ class Swapped(Form):
         """Draw rows: what is shown is read as if it were true."""
         table = release.tables["swapped"].select(release.schema.names)
         return table[rng.integers(0, table.height, n)]
+
+    def open_records(self, release: Release, names: list[str]) -> Incomplete:
+        """A record's own number is one in the window of the one it shows."""
+        table, near = release.tables[TITLES[0]], {}
+        for place, name in enumerate(release.schema.sensitive):
+            if name in names:
+                windows = release.tables[number_title(TITLES[1], place)].sort("value")
+                at = windows["value"].search_sorted(table[name]).to_numpy()
+                shown, low, high = (
+                    windows[column].to_physical().to_numpy().astype(np.float64)[at]
+                    for column in ("value", "low", "high")
+                )
+                ranks = np.searchsorted(np.sort(shown), [low, high])
+                near[name] = Near(low, high, max(1, int(np.median(ranks[1] - ranks[0])) // 2))
+        return Incomplete(table.select(names), near=near)
 
     def transform(self, role: Role) -> str:
         """What is sensitive is exchanged."""

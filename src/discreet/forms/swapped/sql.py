@@ -34,7 +34,7 @@ from discreet.sql.trees import add_up, ascending, case, column, double, named_ta
 SWAPPED, BASE = "swapped", "base"
 
 
-class Seen(NamedTuple):
+class SeenWindow(NamedTuple):
     """Columns of the base that tell of a term."""
 
     shown: exp.Expr
@@ -100,7 +100,9 @@ def _base(
         columns = {"x": term.at(SWAPPED)}
         if factor is not None:
             parts = (LEAST, MOST) if told else ("low", "high")
-            ends = [column(factor.title(part) if told else part, table) for part in parts]
+            ends: list[exp.Expr] = [
+                column(factor.title(part) if told else part, table) for part in parts
+            ]
             if known is not None:
                 exact = exp.paren(move(known, SWAPPED))
                 ends = multiply_ends(ends, [exact, exact])
@@ -124,12 +126,12 @@ def _answer(
     query: Query, clauses: list[tuple[str, exp.Select]], swapped: set[str], *, selects: bool
 ) -> exp.Select:
     """Aggregate what the base has, by group."""
-    seen: dict[str, Seen] = {}
+    seen: dict[str, SeenWindow] = {}
     for term in query.terms:
         shown = column(f"#x {term.name}")
         own = term.name in swapped
-        ends = (column(f"#{end} {term.name}") if own else shown for end in ("least", "most"))
-        seen[term.name] = Seen(shown, *ends, column(f"#c {term.name}" if own else "#c"))
+        low, high = (column(f"#{end} {term.name}") if own else shown for end in ("least", "most"))
+        seen[term.name] = SeenWindow(shown, low, high, column(f"#c {term.name}" if own else "#c"))
     ranked = [a for a in query.aggregates if a.function == "QUANTILE"]
     keys = [column(name) for name in query.group_by]
     tree = select(*(key.copy() for key in keys))
@@ -138,21 +140,21 @@ def _answer(
     for aggregate in query.aggregates:
         if aggregate in ranked:
             continue
-        term = aggregate.term  # a swapped number is never missing
-        here = None if term is None else seen[term.name]
-        counted = aggregate.function == "COUNT" and (term is None or term.is_plain)
+        plain = aggregate.term is None or aggregate.term.is_plain  # and never missing
+        here = None if aggregate.term is None else seen[aggregate.term.name]
+        counted = aggregate.function == "COUNT" and plain
         if not selects and (counted or aggregate.column not in swapped):
             value = exp.Count(this=exp.Star()) if here is None else (
                 aggregate_column(aggregate.function, here.shown))  # fmt: skip
             parts = state_exactly(value)
         else:
             parts = _bound(aggregate, here)
-        tree = tree.select(*name_parts(aggregate, parts))
+        tree.select(*name_parts(aggregate, parts), copy=False)
     tree = tree.from_(named_table(BASE))
     if keys:
         tree = tree.group_by(*(key.copy() for key in keys))
     for title, clause in clauses:
-        tree = tree.with_(exp.to_identifier(title, quoted=True), as_=clause)
+        tree.with_(exp.to_identifier(title, quoted=True), as_=clause, copy=False)
     if not ranked:
         return tree.order_by(*ascending(*keys)) if keys else tree
     found = [
@@ -166,7 +168,7 @@ def _answer(
     return add_quantiles(query, tree, found)
 
 
-def _bound(aggregate: Aggregate, seen: Seen | None) -> list[exp.Expr]:
+def _bound(aggregate: Aggregate, seen: SeenWindow | None) -> list[exp.Expr]:
     """Give what is shown of those who show that they are meant, and bounds.
 
     Who shows a number of which all of the window is taken is meant for sure.
@@ -197,9 +199,7 @@ def _bound(aggregate: Aggregate, seen: Seen | None) -> list[exp.Expr]:
         low, high = (case(all_sure.copy(), aggregate_column("AVG", end.copy()), double(outer))
                      for end, outer in ((least, low), (most, high)))  # fmt: skip
     elif aggregate.function == "MIN":
-        nearest = exp.Min(this=case(sure, most.copy(), exp.null()))
-        high = exp.func("COALESCE", nearest, high)
+        high = exp.func("COALESCE", exp.Min(this=case(sure, most.copy(), exp.null())), high)
     else:
-        nearest = exp.Max(this=case(sure, least.copy(), exp.null()))
-        low = exp.func("COALESCE", nearest, low)
+        low = exp.func("COALESCE", exp.Max(this=case(sure, least.copy(), exp.null())), low)
     return [estimate, low, high, exp.null()]

@@ -9,23 +9,32 @@ from sqlglot import exp
 
 from discreet.cluster import is_cluster
 from discreet.errors import QueryError
+from discreet.sql.dialects import Tables, Written
 
 
 class Session(Protocol):
     """A connection of its own, with a release's tables loaded."""
 
-    def write(self, tree: exp.Expr) -> str:
-        """Write a tree in the engine's dialect."""
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Written:
+        """Write a tree in the engine's dialect, over the tables loaded and others it needs."""
 
-    def run(self, sql: str, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a statement over the tables loaded and those the question needs besides."""
+    def run(self, statement: Written) -> pl.DataFrame:
+        """Run a statement. Columns have the types that DuckDB gives them."""
 
     def close(self) -> None:
         """Let go of everything."""
 
 
-def connect(tables: dict[str, pl.DataFrame], engine: str | None) -> Session:
-    """Load tables into the embedded DuckDB, or into the database or cluster at an address."""
+def connect(tables: Tables, engine: str | None, own: Tables | None = None) -> Session:
+    """Load tables into the embedded DuckDB, or into the database or cluster at an address.
+
+    With them go tables of the analyst's own, which may not be called as those of the release.
+    """
+    taken = {"release", *(name.casefold() for name in tables)}
+    for name in own or {}:
+        if name.casefold() in taken:
+            raise QueryError(f"The release has a table {name!r} itself.", hint="Rename yours.")
+    tables = {**tables, **(own or {})}
     if engine is None:
         from discreet.sql.engines.duckdb import Embedded
 

@@ -1,13 +1,15 @@
-"""DuckDB, embedded: the default engine."""
+"""DuckDB, embedded: the default engine, and the measure of the others."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 from sqlglot import exp
 
-from discreet.errors import QueryError
+from discreet.sql.dialects import Tables, Written, write
+from discreet.sql.engines.refusals import refuse
 
 if TYPE_CHECKING:
     import duckdb
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
 class Embedded:
     """A connection of its own, with a release's tables loaded."""
 
-    def __init__(self, tables: dict[str, pl.DataFrame]) -> None:
+    def __init__(self, tables: Tables) -> None:
         import duckdb
 
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        self._connection.execute("SET enable_progress_bar = false")  # it would go into files too
         for name, table in tables.items():
             self.load(name, table)
 
@@ -27,33 +30,58 @@ class Embedded:
         """Make a table known."""
         self._connection.register(name, table.to_arrow())
 
-    def write(self, tree: exp.Expr) -> str:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Written:
         """Write a tree in DuckDB's dialect."""
-        return tree.sql(dialect="duckdb", identify=True)
+        return Written(write(tree, "duckdb", {}), tree, needed or {})
 
-    def run(self, sql: str, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a statement over the tables loaded and those the question needs besides."""
+    def run(self, statement: Written) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those it needs besides."""
+        return plain_numbers(self._fetch(statement))
+
+    def _fetch(self, statement: Written) -> pl.DataFrame:
         import duckdb
 
-        for name, table in (needed or {}).items():
+        for name, table in statement.needed.items():
             self.load(name, table)
         try:
-            result = self._connection.sql(sql).to_arrow_table()
+            result = self._connection.sql(statement.sql).to_arrow_table()
         except duckdb.Error as error:
-            raise QueryError(
-                f"DuckDB refuses the question: {str(error).splitlines()[0]}",
-                hint="Compare numbers with numbers and texts with quoted texts.",
-            ) from error
+            raise refuse("DuckDB", str(error), statement.tree) from error
         finally:
-            for name in needed or {}:
+            for name in statement.needed:
                 self._connection.unregister(name)
         frame = pl.from_arrow(result)
         assert isinstance(frame, pl.DataFrame)
-        return plain_numbers(frame)
+        return frame
+
+    def interrupt(self) -> None:
+        """Break off the statement that runs."""
+        self._connection.interrupt()
 
     def close(self) -> None:
         """Let go of everything."""
         self._connection.close()
+
+
+class Types(Embedded):
+    """DuckDB without a row, to know the types that it gives the columns of an answer."""
+
+    def __init__(self, tables: Tables) -> None:
+        super().__init__({name: table.head(0) for name, table in tables.items()})
+
+    def find(self, tree: exp.Expr, needed: Tables) -> list[pl.DataType]:
+        """Give the type of each column."""
+        empty = {name: table.head(0) for name, table in needed.items()}
+        return self._fetch(self.write(tree, empty)).dtypes
+
+
+def conform(frame: pl.DataFrame, types: Sequence[pl.DataType]) -> pl.DataFrame:
+    """Give columns the types that DuckDB gives them."""
+    cast = [
+        pl.col(name).cast(pl.Float64 if isinstance(kind, pl.Decimal) and kind.scale else kind)
+        for name, kind in zip(frame.columns, types, strict=True)
+    ]
+    return plain_numbers(frame.with_columns(cast))
 
 
 def plain_numbers(frame: pl.DataFrame) -> pl.DataFrame:

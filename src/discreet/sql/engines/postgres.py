@@ -14,11 +14,12 @@ import polars as pl
 from sqlglot import exp
 
 from discreet.errors import QueryError
+from discreet.sql.dialects import Tables, Written, write, write_table
+from discreet.sql.engines.duckdb import Types, plain_numbers
+from discreet.sql.engines.refusals import refuse
+from discreet.sql.trees import named_table
 
 LONGEST_NAME = 63
-TYPES = {pl.Boolean: "BOOLEAN", pl.Date: "DATE", pl.Int32: "INTEGER", pl.Int64: "BIGINT"}
-
-
 SETTINGS = {
     # a table of the release before any other of its name, whatever the server holds
     "search_path": "pg_temp, pg_catalog",
@@ -26,6 +27,11 @@ SETTINGS = {
     "extra_float_digits": "1",
 }
 """What an answer depends on, whatever roles and databases are set to."""
+KINDS: dict[int, pl.DataType] = {
+    16: pl.Boolean(), 20: pl.Int64(), 21: pl.Int16(), 23: pl.Int32(), 700: pl.Float32(),
+    701: pl.Float64(), 1082: pl.Date(), 1114: pl.Datetime(), 1700: pl.Float64(),
+}  # fmt: skip
+"""Types of columns by PostgreSQL's numbers; all others are texts."""
 
 
 class Server:
@@ -35,7 +41,7 @@ class Server:
     another connection do no harm, and nothing is left behind.
     """
 
-    def __init__(self, url: str, tables: dict[str, pl.DataFrame]) -> None:
+    def __init__(self, url: str, tables: Tables) -> None:
         try:
             import psycopg
         except ImportError as error:
@@ -44,6 +50,7 @@ class Server:
             ) from error
         with _refusing():
             self._connection = psycopg.connect(url, client_encoding="utf8")
+        self._tables, self._types = tables, Types(tables)
         try:
             with _refusing():
                 for setting, value in SETTINGS.items():
@@ -51,7 +58,6 @@ class Server:
                 self._refuse_bytes()
                 for name, table in tables.items():
                     self._load(name, table)
-                    self._connection.execute(f'ANALYZE "{name}"'.encode())
         except BaseException:
             self.close()
             raise
@@ -65,26 +71,47 @@ class Server:
                 hint="Use one whose encoding is UTF8, or leave out --engine.",
             )
 
-    def write(self, tree: exp.Expr) -> str:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Written:
         """Write a tree in PostgreSQL's dialect."""
-        return tree.sql(dialect="postgres", identify=True)
+        needed = needed or {}
+        return Written(write(tree, "postgres", {**self._tables, **needed}), tree, needed)
 
-    def run(self, sql: str, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a statement over the tables loaded and those the question needs besides."""
-        with _refusing(), self._connection.transaction(force_rollback=True):
-            for name, table in (needed or {}).items():
+    def run(self, statement: Written) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those it needs besides."""
+        with _refusing(statement.tree), self._connection.transaction(force_rollback=True):
+            types = self._find_types(statement)
+            for name, table in statement.needed.items():
                 self._load(name, table)
-            cursor = self._connection.execute(sql.encode())
-            width = len(cursor.description or [])
-            rows = cursor.fetchall()
+            rows = self._connection.execute(statement.sql.encode()).fetchall()
         # by position: PostgreSQL cuts long names, so that several columns may share one
-        columns = list(zip(*rows, strict=True)) if rows else [()] * width
-        series = [pl.Series(str(i), [_plain(c) for c in cells]) for i, cells in enumerate(columns)]
-        return pl.DataFrame(series)
+        columns = zip(*rows, strict=True) if rows else ((),) * len(types)
+        series = [
+            _read(str(i), cells, kind)
+            for i, (cells, kind) in enumerate(zip(columns, types, strict=True))
+        ]
+        return plain_numbers(pl.DataFrame(series))
 
     def close(self) -> None:
         """Let go of everything."""
         self._connection.close()
+        self._types.close()
+
+    def _find_types(self, statement: Written) -> list[pl.DataType]:
+        """Find the types of the columns; the analyst's own tables may lie in the database."""
+        tree, known = statement.tree, dict(statement.needed)
+        if any(table.db for table in tree.find_all(exp.Table)):
+            tree = tree.copy()
+        for table in [table for table in tree.find_all(exp.Table) if table.db]:
+            name = exp.table_(table.this, db=table.args["db"]).sql(dialect="postgres")
+            cursor = self._connection.execute(f"SELECT * FROM {name} LIMIT 0".encode())
+            known[name] = pl.DataFrame(
+                schema={
+                    column.name: KINDS.get(column.type_code, pl.String())
+                    for column in cursor.description or []
+                }
+            )
+            table.replace(named_table(name, table.alias_or_name))
+        return self._types.find(tree, known)
 
     def _load(self, name: str, table: pl.DataFrame) -> None:
         long = [column for column in table.columns if len(column.encode()) > LONGEST_NAME]
@@ -93,40 +120,44 @@ class Server:
                 f"PostgreSQL cuts names after {LONGEST_NAME} bytes: {long[0]!r}.",
                 hint="Ask the embedded engine: leave out --engine.",
             )
-        columns = ", ".join(
-            f'"{column}" {TYPES.get(dtype.base_type(), _other(dtype))}'
-            for column, dtype in table.schema.items()
-        )
+        quoted = exp.to_identifier(name, quoted=True).sql(dialect="postgres")
         with self._connection.cursor() as cursor:
-            cursor.execute(f'CREATE TEMPORARY TABLE "{name}" ({columns})'.encode())
-            into = f'COPY "{name}" FROM STDIN (FORMAT csv, HEADER)'.encode()
+            cursor.execute(write_table(name, table, "postgres").encode())
+            into = f"COPY {quoted} FROM STDIN (FORMAT csv, HEADER)".encode()
             content = io.BytesIO()
             table.write_csv(content)
             content.seek(0)
             with cursor.copy(into) as copy:
                 while chunk := content.read(1 << 16):
                     copy.write(chunk)
+            # nobody else will: a plan for tables of unknown size may take minutes
+            cursor.execute(f"ANALYZE {quoted}".encode())
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
+def _refusing(tree: exp.Expr | None = None) -> Iterator[None]:
     import psycopg
 
     try:
         yield
     except psycopg.Error as error:
+        if tree is not None and isinstance(error, psycopg.DataError | psycopg.ProgrammingError):
+            raise refuse("PostgreSQL", str(error), tree) from error
         raise QueryError(
             f"PostgreSQL refuses: {str(error).splitlines()[0]}",
-            hint="Check the address, your rights (CONNECT and TEMPORARY are enough), and that "
-            "numbers are compared with numbers.",
+            hint="Check the address, and your rights: CONNECT and TEMPORARY are enough.",
         ) from error
 
 
-def _plain(cell: object) -> object:
-    if isinstance(cell, Decimal):
-        return int(cell) if cell == cell.to_integral_value() else float(cell)
-    return cell
-
-
-def _other(dtype: pl.DataType) -> str:
-    return "DOUBLE PRECISION" if dtype.is_float() else "TEXT"
+def _read(name: str, cells: tuple[object, ...], kind: pl.DataType) -> pl.Series:
+    """Give a column the type that DuckDB gives it."""
+    if kind.is_float() or (isinstance(kind, pl.Decimal) and kind.scale):
+        plain = [float(cell) if isinstance(cell, Decimal) else cell for cell in cells]
+        return pl.Series(name, plain, dtype=pl.Float64, strict=False)  # whole ones as well
+    whole = [int(cell) if isinstance(cell, Decimal) else cell for cell in cells]
+    if whole != [*cells]:
+        raise QueryError(
+            "PostgreSQL has parts of numbers where DuckDB has whole ones.",
+            hint="Ask the embedded engine: leave out --engine.",
+        )
+    return pl.Series(name, whole, dtype=kind)

@@ -12,8 +12,9 @@ from sqlglot import exp
 
 from discreet.cluster import open_session
 from discreet.cluster.reaching import say, spark_errors
-from discreet.errors import QueryError
-from discreet.sql.engines.duckdb import plain_numbers
+from discreet.sql.dialects import Tables, Written, write
+from discreet.sql.engines.duckdb import Types, conform
+from discreet.sql.engines.refusals import refuse
 
 SETTINGS = {
     # what overflows or is no number is refused; else it would be wrapped around, or nothing
@@ -27,34 +28,36 @@ SETTINGS = {
 class Cluster:
     """A session of its own, with a release's tables loaded."""
 
-    def __init__(self, address: str, tables: dict[str, pl.DataFrame]) -> None:
+    def __init__(self, address: str, tables: Tables) -> None:
         with ExitStack() as stack:
             self._session = stack.enter_context(open_session(address, **SETTINGS))
             for name, table in tables.items():
                 self._load(name, table)
+            self._tables, self._types = tables, Types(tables)
+            stack.callback(self._types.close)
             self._opened = stack.pop_all()
 
-    def write(self, tree: exp.Expr) -> str:
+    def write(self, tree: exp.Expr, needed: Tables | None = None) -> Written:
         """Write a tree in Spark's dialect."""
-        return tree.sql(dialect="spark", identify=True)
+        needed = needed or {}
+        return Written(write(tree, "spark", {**self._tables, **needed}), tree, needed)
 
-    def run(self, sql: str, needed: dict[str, pl.DataFrame] | None = None) -> pl.DataFrame:
-        """Run a statement over the tables loaded and those the question needs besides."""
-        for name, table in (needed or {}).items():
+    def run(self, statement: Written) -> pl.DataFrame:
+        """Run a statement over the tables loaded and those it needs besides."""
+        sql, tree, needed = statement
+        types = self._types.find(tree, needed)
+        for name, table in needed.items():
             self._load(name, table)
         try:
             result = self._session.sql(sql).toArrow()
         except spark_errors() as error:
-            raise QueryError(
-                f"Spark refuses the question: {say(error)}",
-                hint="Compare numbers with numbers and texts with quoted texts.",
-            ) from error
+            raise refuse("Spark", say(error), tree) from error
         finally:
-            for name in needed or {}:
+            for name in needed:
                 self._session.catalog.dropTempView(name)
         frame = pl.from_arrow(result)
         assert isinstance(frame, pl.DataFrame)
-        return plain_numbers(frame)
+        return conform(frame, types)
 
     def close(self) -> None:
         """Let go of everything."""

@@ -1,0 +1,1 @@
+"""A release as a server that clients of PostgreSQL can ask."""

@@ -1,0 +1,223 @@
+"""Finishing: rows of answers filtered, grouped once more, selected, ordered and cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from discreet.sql.aggregates import find_aggregates
+from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift
+from discreet.sql.query import ENDINGS
+from discreet.sql.reading import refuse, show
+from discreet.sql.relations import Answers, Items, list_names, read_answers, refuse_twice
+from discreet.sql.scopes import Scope
+from discreet.sql.trees import column
+from discreet.sql.windows import KEPT, SURE, aggregate_rows
+
+Placing = Callable[[exp.Expr], exp.Expr]
+Ordering = list[tuple[Value, bool, bool]]
+"""By what rows are ordered, whether that descends, and whether nothing comes first."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How many rows are wanted of an order that goes by estimates.
+
+    What rows are ordered by stands as ``#o 0``, ``#o 1``, … in the statement, with its bounds.
+    """
+
+    descends: tuple[bool, ...]
+    limit: int | None
+    offset: int
+
+
+def filter_rows(scope: Scope, condition: exp.Expr, decides: bool) -> tuple[Scope, bool]:
+    """Leave out rows that surely are not meant, and flag those that may be."""
+    return _keep(scope, scope.decide(condition), decides)
+
+
+def _keep(scope: Scope, asked: Doubt, decides: bool) -> tuple[Scope, bool]:
+    names = [column(name) for name in list_names(scope.columns)]
+    flags: list[exp.Expr] = [column(KEPT), column(SURE)] if scope.uncertain else []
+    title = exp.to_identifier("#filtered", quoted=True)
+    if asked.value is asked.sure:
+        tree = scope.draw().select(*names, *flags).where(asked.value.copy())
+        return Scope(tree.subquery(title), scope.columns, scope.uncertain), decides
+    now = [exp.and_(*(flag.copy() for flag in flags[i : i + 1]), exp.paren(part.copy()))
+           for i, part in enumerate((asked.value, asked.sure))]  # fmt: skip
+    marked = [part.as_(flag, quoted=True) for part, flag in zip(now, (KEPT, SURE), strict=True)]
+    tree = scope.draw().select(*names, *marked).where(asked.maybe.copy())
+    return Scope(tree.subquery(title), scope.columns, uncertain=True), True
+
+
+def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Scope, Items]:
+    """Group answers once more: by what is known, aggregating what is known or estimated."""
+    others = group.args.items() if group else ()
+    if any(part for name, part in others if name not in ("expressions", "all")):
+        raise refuse(exp.null(), "answers can be grouped by columns only")
+    written = list(group.expressions) if group else []
+    if group and group.args.get("all"):
+        written = [item for _, item in items if not find_aggregates(item)]
+    named = {name.lower(): item for name, item in items}
+    known = {name.lower() for _, name in scope.columns}
+    keys: list[exp.Expr] = []
+    for key in written:
+        meant = items[int(key.name) - 1][1] if key.is_int else key
+        if isinstance(meant, exp.Column) and meant.name.lower() not in known:
+            meant = named.get(meant.name.lower(), meant)
+        keys.append(meant)
+    columns: dict[tuple[str, str], Value] = {}
+    made: list[exp.Expr] = []
+    for i, key in enumerate(keys):
+        value = scope.compile(key)
+        if not isinstance(value, Known):
+            raise refuse(key, f"{show(key)} is estimated: rows cannot be grouped by it")
+        made.append(value.tree.copy().as_(f"#g {i}", quoted=True))
+        columns["", f"#g {i}"] = Known(column(f"#g {i}"))
+    by = [part.unalias().copy() for part in made]
+    placed: Items = []
+    for name, item in items:
+        held = exp.paren(item.copy())
+        for node in find_aggregates(held):
+            title = f"#f {len(columns)}"
+            value = aggregate_rows(node, scope, lambda tree: tree)
+            parts = value.parts if isinstance(value, Estimate) else [lift(value).value.copy()]
+            made += [p.as_(title + e, quoted=True) for p, e in zip(parts, ENDINGS, strict=False)]
+            columns["", title] = read_answers(title, isinstance(value, Estimate))
+            node.replace(exp.column(title, quoted=True))
+        for i, key in enumerate(keys):
+            for node in [n for n in held.walk() if n == key]:
+                node.replace(exp.column(f"#g {i}", quoted=True))
+        inner: exp.Expr = held.this
+        placed.append((name, inner.pop()))
+    if keys and scope.uncertain:
+        for flag in (KEPT, SURE):
+            some = exp.Max(this=exp.cast(column(flag), "INT")).eq(1)
+            made.append(some.as_(flag, quoted=True))
+    tree = scope.draw().select(*made)
+    tree = tree.group_by(*by) if by else tree
+    grouped = tree.subquery(exp.to_identifier("#grouped", quoted=True))
+    return Scope(grouped, columns, bool(keys) and scope.uncertain), placed
+
+
+def finish(
+    query: exp.Select, scope: Scope, items: Items, decides: bool, qualify: exp.Expr | None,
+    place: Placing, *, top: bool,
+) -> tuple[Answers, Ranking | None]:  # fmt: skip
+    """Select, order and cut rows."""
+    values: list[tuple[str, Value]] = []
+    for name, item in items:
+        value = scope.compile(item)
+        if isinstance(value, Doubt):
+            raise refuse(item, f"{show(item)} is a condition on estimates",
+                         "Ask for the number, and read its bounds.")  # fmt: skip
+        values.append((name, value))
+    ordering = _read_order(query, scope, values, place)
+    if qualify is not None:
+        held = [value for _, value in values] + [value for value, *_ in ordering]
+        scope, decides, held = _qualify(scope, qualify, held, decides)
+        values = [(n, v) for (n, _), v in zip(values, held, strict=False)]
+        ordering = [(v, d, f) for v, (_, d, f) in zip(held[len(values) :], ordering, strict=True)]
+    columns = {name: isinstance(value, Estimate) for name, value in values}
+    refuse_twice(columns, [name for name, _ in values])
+    if query.args.get("distinct") and any(columns.values()):
+        raise refuse(query, "DISTINCT cannot tell estimates apart", "Leave it out.")
+    tree = scope.draw()
+    for name, value in values:
+        parts = value.parts if isinstance(value, Estimate) else [lift(value).value.copy()]
+        tree = tree.select(*(p.as_(name + e, quoted=True)
+                             for p, e in zip(parts, ENDINGS, strict=False)))  # fmt: skip
+    if scope.uncertain:
+        tree = tree.select(column(KEPT), column(SURE))
+    elif query.args.get("distinct"):
+        tree = tree.distinct()
+    return _cut(query, Answers(tree, columns, scope.uncertain, decides), ordering, top)
+
+
+def _qualify(
+    scope: Scope, condition: exp.Expr, values: list[Value], decides: bool
+) -> tuple[Scope, bool, list[Value]]:
+    """Filter by windows, which are computed in a layer below, as is everything selected."""
+    asked = scope.decide(condition)
+    for i, value in enumerate(values):
+        known = isinstance(value, Known) and not isinstance(value.tree, exp.Column)
+        if known:
+            layer = lift(value).value.copy()
+            scope.layers.append([layer.as_(f"#q {i}", quoted=True)])
+        scope.columns["", f"#q {i}"] = Known(column(f"#q {i}")) if known else value
+    tests = {"#meant": asked.value, "#surely": asked.sure, "#maybe": asked.maybe}
+    scope.layers.append([part.copy().as_(name, quoted=True) for name, part in tests.items()])
+    meant, surely, maybe = (column(name) for name in tests)
+    found = [scope.columns["", f"#q {i}"] for i in range(len(values))]
+    if asked.value is asked.sure:
+        return *_keep(scope, Doubt(meant, meant, meant), decides), found
+    return *_keep(scope, Doubt(meant, surely, maybe), decides), found
+
+
+def _read_order(
+    query: exp.Select, scope: Scope, values: list[tuple[str, Value]], place: Placing
+) -> Ordering:
+    found: Ordering = []
+    folded = {name.lower(): value for name, value in values}
+    for part in query.args["order"].expressions if query.args.get("order") else []:
+        descends, first = bool(part.args.get("desc")), bool(part.args.get("nulls_first"))
+        inner = part.this
+        if isinstance(inner, exp.Var | exp.Column) and inner.name.upper() == "ALL":
+            found += [(value, descends, first) for _, value in values]
+            continue
+        if inner.is_int:
+            if not 1 <= int(inner.name) <= len(values):
+                raise refuse(inner, f"there is no column {inner.name} to order by")
+            value = values[int(inner.name) - 1][1]
+        elif isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in folded:
+            value = folded[inner.name.lower()]
+        else:
+            value = scope.compile(place(inner))
+        if isinstance(value, Doubt):
+            raise refuse(inner, f"{show(inner)} is a condition on estimates")
+        found.append((value, descends, first))
+    return found
+
+
+def _cut(
+    query: exp.Select, answers: Answers, ordering: Ordering, top: bool
+) -> tuple[Answers, Ranking | None]:
+    """Order rows, and cut them where that is certain; else leave it to whoever reads the answer."""
+    limit, offset = (_read_count(query.args.get(name)) for name in ("limit", "offset"))
+    tree = answers.tree
+    assert isinstance(tree, exp.Select)
+    settled = not answers.uncertain and all(isinstance(value, Known) for value, *_ in ordering)
+    if top and not ordering:
+        ordering = [(Known(column(name)), False, False)
+                    for name, estimated in answers.columns.items() if not estimated]  # fmt: skip
+    if top or settled:
+        tree = tree.order_by(*(
+            exp.Ordered(this=lift(value).value.copy(), desc=descends, nulls_first=first)
+            for value, descends, first in ordering
+        )) if ordering else tree  # fmt: skip
+    ranking = None
+    if limit is not None or offset is not None:
+        if settled:
+            tree = tree.limit(limit) if limit is not None else tree
+            tree = tree.offset(offset) if offset else tree
+        elif top:
+            for i, (value, *_) in enumerate(ordering):
+                parts = zip(lift(value).parts[:3], ENDINGS, strict=False)
+                tree = tree.select(*(p.as_(f"#o {i}{end}", quoted=True) for p, end in parts))
+            ranking = Ranking(tuple(d for _, d, _ in ordering), limit, offset or 0)
+        else:
+            raise refuse(query, "LIMIT within the question goes by estimates",
+                         "Put ORDER BY and LIMIT at the end.")  # fmt: skip
+    decides = answers.decides or ranking is not None
+    return Answers(tree, answers.columns, answers.uncertain, decides), ranking
+
+
+def _read_count(clause: exp.Expr | None) -> int | None:
+    if clause is None:
+        return None
+    count = clause.args.get("count") or clause.expression
+    if count is None or not count.is_int:
+        raise refuse(clause, f"{show(clause)} is no number of rows", "Write LIMIT 10.")
+    return int(count.name)

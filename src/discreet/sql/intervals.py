@@ -1,0 +1,225 @@
+"""Intervals: arithmetic with numbers that are estimated, as expressions of SQL.
+
+An estimate has hard bounds, which travel by interval arithmetic, and errors, which travel by the
+delta method. How errors of two numbers go together is not known in general, so they are added up:
+that is never too little. A bound that is nothing is none, and everything that needs it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from discreet.sql.trees import case, double, nothing, number
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is certain: a key, a literal, a column of a table of one's own."""
+
+    tree: exp.Expr
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its bounds and errors."""
+
+    value: exp.Expr
+    low: exp.Expr
+    high: exp.Expr
+    stderr: exp.Expr
+    width: exp.Expr
+
+    @property
+    def parts(self) -> list[exp.Expr]:
+        """All five, to be put into a statement."""
+        found = (self.value, self.low, self.high, self.stderr, self.width)
+        return [part.copy() for part in found]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A condition on what is estimated: what the estimates say, and whether it is sure or may be.
+
+    Each is true or false, and never nothing.
+    """
+
+    value: exp.Expr
+    sure: exp.Expr
+    maybe: exp.Expr
+
+
+Value = Known | Estimate | Doubt
+
+
+def wrap(expression: exp.Expr) -> exp.Expr:
+    """Put into parentheses what is more than a name, a number or a call."""
+    plain = (exp.Column, exp.Literal, exp.Paren, exp.Func, exp.Null, exp.Boolean, exp.Case)
+    copied = expression.copy()
+    return copied if isinstance(copied, plain) else exp.paren(copied)
+
+
+def times(a: exp.Expr, b: exp.Expr) -> exp.Expr:
+    """Multiply."""
+    return exp.Mul(this=wrap(a), expression=wrap(b))
+
+
+def plus(a: exp.Expr, b: exp.Expr) -> exp.Expr:
+    """Add."""
+    return exp.Add(this=wrap(a), expression=wrap(b))
+
+
+def minus(a: exp.Expr, b: exp.Expr) -> exp.Expr:
+    """Subtract."""
+    return exp.Sub(this=wrap(a), expression=wrap(b))
+
+
+def over(a: exp.Expr, b: exp.Expr) -> exp.Expr:
+    """Divide; by nothing where that is zero."""
+    divisor = exp.Nullif(this=double(b.copy()), expression=number(0))
+    return exp.Div(this=double(a.copy()), expression=divisor)
+
+
+def size(a: exp.Expr) -> exp.Expr:
+    """A number without its sign."""
+    return exp.Abs(this=a.copy())
+
+
+def least(*parts: exp.Expr) -> exp.Expr:
+    """The least of some numbers; nothing where one is nothing, which engines would pass over."""
+    return _outermost(exp.Least, parts)
+
+
+def most(*parts: exp.Expr) -> exp.Expr:
+    """The most of some numbers; nothing where one is nothing."""
+    return _outermost(exp.Greatest, parts)
+
+
+def _outermost(kind: type[exp.Expr], parts: Sequence[exp.Expr]) -> exp.Expr:
+    first, *rest = (part.copy() for part in parts)
+    found = kind(this=first, expressions=rest)
+    gone = [wrap(part).is_(exp.null()) for part in parts if not part.is_number]
+    return case(exp.or_(*gone), nothing(), found) if gone else found
+
+
+def lift(value: Value) -> Estimate:
+    """Take what is certain for an estimate without an error."""
+    if isinstance(value, Estimate):
+        return value
+    assert isinstance(value, Known)
+    tree = value.tree
+    none = case(wrap(tree).is_(exp.null()), nothing(), double(number(0)))
+    return Estimate(tree, tree, tree, none, none)
+
+
+def map_ends(value: Estimate, function: Callable[[exp.Expr], exp.Expr]) -> Estimate:
+    """Apply a function that never falls where its argument rises: to the ends as they are.
+
+    What it makes of errors is not known, unless there are none.
+    """
+    found, low, high = (function(end.copy()) for end in (value.value, value.low, value.high))
+    none = case(wrap(value.low).eq(wrap(value.high)), double(number(0)), nothing())
+    return Estimate(found, low, high, none, none.copy())
+
+
+def shift(value: Estimate, function: Callable[[exp.Expr], exp.Expr]) -> Estimate:
+    """Apply a function that never falls and leaves differences nearly as they are: rounding."""
+    found, low, high = (function(end.copy()) for end in (value.value, value.low, value.high))
+    return Estimate(found, low, high, value.stderr, value.width)
+
+
+def negate(a: Estimate) -> Estimate:
+    """Change the sign."""
+    value, low, high = (exp.Neg(this=wrap(end)) for end in (a.value, a.high, a.low))
+    return Estimate(value, low, high, a.stderr, a.width)
+
+
+def add(a: Estimate, b: Estimate) -> Estimate:
+    """Add."""
+    return Estimate(*(plus(x, y) for x, y in zip(a.parts, b.parts, strict=True)))
+
+
+def subtract(a: Estimate, b: Estimate) -> Estimate:
+    """Subtract."""
+    return add(a, negate(b))
+
+
+def multiply(a: Estimate, b: Estimate) -> Estimate:
+    """Multiply: the outermost of the products of the ends."""
+    ends = [times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    errors = [
+        plus(times(size(a.value), y), times(size(b.value), x))
+        for x, y in ((a.stderr, b.stderr), (a.width, b.width))
+    ]
+    return Estimate(times(a.value, b.value), least(*ends), most(*ends), *errors)
+
+
+def divide(a: Estimate, b: Estimate) -> Estimate:
+    """Divide: there are bounds where the divisor surely is not zero."""
+    ends = [over(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    positive = exp.GT(this=wrap(b.low), expression=number(0))
+    negative = exp.LT(this=wrap(b.high), expression=number(0))
+    sure = exp.or_(positive, negative)
+    ratio = over(a.value, b.value)
+    errors = [
+        over(plus(x, times(size(ratio), y)), size(b.value))
+        for x, y in ((a.stderr, b.stderr), (a.width, b.width))
+    ]
+    low, high = (case(sure.copy(), end, nothing()) for end in (least(*ends), most(*ends)))
+    return Estimate(ratio, low, high, *errors)
+
+
+def magnitude(a: Estimate) -> Estimate:
+    """Drop the sign."""
+    across = exp.and_(
+        exp.LT(this=wrap(a.low), expression=number(0)),
+        exp.GT(this=wrap(a.high), expression=number(0)),
+    )
+    low = case(across, number(0), least(size(a.low), size(a.high)))
+    return Estimate(size(a.value), low, most(size(a.low), size(a.high)), a.stderr, a.width)
+
+
+def settle(condition: exp.Expr) -> exp.Expr:
+    """Take a condition that is nothing for false, as WHERE does."""
+    return exp.func("COALESCE", condition.copy(), exp.false())
+
+
+def know(condition: exp.Expr) -> Doubt:
+    """A condition on what is certain."""
+    held = settle(condition)
+    return Doubt(held, held, held)
+
+
+def compare(kind: type[exp.Expr], a: Estimate, b: Estimate) -> Doubt:
+    """Compare two numbers, of which one is estimated. Where a bound is none both may be."""
+    value = settle(kind(this=wrap(a.value), expression=wrap(b.value)))
+
+    def sure(test: type[exp.Expr], x: exp.Expr, y: exp.Expr) -> exp.Expr:
+        return settle(test(this=wrap(x), expression=wrap(y)))
+
+    if kind in (exp.LT, exp.LTE):
+        mirrored = compare({exp.LT: exp.GT, exp.LTE: exp.GTE}[kind], b, a)
+        return Doubt(value, mirrored.sure, mirrored.maybe)
+    if kind in (exp.GT, exp.GTE):
+        not_so = {exp.GT: exp.LTE, exp.GTE: exp.LT}[kind]
+        return Doubt(value, sure(kind, a.low, b.high), exp.not_(sure(not_so, a.high, b.low)))
+    apart = exp.paren(exp.or_(sure(exp.GT, a.low, b.high), sure(exp.LT, a.high, b.low)))
+    fixed = ((a.low, a.high), (b.low, b.high), (a.low, b.low))
+    same = exp.paren(exp.and_(*(sure(exp.EQ, x, y) for x, y in fixed)))
+    if kind is exp.EQ:
+        return Doubt(value, same, exp.not_(apart))
+    return Doubt(value, apart, exp.not_(same))
+
+
+def both(a: Doubt, b: Doubt) -> Doubt:
+    """AND."""
+    pairs = ((a.value, b.value), (a.sure, b.sure), (a.maybe, b.maybe))
+    return Doubt(*(exp.and_(x.copy(), y.copy()) for x, y in pairs))
+
+
+def either(a: Doubt, b: Doubt) -> Doubt:
+    """OR."""
+    pairs = ((a.value, b.value), (a.sure, b.sure), (a.maybe, b.maybe))
+    return Doubt(*(exp.or_(x.copy(), y.copy()) for x, y in pairs))

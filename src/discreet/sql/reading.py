@@ -1,0 +1,134 @@
+"""Reading: SQL text → one statement, and the words for what is refused in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from discreet.errors import QueryError
+
+LONG = 20
+"""So many conditions in a row are written as they are."""
+EXAMPLE = "Ask like: SELECT AVG(income) FROM release WHERE age BETWEEN 30 AND 60."
+
+
+def read_statement(text: str) -> exp.Query:
+    """Read one SELECT, or several that UNION ALL joins; say at which place it is none.
+
+    >>> read_statement("SELECT COUNT(*) FROM release").sql()
+    'SELECT COUNT(*) FROM release'
+    """
+    if any(ord(character) < 32 and character not in "\t\r\n" for character in text):
+        raise QueryError("The question holds control characters.")
+    try:
+        statements = [s for s in sqlglot.parse(text, read="duckdb") if s is not None]
+    except sqlglot.errors.ParseError as error:
+        first: dict[str, Any] = error.errors[0] if error.errors else {}
+        raise QueryError(
+            f"Not SQL at line {first.get('line')}, column {first.get('col')}: "
+            f"{first.get('description')}.",
+            hint=EXAMPLE,
+        ) from error
+    except sqlglot.errors.TokenError as error:
+        raise QueryError(f"Not SQL: {str(error).splitlines()[0]}.") from error
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise QueryError(
+            "The question is not one SELECT.", hint="Give a single SELECT … FROM release …"
+        )
+    _flatten(statements[0])
+    return statements[0]
+
+
+@contextmanager
+def bounded_depth() -> Iterator[None]:
+    """Refuse what is nested too deeply to be read."""
+    try:
+        yield
+    except RecursionError as error:
+        raise QueryError(
+            "The question is nested too deeply.", hint="Write it with fewer parentheses."
+        ) from error
+
+
+def _flatten(statement: exp.Expr) -> None:
+    """Write long chains of OR and AND as lists, and what is left of them as a tree that is flat.
+
+    Thousands of them would be as deep a tree as they are many.
+    """
+    chains = [node for node in statement.find_all(exp.Or, exp.And)
+              if not isinstance(node.parent, type(node))]  # fmt: skip
+    for chain in chains:
+        parts: list[exp.Expr] = []
+        left: list[exp.Expr] = [chain]
+        while left:
+            node = left.pop()
+            if type(node) is type(chain):
+                left += [node.expression, node.this]
+            else:
+                parts.append(node)
+        if len(parts) > LONG:
+            chain.replace(_balance(_list_values(parts, type(chain)), type(chain)))
+
+
+def _list_values(parts: list[exp.Expr], kind: type[exp.Expr]) -> list[exp.Expr]:
+    """Put x = 1 OR x = 2 together as x IN (1, 2), and x <> 1 AND x <> 2 likewise."""
+    test: type[exp.Expr] = exp.EQ if kind is exp.Or else exp.NEQ
+    lists: dict[str, list[exp.Expr]] = {}
+    columns: dict[str, exp.Expr] = {}
+    others = []
+    for part in parts:
+        if type(part) is test and isinstance(part.this, exp.Column) and (
+            isinstance(part.expression, exp.Literal)
+        ):  # fmt: skip
+            lists.setdefault(part.this.sql(), []).append(part.expression)
+            columns[part.this.sql()] = part.this
+        else:
+            others.append(part)
+    made: list[exp.Expr] = []
+    for name, values in lists.items():
+        among: exp.Expr = exp.In(this=columns[name], expressions=values)
+        made.append(among if kind is exp.Or else exp.Not(this=among))
+    return [*made, *others]
+
+
+def _balance(parts: list[exp.Expr], kind: type[exp.Expr]) -> exp.Expr:
+    while len(parts) > 1:
+        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+        parts = [kind(this=p[0], expression=p[1]) if len(p) > 1 else p[0] for p in pairs]
+    return parts[0]
+
+
+def refuse(node: exp.Expr, what: str, hint: str | None = None) -> QueryError:
+    """Say what cannot be answered, and where it stands."""
+    place = next((n.meta for n in node.walk() if "col" in n.meta), {})
+    where = f" (line {place['line']}, column {place['col']})" if place else ""
+    return QueryError(f"{what[0].upper()}{what[1:]}{where}.", hint=hint)
+
+
+def spell(name: str) -> str:
+    """Write a name as SQL takes it without quotes: small letters, ``_`` for anything else."""
+    return re.sub(r"\W", "_", name).lower()
+
+
+def show(expression: exp.Expr) -> str:
+    """Write an expression as its author would."""
+    return expression.transform(_bare).sql("duckdb")
+
+
+class LookedUp(exp.Expression, exp.Func):
+    """An expression of one attribute that engines would not read alike.
+
+    Where it is not looked up it is written as what it is, which COALESCE leaves as it is.
+    """
+
+    arg_types = {"this": True}  # noqa: RUF012
+    _sql_names = ["COALESCE"]  # noqa: RUF012
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    return node.this if isinstance(node, LookedUp) else node

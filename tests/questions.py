@@ -1,0 +1,223 @@
+"""Random questions in the language that analysts write, and their truth from plain DuckDB."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import duckdb
+import numpy as np
+import polars as pl
+
+import discreet as dc
+from discreet.forms.prepared import Prepared
+
+REGIONS, LEVELS = ["north", "south", "east", "west"], ["low", "mid", "high"]
+
+
+def draw_people(rng: np.random.Generator, n: int) -> dc.Microdata:
+    """Draw people with attributes of every kind, some of them missing, and a wage."""
+    age = rng.integers(18, 90, n)
+    level = rng.integers(0, 3, n)
+    wage = (20 + level * 15 + rng.gamma(2, 8, n) + age // 5).round().astype(int) * 100
+    frame = pl.DataFrame({
+        "age": age,
+        "sex": rng.choice(["Male", "Female"], n),
+        "region": pl.Series([REGIONS[i] if i < 4 else None for i in rng.integers(0, 5, n)]),
+        "level": pl.Series([LEVELS[i] for i in level]),
+        "born": pl.Series(rng.integers(0, 9000, n)).cast(pl.Int32).cast(pl.Date),
+        "rent": (rng.gamma(2, 400, n)).round(2),
+        "wage": wage,
+    })  # fmt: skip
+    known = ["age", "sex", "region", "level", "born", "rent"]
+    chosen = sorted(rng.choice(known, rng.integers(3, 6), replace=False).tolist(), key=known.index)
+    schema = dc.Schema.infer(frame.select(*chosen, "wage"), quasi_identifiers=chosen,
+                             sensitive=["wage"])  # fmt: skip
+    for name in chosen:
+        if name == "level":
+            ordinal = dc.Attribute(name, dc.Role.QUASI_IDENTIFIER, dc.Type.ORDINAL,
+                                   order=tuple(LEVELS))  # fmt: skip
+            schema = schema.changed(ordinal)
+    return dc.read(frame.select(*chosen, "wage"), schema)
+
+
+@dataclass
+class Drawer:
+    """Draws questions about some attributes."""
+
+    rng: np.random.Generator
+    names: list[str]
+    extra: list[str] = field(default_factory=list)
+
+    def one(self, options: list[str]) -> str:
+        """Pick one of some texts."""
+        return options[self.rng.integers(len(options))]
+
+    def number(self, name: str) -> str:
+        """A value of a number."""
+        top = {"age": 90, "rent": 2500, "wage": 12000}[name]
+        return str(int(self.rng.integers(0, top)))
+
+    def condition(self, depth: int = 1) -> str:
+        """A condition, mostly on one attribute."""
+        if depth and self.rng.random() < 0.35:
+            joined = self.one(["AND", "AND", "AND", "OR"])
+            return f"({self.condition(depth - 1)} {joined} {self.condition(depth - 1)})"
+        name = self.one(self.names)
+        if name in ("age", "wage", "rent"):
+            a, b = self.number(name), self.number(name)
+            unit = {"age": 10, "wage": 1000, "rent": 100}[name]
+            return self.one([
+                f"{name} < {a}", f"{name} >= {a}", f"{name} BETWEEN {a} AND {b}",
+                f"{name} IN ({a}, {b})", f"NOT {name} > {a}", f"{name} * 2 + 1 < {a}",
+                f"FLOOR({name} / {unit}) = {int(a) // unit}",
+                f"ROUND({name} / {unit}) > {int(a) // unit}", f"CAST({name} AS INTEGER) % 3 = 1",
+                f"CASE WHEN {name} < {a} THEN 1 ELSE 0 END = 1",
+                f"ABS({name} - {a}) < {unit}", f"{name} IS DISTINCT FROM {a}",
+                f"COALESCE({name}, 0) > {a}", f"CAST({name} AS VARCHAR) LIKE '%{a[-1]}%'",
+            ])  # fmt: skip
+        if name == "born":
+            day = f"DATE '{1970 + self.rng.integers(0, 25)}-0{self.rng.integers(1, 10)}-11'"
+            return self.one([
+                f"born < {day}", f"EXTRACT(year FROM born) > {1970 + self.rng.integers(0, 25)}",
+                f"MONTH(born) = {self.rng.integers(1, 13)}",
+                f"born BETWEEN {day} AND DATE '1990-01-01'",
+            ])  # fmt: skip
+        texts = {"sex": ["Male", "Female", "male"], "region": [*REGIONS, "nowhere"],
+                 "level": LEVELS}[name]  # fmt: skip
+        a, b = self.one(texts), self.one(texts)
+        plain = [f"{name} = '{a}'", f"{name} <> '{a}'", f"{name} IN ('{a}', '{b}')",
+                 f"{name} IS NULL", f"{name} IS NOT NULL"]  # fmt: skip
+        if name == "level":  # plain DuckDB would order it by the alphabet
+            return self.one(plain)
+        return self.one([
+            *plain, f"LOWER({name}) = '{a.lower()}'", f"SUBSTRING({name}, 1, 1) = '{a[0]}'",
+            f"{name} LIKE '{a[:2]}%'", f"regexp_matches({name}, '{a[0]}')",
+            f"LENGTH({name}) > {len(a) - 1}", f"{name} IS DISTINCT FROM '{a}'",
+        ])  # fmt: skip
+
+    def key(self) -> str:
+        """What people are grouped by."""
+        name = self.one(self.names)
+        if name in ("age", "wage", "rent"):
+            unit = {"age": 10, "wage": 2000, "rent": 500}[name]
+            cut = self.number(name)
+            return self.one([f"FLOOR({name} / {unit})", f"{name} > {cut}",
+                             f"CASE WHEN {name} < {cut} THEN 'a' ELSE 'b' END"])  # fmt: skip
+        if name == "born":
+            return "EXTRACT(year FROM born)"
+        return self.one([name, name, f"{name} = '{self.one(REGIONS + LEVELS)}'"])
+
+    def aggregate(self) -> str:
+        """An aggregate, or arithmetic between some."""
+        numbers = [n for n in self.names if n in ("age", "wage", "rent")]
+        name = self.one(numbers)
+        other = self.one(numbers)
+        plain = [
+            "COUNT(*)", f"COUNT({self.one(self.names)})", f"SUM({name})", f"AVG({name})",
+            f"MIN({name})", f"MAX({name})", f"MEDIAN({name})", f"QUANTILE_CONT({name}, 0.9)",
+            f"COUNT(DISTINCT {self.one(self.names)})", f"SUM({name} * 2 - 7)",
+            f"AVG(SQRT({name}))", f"COUNT(*) FILTER (WHERE {self.condition(0)})",
+            f"SUM(CASE WHEN {self.condition(0)} THEN {name} ELSE 0 END)",
+            f"AVG(CASE WHEN {self.condition(0)} THEN 1.0 ELSE 0.0 END)",
+            f"COUNT_IF({self.condition(0)})", f"STDDEV({name})", f"VAR_POP({name})",
+            f"CORR({name}, {other})", f"COVAR_POP({name}, {other})", f"SUM({name} * {other})",
+            f"REGR_SLOPE({name}, {other})",
+        ]  # fmt: skip
+        a = self.one(plain)
+        shape = self.rng.random()
+        if shape < 0.7:
+            return a
+        b = self.one(plain[:5])
+        return self.one([f"ROUND({a}, 1)", f"{a} * 1.0 / {b}", f"{a} - {b}", f"ABS({a} - {b})",
+                         f"CAST({a} AS INTEGER)", f"COALESCE({a}, 0)", f"GREATEST({a}, {b})",
+                         f"CASE WHEN {b} > 10 THEN {a} ELSE 0 END"])  # fmt: skip
+
+    def draw(self) -> str:
+        """A question."""
+        where = f" WHERE {self.condition()}" if self.rng.random() < 0.7 else ""
+        count = int(self.rng.integers(1, 4))
+        asked = ", ".join(f"{self.aggregate()} AS x{i}" for i in range(count))
+        kind = self.rng.random()
+        if kind < 0.45:
+            return f"SELECT {asked} FROM release{where}"
+        if kind < 0.55:
+            inner = f"SELECT * FROM release{where}"
+            return f"WITH chosen AS ({inner}) SELECT {asked} FROM chosen WHERE {self.condition(0)}"
+        keys = [self.key() for _ in range(self.rng.integers(1, 3))]
+        shown = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
+        group = self.one(["ALL", ", ".join(f"k{i}" for i in range(len(keys))),
+                          ", ".join(str(i + 1) for i in range(len(keys)))])  # fmt: skip
+        if kind > 0.93 and len(keys) == 2:
+            group = self.one(["ROLLUP(k0, k1)", "CUBE(k0, k1)", "GROUPING SETS ((k0), (k1))"])
+            if "k" in group:
+                for i, key in enumerate(keys):
+                    group = group.replace(f"k{i}", key)
+        text = f"SELECT {shown}, {asked} FROM release{where} GROUP BY {group}"
+        if kind > 0.85:
+            return text
+        if kind > 0.75:
+            return f"{text} HAVING COUNT(*) > {self.rng.integers(1, 60)}"
+        if kind > 0.68:
+            return f"{text} ORDER BY x0 DESC LIMIT {self.rng.integers(1, 4)}"
+        if kind > 0.6:
+            return f"SELECT MAX(x0) AS m, SUM(x0) AS s, COUNT(*) AS n FROM ({text}) t"
+        if kind > 0.57:
+            return f"SELECT *, SUM(x0) OVER () AS total FROM ({text}) t"
+        return text
+
+
+def find_wrong(
+    prepared: Prepared, database: duckdb.DuckDBPyConnection, sql: str
+) -> list[str] | None:
+    """Say where an answer does not hold the truth; ``None`` if the question is refused."""
+    try:
+        answer = prepared.query(sql)
+    except dc.DiscreetError:
+        return None
+    truth = pl.DataFrame(database.sql(sql).to_arrow_table())
+    truth.columns = list(answer.columns)
+    known = [name for name, estimated in answer.columns.items() if not estimated]
+    told = [name for name, estimated in answer.columns.items() if estimated]
+    rows = {_read_key(row, known): row for row in answer.frame.to_dicts()}
+    true = {_read_key(row, known): row for row in truth.to_dicts()}
+    marked = "certain" in answer.frame.columns
+    wrong = []
+    missing = [key for key in true if key not in rows]
+    if len(missing) > (answer.left_out if marked else 0):
+        wrong.append(f"rows are missing: {missing[:3]}")
+    for key, row in rows.items():
+        if marked and row["certain"] and key not in true:
+            wrong.append(f"{key} is no row of the truth, yet certain")
+    for key in [key for key in true if key in rows]:
+        for name in told:
+            value, (low, high) = (
+                true[key][name],
+                (rows[key][f"{name}_{e}"] for e in ("low", "high")),
+            )
+            if value is None or np.isnan(float(value)):
+                continue
+            slack = 1e-6 * max(1.0, abs(float(value)))
+            if (low is not None and value < low - slack) or (
+                high is not None and value > high + slack
+            ):
+                wrong.append(f"{name} of {key} is {value}, not in [{low}, {high}]")
+            estimate = rows[key][name]
+            if estimate is not None and low is not None and high is not None and not (
+                low - slack <= estimate <= high + slack
+            ):  # fmt: skip
+                wrong.append(f"the estimate of {name} of {key}, {estimate}, not in [{low}, {high}]")
+    return wrong
+
+
+def _read_key(row: dict[str, object], names: list[str]) -> tuple[object, ...]:
+    return tuple(float(v) if isinstance(v := row[name], int) and not isinstance(v, bool) else v
+                 for name in names)  # fmt: skip
+
+
+def open_truth(people: dc.Microdata) -> duckdb.DuckDBPyConnection:
+    """Open a database that has the microdata as ``release``."""
+    database = duckdb.connect()
+    frame = people.to_polars()
+    database.register("given", frame.to_arrow())
+    database.execute("CREATE TABLE release AS SELECT * FROM given")
+    return database
