@@ -18,7 +18,6 @@ from sqlglot import exp
 
 import discreet as dc
 from discreet.forms import find_form
-from discreet.forms.asking import name_columns
 from discreet.release import Transformation
 from discreet.sql.engines import connect
 from discreet.sql.query import Aggregate, Query, Term
@@ -63,7 +62,9 @@ def make_query(functions: list[str], terms: list[str], where: list[str], keys: l
 def ask(release: dc.Release, query: Query, engine: str | None = None) -> pl.DataFrame:
     tree, needed = find_form(release.form).rewrite(query, release)
     with closing(connect(release.tables, engine)) as session:
-        return name_columns(query, session.run(session.write(tree), needed))
+        frame = session.run(session.write(tree), needed)
+    names = [*query.group_by, *(name for a in query.aggregates for name in a.names)]
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 
 def write_plain(query: Query, keys: list[str], by: str = "") -> str:
