@@ -96,7 +96,7 @@ def measure(
         schema = dc.Schema.infer(frame, quasi_identifiers=known, sensitive=[sensitive])
         release = dc.publish(dc.read(frame, schema), method, insecure_seed=seed)
         fit = release.regress(f"{response} ~ {regressor} + sex", seed=seed).frame
-        inside = ((fit["low"] <= truth) & (truth <= fit["high"])).to_numpy()
+        inside = (fit["low"].to_numpy() <= truth) & (truth <= fit["high"].to_numpy())
         own, errors = fit_microdata(frame, response)
         naive = fit_microdata(release.impute(1, seed=seed)[0], response)[0]
         found.append({

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here
 from discreet.analysis.bins import choose_bins
 from samples import EVERY_FORM, microdata
 
@@ -91,7 +91,7 @@ def test_ordinals_and_categories_have_a_bar_for_each_value() -> None:
 def test_the_commands_print_draw_and_refuse(tmp_path: Path) -> None:
     people = microdata(draw_people(), ["age", "sex", "region"], ["income"])
     folder = dc.publish(people, dc.Permutation(dc.KE(5, 1000))).write(tmp_path / "r")
-    at, ask = str(folder), partial(discreet, cwd=tmp_path)
+    at, ask = str(folder), partial(discreet_here, cwd=tmp_path)
     done = ask("crosstab", at, "--rows", "sex", "--columns", "Region", "--json")
     assert sum(row["estimate"] for row in json.loads(done.stdout)["rows"]) == 300
     page = tmp_path / "age.html"
@@ -99,12 +99,9 @@ def test_the_commands_print_draw_and_refuse(tmp_path: Path) -> None:
     assert "at most" in done.stdout and "<html" in page.read_text(encoding="utf-8")
     done = ask("regress", at, "income ~ age + sex", "--seed", "1")
     assert "std. error" in done.stdout and "Note: Whose income is whose" in done.stdout
-    for wrong in (
-        ("histogram", at, "age", "--chart", str(tmp_path / "age.gif")),
-        ("regress", at, "income ~ age ^ 2"),
-    ):
-        done = ask(*wrong)
-        assert done.returncode == 2 and "Hint:" in done.stderr
+    assert ask("regress", at, "income ~ age ^ 2").returncode == 2
+    done = ask("histogram", at, "age", "--chart", str(tmp_path / "age.gif"))
+    assert done.returncode == 2 and "Hint:" in done.stderr
     for rows, columns in (("sex", "sex"), ("sex", "reg")):
         with pytest.raises(dc.DiscreetError):
             dc.load(folder).crosstab(rows, columns)
