@@ -49,6 +49,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/people.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/questions.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -10,7 +10,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
-from discreet.sql.parse import parse
 from numba import njit
 
 import discreet as dc
@@ -21,6 +20,7 @@ from discreet.forms.asking import rewrite
 from discreet.forms.permuted.index import split_conditions
 from discreet.kernels.bounds import bound_groups
 from discreet.publishing.partitioners.sorted_runs import cut_runs, interlock_runs
+from discreet.sql.planning import plan_question
 
 QUESTION = "SELECT SUM(income) FROM release WHERE age BETWEEN 35 AND 55 AND sex = 'female'"
 
@@ -70,7 +70,7 @@ def measure_query(n: int, times: int) -> list[dict[str, Any]]:
     frame = census_frame(n).with_columns(income=pl.int_range(n).shuffle(1))
     data = dc.read(frame, census_schema(frame, ["income"]))
     release = dc.publish(data, dc.Permutation(dc.KE(10, 0), objective="groups"), insecure_seed=1)
-    rewritten = rewrite(release, QUESTION)[1].sql(dialect="duckdb", identify=True)
+    rewritten = rewrite(release, QUESTION).tree.sql(dialect="duckdb", identify=True)
     with duckdb.connect() as connection:
         copy_tables(connection, {"release": data.to_polars(), **release.tables})
         plain = clock(lambda: connection.execute(QUESTION).fetchall(), times)
@@ -89,7 +89,7 @@ def measure_prepared(release: dc.Release, rewritten: float, times: int) -> list[
         whole = clock(lambda: prepared.query(QUESTION), times)
         index = prepared._index
         assert index is not None
-        conditions = split_conditions(parse(QUESTION, release.schema))
+        conditions = split_conditions(plan_question(QUESTION, release.schema).questions[0])
         assert conditions is not None
         values = index.table["income"].to_numpy()
 
