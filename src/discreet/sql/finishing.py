@@ -42,7 +42,7 @@ def _keep(scope: Scope, asked: Doubt, decides: bool) -> tuple[Scope, bool]:
     names = [column(name) for name in list_names(scope.columns)]
     flags: list[exp.Expr] = [column(KEPT), column(SURE)] if scope.uncertain else []
     title = exp.to_identifier("#filtered", quoted=True)
-    if asked.value is asked.sure:
+    if asked.is_known:
         tree = scope.draw().select(*names, *flags).where(asked.value.copy())
         return Scope(tree.subquery(title), scope.columns, scope.uncertain), decides
     now = [exp.and_(*(flag.copy() for flag in flags[i : i + 1]), exp.paren(part.copy()))
@@ -129,6 +129,8 @@ def finish(
         parts = value.parts if isinstance(value, Estimate) else [lift(value).value.copy()]
         tree = tree.select(*(p.as_(name + e, quoted=True)
                              for p, e in zip(parts, ENDINGS, strict=False)))  # fmt: skip
+    # where nothing is estimated but whether there is anybody, that is the answer
+    decides = decides or (scope.uncertain and not any(columns.values()))
     if scope.uncertain:
         tree = tree.select(column(KEPT), column(SURE))
     elif query.args.get("distinct"):
@@ -151,7 +153,7 @@ def _qualify(
     scope.layers.append([part.copy().as_(name, quoted=True) for name, part in tests.items()])
     meant, surely, maybe = (column(name) for name in tests)
     found = [scope.columns["", f"#q {i}"] for i in range(len(values))]
-    if asked.value is asked.sure:
+    if asked.is_known:
         return *_keep(scope, Doubt(meant, meant, meant), decides), found
     return *_keep(scope, Doubt(meant, surely, maybe), decides), found
 

@@ -50,6 +50,11 @@ class Doubt:
     sure: exp.Expr
     maybe: exp.Expr
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a condition on what is certain."""
+        return self.value is self.sure
+
 
 Value = Known | Estimate | Doubt
 
@@ -215,11 +220,17 @@ def compare(kind: type[exp.Expr], a: Estimate, b: Estimate) -> Doubt:
 
 def both(a: Doubt, b: Doubt) -> Doubt:
     """AND."""
-    pairs = ((a.value, b.value), (a.sure, b.sure), (a.maybe, b.maybe))
-    return Doubt(*(exp.and_(x.copy(), y.copy()) for x, y in pairs))
+    return _join(exp.and_, a, b)
 
 
 def either(a: Doubt, b: Doubt) -> Doubt:
     """OR."""
+    return _join(exp.or_, a, b)
+
+
+def _join(connect: Callable[..., exp.Expr], a: Doubt, b: Doubt) -> Doubt:
+    if a.is_known and b.is_known:
+        held = connect(a.value.copy(), b.value.copy())
+        return Doubt(held, held, held)
     pairs = ((a.value, b.value), (a.sure, b.sure), (a.maybe, b.maybe))
-    return Doubt(*(exp.or_(x.copy(), y.copy()) for x, y in pairs))
+    return Doubt(*(connect(x.copy(), y.copy()) for x, y in pairs))

@@ -101,7 +101,7 @@ class Planner:
     def plan_query(
         self, query: exp.Expr, known: dict[str, Relation], *, top: bool = False
     ) -> Relation:
-        """PlannedQuestion a SELECT, or several of them, where some subqueries have names."""
+        """Plan a SELECT, or several of them, where some subqueries have names."""
         while isinstance(query, exp.Subquery):
             query = query.this
         known = dict(known)
@@ -249,7 +249,7 @@ class Planner:
     def _place_scalars(
         self, node: exp.Expr, grouping: Grouping, known: dict[str, Relation]
     ) -> exp.Expr:
-        """PlannedQuestion the subqueries that stand for single numbers."""
+        """Plan the subqueries that stand for single numbers."""
         held = exp.paren(node.copy())
         for inner in list(held.find_all(exp.Subquery)):
             found = self.plan_query(inner.this, known)

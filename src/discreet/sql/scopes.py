@@ -225,7 +225,7 @@ class Scope:
 
     def _branch(self, asked: Doubt, then: Estimate, other: Estimate) -> Estimate:
         value = case(asked.value.copy(), then.value.copy(), other.value.copy())
-        if asked.value is asked.sure:  # it is known
+        if asked.is_known:
             pairs = zip(then.parts[1:], other.parts[1:], strict=True)
             return Estimate(value, *(case(asked.value.copy(), a, b) for a, b in pairs))
         settled = [(asked.sure, then.parts), (exp.not_(exp.paren(asked.maybe.copy())), other.parts)]
