@@ -45,6 +45,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/sequential.py
 	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python benchmarks/storing.py
+	$(BIN)/python benchmarks/regression.py
 	$(BIN)/python benchmarks/auditing.py
 	$(BIN)/python benchmarks/people.py
 	$(BIN)/python benchmarks/memory.py
