@@ -62,7 +62,7 @@ def make_query(functions: list[str], terms: list[str], where: list[str], keys: l
 def ask(release: dc.Release, query: Query, engine: str | None = None) -> pl.DataFrame:
     tree, needed = find_form(release.form).rewrite(query, release)
     with closing(connect(release.tables, engine)) as session:
-        frame = session.run(session.write(tree), needed)
+        frame = session.run(session.write(tree, needed))
     names = [*query.group_by, *(name for a in query.aggregates for name in a.names)]
     return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
