@@ -124,11 +124,11 @@ def finish(
     refuse_twice(columns, [name for name, _ in values])
     if query.args.get("distinct") and any(columns.values()):
         raise refuse(query, "DISTINCT cannot tell estimates apart", "Leave it out.")
-    tree = scope.draw()
+    shown: list[exp.Expr] = []
     for name, value in values:
         parts = value.parts if isinstance(value, Estimate) else [lift(value).value.copy()]
-        tree = tree.select(*(p.as_(name + e, quoted=True)
-                             for p, e in zip(parts, ENDINGS, strict=False)))  # fmt: skip
+        shown += [p.as_(name + e, quoted=True) for p, e in zip(parts, ENDINGS, strict=False)]
+    tree = scope.draw().select(*shown, copy=False)
     # where nothing is estimated but whether there is anybody, that is the answer
     decides = decides or (scope.uncertain and not any(columns.values()))
     if scope.uncertain:

@@ -192,7 +192,7 @@ def add_clauses(statement: exp.Select, shares: list[Share]) -> exp.Select:
     for share in shares:
         if share.clause is not None:
             name = exp.to_identifier(share.table, quoted=True)
-            statement = statement.with_(name, as_=share.clause)
+            statement = statement.with_(name, as_=share.clause, copy=False)
     return statement
 
 

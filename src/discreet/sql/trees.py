@@ -91,16 +91,13 @@ def aggregate_once(statement: exp.Select, name: str) -> exp.Select:
         return node
 
     shown = [part.transform(place) for part in statement.expressions]
-    inner = select(*(key.copy() for key in keys))
-    inner = inner.select(*(part.copy().as_(title, quoted=True) for part, title in found.items()))
-    inner = inner.from_(statement.args["from_"].this.copy())
+    named = [part.copy().as_(title, quoted=True) for part, title in found.items()]
+    inner = select(*(key.copy() for key in keys), *named)
+    inner = inner.from_(statement.args["from_"].this.copy(), copy=False)
     if keys:
         inner = inner.group_by(*(key.copy() for key in keys))
-    outer = statement.copy()
-    outer.set("expressions", shown)
-    outer.set("group", None)
-    outer = outer.from_(named_table(name))
-    return outer.with_(exp.to_identifier(name, quoted=True), as_=inner)
+    outer = select(*shown).from_(named_table(name), copy=False)
+    return outer.with_(exp.to_identifier(name, quoted=True), as_=inner, copy=False)
 
 
 def formula(text: str) -> exp.Expr:

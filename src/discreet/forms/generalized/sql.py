@@ -114,25 +114,26 @@ def _tabulate(
     sights = {term.name: _see(term, products[term.name], schema) for term in query.terms}
     ordered = [a for a in query.aggregates if a.function == "QUANTILE"]
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
-    outer = select(*(column(name) for name in query.group_by))
+    keys = [column(name) for name in query.group_by]
+    shown: list[exp.Expr] = [key.copy() for key in keys]
     if ordered:
-        outer = outer.select(exp.Count(this=exp.Star()).as_("#records", quoted=True))
+        shown.append(exp.Count(this=exp.Star()).as_("#records", quoted=True))
     for aggregate in query.aggregates:
         if aggregate not in ordered:
             sight = None if aggregate.term is None else sights[aggregate.term.name]
             middle = aggregate.term is None or _is_number(aggregate.term, schema)
-            parts = _bound(aggregate, sight, has_middle=middle)
-            outer = outer.select(*name_parts(aggregate, parts))
-    outer = outer.from_(exp.to_table(RANKED))
-    keys = [column(name) for name in query.group_by]
+            shown += name_parts(aggregate, _bound(aggregate, sight, has_middle=middle))
+    outer = select(*shown).from_(exp.to_table(RANKED), copy=False)
     if keys:
-        outer = outer.group_by(*keys)
-    outer = add_clauses(outer, shares)
-    outer = outer.with_(BASE, as_=base)
-    outer = outer.with_(RANKED, as_=_rank(query, {name: sights[name] for name in averages}))
-    outer = aggregate_once(outer, SUMS)
+        outer = outer.group_by(*keys, copy=False)
+    outer = add_clauses(aggregate_once(outer, SUMS), shares)
+    outer.with_(BASE, as_=base, copy=False)
+    ranked = _rank(query, {name: sights[name] for name in averages})
+    outer.with_(RANKED, as_=ranked, copy=False)
+    clauses = outer.args["with_"].expressions
+    clauses.append(clauses.pop(0))  # sums are of what is ranked
     if not ordered:
-        return outer.order_by(*ascending(*keys)) if keys else outer
+        return outer.order_by(*ascending(*keys), copy=False) if keys else outer
     found = [
         Deltas(
             list_deltas(BASE, query.group_by, (s.low, s.x, s.high), s.c, s.p),
