@@ -73,20 +73,27 @@ def _flatten(statement: exp.Expr) -> None:
                 parts.append(node)
         if len(parts) > LONG:
             chain.replace(_balance(_list_values(parts, type(chain)), type(chain)))
+    for among in statement.find_all(exp.In):
+        if len(among.expressions) > LONG:  # where each stood is of no use, and long to copy
+            among.set("expressions", [
+                exp.Literal(this=value.this, is_string=value.is_string)
+                if isinstance(value, exp.Literal) else value for value in among.expressions
+            ])  # fmt: skip
 
 
 def _list_values(parts: list[exp.Expr], kind: type[exp.Expr]) -> list[exp.Expr]:
     """Put x = 1 OR x = 2 together as x IN (1, 2), and x <> 1 AND x <> 2 likewise."""
     test: type[exp.Expr] = exp.EQ if kind is exp.Or else exp.NEQ
-    lists: dict[str, list[exp.Expr]] = {}
-    columns: dict[str, exp.Expr] = {}
+    lists: dict[tuple[str, str], list[exp.Expr]] = {}
+    columns: dict[tuple[str, str], exp.Expr] = {}
     others = []
     for part in parts:
         if type(part) is test and isinstance(part.this, exp.Column) and (
             isinstance(part.expression, exp.Literal)
         ):  # fmt: skip
-            lists.setdefault(part.this.sql(), []).append(part.expression)
-            columns[part.this.sql()] = part.this
+            name = (part.this.table, part.this.name)
+            lists.setdefault(name, []).append(part.expression)
+            columns[name] = part.this
         else:
             others.append(part)
     made: list[exp.Expr] = []
