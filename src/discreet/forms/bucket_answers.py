@@ -8,6 +8,7 @@ from discreet.forms.bucket_bounds import name_out
 from discreet.forms.bucket_sides import Measure
 from discreet.sql.query import Aggregate
 
+ROUNDING = "0.000000000001"
 EXTREMES = {"least": "MIN", "largest": "MAX", "centre": "MAX"}
 """What is not added up over buckets."""
 
@@ -49,11 +50,15 @@ def state(
     def divide(part: str, sign: str) -> str:
         return f"CASE WHEN {part} {sign} 0 THEN {part} / {most} ELSE {part} / {fewest} END"
 
+    # distances to a centre that is no whole number are rounded
+    slack = f"{ROUNDING} * ABS({total('centre')})"
     low = _tighten("GREATEST", total("least"), [
-        divide(total("sum low"), ">="), f"{total('centre')} + {divide(total('below'), '>=')}",
+        divide(total("sum low"), ">="),
+        f"{total('centre')} - {slack} + {divide(total('below'), '>=')}",
     ])  # fmt: skip
     high = _tighten("LEAST", total("largest"), [
-        divide(total("sum high"), "<="), f"{total('centre')} + {divide(total('above'), '<=')}",
+        divide(total("sum high"), "<="),
+        f"{total('centre')} + {slack} + {divide(total('above'), '<=')}",
     ])  # fmt: skip
     spread = (f"{total('sum spread')} - 2 * {average} * {total('both')} "
               f"+ {average} * {average} * {total('spread')}")  # fmt: skip
