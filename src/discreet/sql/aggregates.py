@@ -212,11 +212,11 @@ def _spread(
     found = asks.hold(intervals.subtract(squares, square))
     span = over(intervals.minus(last.high, first.low), number(2))
     widest = times(span, span)
-    high = exp.Least(this=found.high.copy(), expressions=[widest])  # one of them may be nothing
+    high = _cap(found.high.copy(), widest)
     zero = double(number(0))
     none = wrap(found.value).is_(exp.null())
     found = asks.hold(Estimate(
-        case(none.copy(), nothing(), most(found.value, zero)),
+        case(none.copy(), nothing(), _cap(most(found.value, zero), high.copy())),
         case(none.copy(), nothing(), most(exp.func("COALESCE", found.low.copy(), zero), zero)),
         case(none.copy(), nothing(), high), found.stderr, found.width,
     ))  # fmt: skip
@@ -225,6 +225,11 @@ def _spread(
     if not root:
         return found
     return asks.hold(intervals.map_ends(found, lambda end: exp.Sqrt(this=end)))
+
+
+def _cap(value: exp.Expr, cap: exp.Expr) -> exp.Expr:
+    """The lesser of two numbers; one of them may be nothing."""
+    return exp.Least(this=value, expressions=[cap], ignore_nulls=True)
 
 
 def _of_sample(found: Estimate, people: Estimate) -> Estimate:
@@ -236,7 +241,7 @@ def _of_sample(found: Estimate, people: Estimate) -> Estimate:
 
     alone = exp.LTE(this=wrap(people.high), expression=number(1))
     one = exp.LTE(this=wrap(people.value), expression=number(1))
-    value = times(found.value, over(people.value, intervals.minus(people.value, number(1))))
+    value = times(found.value, factor(people.value))
     low, high = times(found.low, factor(people.high)), times(found.high, factor(people.low))
     errors = [times(e, factor(people.value)) for e in (found.stderr, found.width)]
     parts = [case(one, nothing(), value), low, high, *errors]
