@@ -327,7 +327,11 @@ def shell(line: str, cwd: Path, **environment: str) -> subprocess.CompletedProce
 
 
 def test_completion_answers(tmp_path: Path) -> None:
-    asked = {"COMP_WORDS": "discreet ins", "COMP_CWORD": "1", "_DISCREET_COMPLETE": "complete_bash"}
+    asked = {
+        "COMP_WORDS": "discreet insp",
+        "COMP_CWORD": "1",
+        "_DISCREET_COMPLETE": "complete_bash",
+    }
     done = shell("discreet", tmp_path, **asked)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "inspect", "")
     done = shell("discreet", tmp_path, _DISCREET_COMPLETE="source_bash")
