@@ -187,3 +187,12 @@ def test_errors_of_what_is_put_together_are_never_too_small() -> None:
     assert row["r_stderr"] == pytest.approx(row["a_stderr"])
     assert row["r_low"] == pytest.approx(row["a_low"])
     assert row["d_stderr"] == pytest.approx(1.5 * row["s_stderr"])
+
+
+def test_what_may_be_nothing_by_the_estimates_alone_is_not_bounded_by_what_replaces_it() -> None:
+    release = publish("permutation")[1]
+    text = "SELECT COALESCE(SUM(income) / (COUNT(*) - 250), 0) AS r FROM release"
+    row = release.query(text.replace("250", "500")).frame.row(0, named=True)
+    assert (row["r"], row["r_low"], row["r_high"]) == (0, None, None)
+    nobody = release.query("SELECT COALESCE(SUM(income), 0) AS s FROM release WHERE age > 999")
+    assert (nobody.estimate, nobody.low, nobody.high) == (0, 0, 0)

@@ -29,6 +29,8 @@ RISING = (exp.Sqrt, exp.Exp, exp.Ln)
 STEPS = (exp.Floor, exp.Ceil, exp.Trunc)
 NUMBERS = ("INT", "BIGINT", "SMALLINT", "TINYINT", "HUGEINT")
 FLOATS = ("DOUBLE", "FLOAT", "DECIMAL")
+DIRECT = ("#a ", "#d ")
+"""How columns begin in which answers of forms stand as they are."""
 MOST_STEPS = 200
 """More steps of arithmetic between estimates are refused: engines would not end planning them."""
 
@@ -194,8 +196,12 @@ class Scope:
     def _replace_nothing(self, node: exp.Coalesce) -> Estimate:
         value, other = self.hold(self.number(node.this)), self.number(node.expressions[0])
         gone = wrap(value.value).is_(exp.null())
-        pairs = zip(value.parts, other.parts, strict=True)
-        return Estimate(*(case(gone.copy(), there, here) for here, there in pairs))
+        nowhere = _is_gone(value)
+        parts = [case(gone, other.value.copy(), value.value.copy())]
+        for here, there in zip(value.parts[1:], other.parts[1:], strict=True):
+            kept = case(gone.copy(), nothing(), here)
+            parts.append(kept if nowhere is None else case(nowhere.copy(), there, kept))
+        return Estimate(*parts)
 
     def _outermost(self, node: exp.Expr) -> Estimate:
         parts = [self.hold(self.number(part)) for part in (node.this, *node.expressions)]
@@ -250,8 +256,7 @@ class Scope:
         if isinstance(value, Known):
             return intervals.know(value.tree)
         if isinstance(inner, exp.Not) and isinstance(inner.this.unnest(), exp.Is):
-            gone = self.decide(inner.this)
-            return intervals.know(exp.not_(gone.value))
+            return self._miss(self.hold(self.number(inner.this.unnest().this)), missing=False)
         if isinstance(inner, exp.Not):
             return self.decide(_negate(inner.this.unnest()))
         if isinstance(inner, exp.Between):
@@ -263,16 +268,33 @@ class Scope:
                 exp.EQ(this=inner.this.copy(), expression=one.copy()) for one in inner.expressions
             )))  # fmt: skip
         if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
-            return intervals.know(wrap(self.number(inner.this).value).is_(exp.null()))
+            return self._miss(self.hold(self.number(inner.this)), missing=True)
         if isinstance(inner, COMPARISONS):
             a, b = (self.hold(self.number(side)) for side in (inner.this, inner.expression))
             return intervals.compare(type(inner), a, b)
         raise refuse(inner, f"{show(inner)!r} cannot be decided from estimates",
                      "Compare them with numbers.")  # fmt: skip
 
+    def _miss(self, value: Estimate, *, missing: bool) -> Doubt:
+        """Say whether there is no number: certain only of what a form was asked for itself."""
+        gone = _is_gone(value)
+        held = wrap(value.value).is_(exp.null()) if gone is None else gone
+        held = held if missing else exp.not_(exp.paren(held))
+        return intervals.know(held) if gone is not None else Doubt(held, exp.false(), exp.true())
+
     def _is_estimated(self, node: exp.Expr) -> bool:
         found = [self.find(c) for c in node.find_all(exp.Column)]
         return any(not isinstance(value, Known) for value in found) or bool(node.find(exp.Window))
+
+
+def _is_gone(value: Estimate) -> exp.Expr | None:
+    """Say that nobody can have a number: then a form gives neither an estimate nor bounds.
+
+    ``None`` for what was computed: what is divided by may be nothing by the estimates alone.
+    """
+    if not isinstance(value.value, exp.Column) or not value.value.name.startswith(DIRECT):
+        return None
+    return exp.and_(*(wrap(part).is_(exp.null()) for part in value.parts[:3]))
 
 
 def over_ten(places: int) -> exp.Expr:
