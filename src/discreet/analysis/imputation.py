@@ -30,7 +30,7 @@ def impute(release: Release, m: int = 20, seed: int | None = None) -> list[pl.Da
     >>> data = dc.datasets.census(500, sensitive=["income"])
     >>> release = dc.publish(data, dc.Permutation(dc.KE(k=5, e=1000)))
     >>> tables = release.impute(3, seed=1)
-    >>> len(tables), tables[0].shape == (500, len(data.names))
+    >>> len(tables), tables[0].shape == (500, len(release.schema.names))
     (3, True)
     """
     if not isinstance(m, int | np.integer) or isinstance(m, bool) or m < 1:
