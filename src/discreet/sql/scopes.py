@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp, select
 
-from discreet.errors import name_closest
+from discreet.errors import QueryError, name_closest
 from discreet.sql import intervals
 from discreet.sql.expressions import KNOWN, PORTABLE
 from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift, wrap
@@ -62,7 +62,7 @@ class Scope:
                 base = exp.column(name.removesuffix(ending), table=node.table or None)
                 try:
                     value = self.find(base)
-                except Exception:
+                except QueryError:  # the name as it was written is what is missing
                     continue
                 if isinstance(value, Estimate):
                     return Known(getattr(value, part).copy())
@@ -129,7 +129,9 @@ class Scope:
         if isinstance(node, exp.Neg):
             return intervals.negate(self.number(node.this))
         if isinstance(node, exp.Round):
-            return self._round(node)
+            decimals = node.args.get("decimals")
+            places = 0 if decimals is None else int(decimals.sql())
+            return self._round(self.number(node.this), places)
         if isinstance(node, STEPS):
             kind = type(node)
             return intervals.shift(self.number(node.this), lambda end: kind(this=end))
@@ -158,9 +160,7 @@ class Scope:
             "Use + - * /, ROUND, CAST to a number, ABS, SQRT, LN, COALESCE, CASE, GREATEST, LEAST.",
         )  # fmt: skip
 
-    def _round(self, node: exp.Round) -> Estimate:
-        decimals = node.args.get("decimals")
-        places = 0 if decimals is None else int(decimals.sql())
+    def _round(self, value: Estimate, places: int) -> Estimate:
         unit = number(10**places) if places >= 0 else over_ten(-places)
 
         def rounded(end: exp.Expr) -> exp.Expr:
@@ -172,12 +172,12 @@ class Scope:
             below = exp.LT(this=wrap(end), expression=number(0))
             return intervals.over(case(below, back, up(double(end.copy()))), unit.copy())
 
-        return intervals.shift(self.hold(self.number(node.this)), rounded)
+        return intervals.shift(self.hold(value), rounded)
 
     def _cast(self, node: exp.Cast) -> Estimate:
         value = self.number(node.this)
         if node.is_type(*NUMBERS):
-            return self._round(exp.Round(this=node.this.copy()))
+            return self._round(value, 0)
         if node.is_type(*FLOATS):
             return intervals.shift(value, double)
         raise refuse(
