@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from discreet.sql.aggregates import find_aggregates
-from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift
+from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift, name_value
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show
 from discreet.sql.relations import Answers, Items, list_names, read_answers, refuse_twice
@@ -83,8 +83,8 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
         for node in find_aggregates(held):
             title = f"#f {len(columns)}"
             value = aggregate_rows(node, scope, lambda tree: tree)
-            parts = value.parts if isinstance(value, Estimate) else [lift(value).value.copy()]
-            made += [p.as_(title + e, quoted=True) for p, e in zip(parts, ENDINGS, strict=False)]
+            assert not isinstance(value, Doubt)
+            made += name_value(value, title)
             columns["", title] = read_answers(title, isinstance(value, Estimate))
             node.replace(exp.column(title, quoted=True))
         for i, key in enumerate(keys):
@@ -126,8 +126,8 @@ def finish(
         raise refuse(query, "DISTINCT cannot tell estimates apart", "Leave it out.")
     shown: list[exp.Expr] = []
     for name, value in values:
-        parts = value.parts if isinstance(value, Estimate) else [lift(value).value.copy()]
-        shown += [p.as_(name + e, quoted=True) for p, e in zip(parts, ENDINGS, strict=False)]
+        assert not isinstance(value, Doubt)
+        shown += name_value(value, name)
     tree = scope.draw().select(*shown, copy=False)
     # where nothing is estimated but whether there is anybody, that is the answer
     decides = decides or (scope.uncertain and not any(columns.values()))

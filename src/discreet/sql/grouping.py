@@ -12,7 +12,7 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.sql.aggregates import find_aggregates, read_aggregate
 from discreet.sql.expressions import find_type
-from discreet.sql.intervals import Estimate, Known
+from discreet.sql.intervals import Estimate, Known, name_value
 from discreet.sql.query import ENDINGS, Aggregate, Query, Term, find_columns
 from discreet.sql.reading import refuse, show
 from discreet.sql.relations import Answers, Items, read_answers
@@ -245,10 +245,7 @@ class Grouping:
         source: exp.Expr = tree.subquery(exp.to_identifier("#groups", quoted=True))
         for i, answers in enumerate(self.scalars):
             ((name, estimated),) = answers.columns.items()
-            value = read_answers(name, estimated)
-            parts = value.parts if isinstance(value, Estimate) else [column(name)]
-            one = select(*(p.as_(f"#s {i}{e}", quoted=True)
-                           for p, e in zip(parts, ENDINGS, strict=False)))  # fmt: skip
+            one = select(*name_value(read_answers(name, estimated), f"#s {i}"))
             one = one.from_(answers.tree.subquery(exp.to_identifier("#one", quoted=True)))
             joined = select(exp.Star()).from_(source)
             alias = exp.to_identifier(f"#scalar {i}", quoted=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from sqlglot import exp
 
@@ -14,6 +15,7 @@ from discreet.table.schema import Type
 
 MOST_VALUES = 10_000
 """Of attributes with more values nothing is proposed."""
+_LISTED: WeakKeyDictionary[Release, dict[str, list[str]]] = WeakKeyDictionary()
 
 
 def list_unknown(release: Release, questions: Sequence[Query]) -> list[str]:
@@ -51,10 +53,14 @@ def _propose(release: Release, name: str, text: str) -> str | None:
 
 
 def list_values(release: Release, name: str) -> list[str]:
-    """List the texts that an attribute has in a release; none where these are too many."""
-    for table in release.tables.values():
-        if name in table.columns:
-            labels, _ = read_labels(release, table, name)
-            held = {text for texts in labels.sets or [] for text in texts}
-            return sorted(held) if len(held) <= MOST_VALUES else []
-    return []
+    """List the texts that an attribute has in a release; none where these are too many.
+
+    They are read once per release: every question would go through its tables again.
+    """
+    known = _LISTED.setdefault(release, {})
+    if name not in known:
+        table = next((t for t in release.tables.values() if name in t.columns), None)
+        sets = [] if table is None else read_labels(release, table, name)[0].sets or []
+        held = {text for texts in sets for text in texts}
+        known[name] = sorted(held) if len(held) <= MOST_VALUES else []
+    return known[name]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from discreet.sql.query import ENDINGS
 from discreet.sql.trees import case, double, nothing, number
 
 
@@ -20,6 +21,11 @@ class Known:
     """What is certain: a key, a literal, a column of a table of one's own."""
 
     tree: exp.Expr
+
+    @property
+    def parts(self) -> list[exp.Expr]:
+        """Itself, to be put into a statement."""
+        return [self.tree.copy()]
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,12 @@ class Doubt:
 
 
 Value = Known | Estimate | Doubt
+
+
+def name_value(value: Known | Estimate, name: str) -> list[exp.Expr]:
+    """Give the parts of a value the names under which they are read."""
+    return [part.as_(name + ending, quoted=True)
+            for part, ending in zip(value.parts, ENDINGS, strict=False)]  # fmt: skip
 
 
 def wrap(expression: exp.Expr) -> exp.Expr:

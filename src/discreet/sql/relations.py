@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
-from discreet.sql.intervals import Estimate, Known, Value
+from discreet.sql.intervals import Doubt, Estimate, Known, Value, name_value
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show, spell
 from discreet.sql.scopes import Scope
@@ -44,7 +44,7 @@ class Answers:
 Relation = People | Answers
 
 
-def read_answers(name: str, estimated: bool) -> Value:
+def read_answers(name: str, estimated: bool) -> Known | Estimate:
     """Say what stands under a name."""
     parts = [column(name + ending) for ending in ENDINGS]
     return Estimate(*parts) if estimated else Known(parts[0])
@@ -52,7 +52,9 @@ def read_answers(name: str, estimated: bool) -> Value:
 
 def open_answers(answers: Answers, alias: str) -> Scope:
     """Make the rows of an answer a table that can be selected from."""
-    columns = {(alias.lower(), n): read_answers(n, e) for n, e in answers.columns.items()}
+    columns: dict[tuple[str, str], Value] = {
+        (alias.lower(), n): read_answers(n, e) for n, e in answers.columns.items()
+    }
     source = answers.tree.subquery(exp.to_identifier("#rows", quoted=True))
     return Scope(source, columns, answers.uncertain)
 
@@ -64,11 +66,10 @@ def select_columns(
     made: list[exp.Expr] = []
     for (own, estimated), (name, wanted) in zip(answers.columns.items(), columns, strict=True):
         value = read_answers(own, estimated)
-        parts: list[exp.Expr] = value.parts if isinstance(value, Estimate) else [column(own)]
         if wanted and not estimated:
             zero = exp.cast(exp.Literal.number(0), "DOUBLE")
-            parts = [column(own), column(own), column(own), zero, zero.copy()]
-        made += [p.as_(name + e, quoted=True) for p, e in zip(parts, ENDINGS, strict=False)]
+            value = Estimate(column(own), column(own), column(own), zero, zero)
+        made += name_value(value, name)
     if flags:
         for flag in (KEPT, SURE):
             made.append(column(flag) if answers.uncertain else exp.true().as_(flag, quoted=True))
@@ -136,7 +137,9 @@ def _open_side(side: tuple[Answers, str], i: int) -> Scope:
         flags = (KEPT, SURE) if i == 0 else (f"#j {i} {KEPT}", f"#j {i} {SURE}")
         tree = tree.select(*(column(own).as_(flag, quoted=True)
                              for own, flag in zip((KEPT, SURE), flags, strict=True)))  # fmt: skip
-    columns = {(alias.lower(), n): read_answers(names[n], e) for n, e in answers.columns.items()}
+    columns: dict[tuple[str, str], Value] = {
+        (alias.lower(), n): read_answers(names[n], e) for n, e in answers.columns.items()
+    }
     source = tree.subquery(exp.to_identifier(f"#side {i}", quoted=True))
     return Scope(source, columns, answers.uncertain)
 
@@ -153,8 +156,8 @@ def list_names(columns: dict[tuple[str, str], Value]) -> list[str]:
     """Name the columns that a relation must have for some values, each once."""
     found: list[str] = []
     for value in columns.values():
-        parts = value.parts if isinstance(value, Estimate) else [value.tree]  # type: ignore[union-attr]
-        found += [part.name for part in parts if isinstance(part, exp.Column)]
+        assert not isinstance(value, Doubt)
+        found += [part.name for part in value.parts if isinstance(part, exp.Column)]
     return list(dict.fromkeys(found))
 
 
