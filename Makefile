@@ -1,5 +1,6 @@
 # `make demo` shows what discreet does; `make test` proves it.
 # `make oracles` holds the audit against all worlds of thousands of tiny tables.
+# `make questions` asks every form 10,000 random questions, and compares with the truth.
 # `make docs` builds the site into docs/_build/html.
 # All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
@@ -12,7 +13,7 @@ COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_li
 # or every process of the tests would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test oracles docs lint bench clean
+.PHONY: demo test oracles questions docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -32,6 +33,9 @@ test: $(VENV)/installed-dev
 
 oracles: $(VENV)/installed-dev
 	PYTHONPATH=tests:tests/principles $(BIN)/python -m oracles --jobs $(JOBS)
+
+questions: $(VENV)/installed-dev
+	PYTHONPATH=tests $(BIN)/python -m questioning --jobs $(JOBS)
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html

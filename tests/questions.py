@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -10,7 +12,18 @@ import polars as pl
 
 import discreet as dc
 from discreet.forms.prepared import Prepared
+from discreet.publishing.method import Method
 
+METHODS: dict[str, Method] = {
+    "generalization": dc.Generalization(dc.KAnonymity(4)),
+    "angelization": dc.Angelization(dc.FrequencyDiversity(2), k=4),
+    "slicing": dc.Slicing(dc.FrequencyDiversity(2)),
+    "permutation": dc.Permutation(dc.KE(3, 2)),
+    "rank-swapping": dc.RankSwapping(dc.KE(3, 2)),
+    "perturbation": dc.Perturbation(dc.Proximity(1, 2), check="paper"),
+}
+"""One method of every form of release that is asked."""
+Row = dict[str, Any]
 REGIONS, LEVELS = ["north", "south", "east", "west"], ["low", "mid", "high"]
 
 
@@ -178,38 +191,46 @@ def find_wrong(
     truth.columns = list(answer.columns)
     known = [name for name, estimated in answer.columns.items() if not estimated]
     told = [name for name, estimated in answer.columns.items() if estimated]
-    rows = {_read_key(row, known): row for row in answer.frame.to_dicts()}
-    true = {_read_key(row, known): row for row in truth.to_dicts()}
+    rows, true = (_gather(frame, known) for frame in (answer.frame, truth))
     marked = "certain" in answer.frame.columns
     wrong = []
     missing = [key for key in true if key not in rows]
     if len(missing) > (answer.left_out if marked else 0):
         wrong.append(f"rows are missing: {missing[:3]}")
-    for key, row in rows.items():
-        if marked and row["certain"] and key not in true:
+    for key, alike in rows.items():
+        if marked and any(row["certain"] for row in alike) and key not in true:
             wrong.append(f"{key} is no row of the truth, yet certain")
     for key in [key for key in true if key in rows]:
-        for name in told:
-            value, (low, high) = (
-                true[key][name],
-                (rows[key][f"{name}_{e}"] for e in ("low", "high")),
-            )
-            if value is None or np.isnan(float(value)):
-                continue
-            slack = 1e-6 * max(1.0, abs(float(value)))
-            if (low is not None and value < low - slack) or (
-                high is not None and value > high + slack
-            ):
-                wrong.append(f"{name} of {key} is {value}, not in [{low}, {high}]")
-            estimate = rows[key][name]
-            if estimate is not None and low is not None and high is not None and not (
-                low - slack <= estimate <= high + slack
-            ):  # fmt: skip
-                wrong.append(f"the estimate of {name} of {key}, {estimate}, not in [{low}, {high}]")
+        # a total of ROLLUP and people of whom a value is missing have the same key
+        for row in true[key]:
+            found = [list(_compare(row, other, told)) for other in rows[key]]
+            wrong += [f"{key}: {text}" for text in min(found, key=len)]
     return wrong
 
 
-def _read_key(row: dict[str, object], names: list[str]) -> tuple[object, ...]:
+def _gather(frame: pl.DataFrame, known: list[str]) -> dict[tuple[object, ...], list[Row]]:
+    rows: dict[tuple[object, ...], list[Row]] = {}
+    for row in frame.to_dicts():
+        rows.setdefault(_read_key(row, known), []).append(row)
+    return rows
+
+
+def _compare(true: Row, row: Row, told: list[str]) -> Iterator[str]:
+    for name in told:
+        value, low, high = true[name], row[f"{name}_low"], row[f"{name}_high"]
+        if value is None or np.isnan(float(value)):
+            continue
+        slack = 1e-6 * max(1.0, abs(float(value)))
+        if (low is not None and value < low - slack) or (high is not None and value > high + slack):
+            yield f"{name} is {value}, not in [{low}, {high}]"
+        estimate = row[name]
+        if estimate is not None and low is not None and high is not None and not (
+            low - slack <= estimate <= high + slack
+        ):  # fmt: skip
+            yield f"the estimate of {name}, {estimate}, not in [{low}, {high}]"
+
+
+def _read_key(row: Row, names: list[str]) -> tuple[object, ...]:
     return tuple(float(v) if isinstance(v := row[name], int) and not isinstance(v, bool) else v
                  for name in names)  # fmt: skip
 

@@ -11,17 +11,8 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.publishing.method import Method
-from questions import Drawer, draw_people, find_wrong, open_truth
+from questions import METHODS, Drawer, draw_people, find_wrong, open_truth
 
-METHODS: dict[str, Method] = {
-    "generalization": dc.Generalization(dc.KAnonymity(4)),
-    "angelization": dc.Angelization(dc.FrequencyDiversity(2), k=4),
-    "slicing": dc.Slicing(dc.FrequencyDiversity(2)),
-    "permutation": dc.Permutation(dc.KE(3, 2)),
-    "rank-swapping": dc.RankSwapping(dc.KE(3, 2)),
-    "perturbation": dc.Perturbation(dc.Proximity(1, 2), check="paper"),
-}
 EACH = pytest.mark.parametrize("case", list(METHODS))
 KINDS = """
 SELECT COUNT(income) FROM release WHERE age < 40

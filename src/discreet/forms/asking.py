@@ -151,7 +151,7 @@ def _rewrite(release: Release, text: str, own: Tables | None) -> Rewritten:
         trees.append(_rename(tree, {old: new for old, new in renamed.items() if old != new}))
     if made.is_simple:
         return Rewritten(release, made, trees[0], needed)
-    whole = made.answers.tree.copy()
+    whole = made.answers.tree
     for i, tree in enumerate(trees):
         whole = whole.with_(exp.to_identifier(name_question(i), quoted=True), as_=tree, copy=False)
     return Rewritten(release, made, whole, needed)

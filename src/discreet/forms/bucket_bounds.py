@@ -83,7 +83,7 @@ def write_cells(
         made.append(_find_centre(
             f'"#h" * {own.stat("T", measure)} / {size}',
             f'"#h" * {own.stat("W", measure)} / {size}', measure, keys))  # fmt: skip
-    return select(*made).from_(found.subquery("joined"))
+    return select(*made).from_(found.subquery("joined", copy=False), copy=False)
 
 
 def find_size(joined: Sequence[AskedSide]) -> str:
@@ -97,9 +97,10 @@ def join_tallies(found: exp.Select, joined: Sequence[AskedSide]) -> exp.Select:
     first, *rest = [part.tally for part in joined]
     if all(part.asks for part in joined):
         rest.append(SIZES)
-    found = found.from_(named_table(first))
+    found = found.from_(named_table(first), copy=False)
     for name in rest:
-        found = found.join(named_table(name), on=column(BUCKET, first).eq(column(BUCKET, name)))
+        same = column(BUCKET, first).eq(column(BUCKET, name))
+        found.join(named_table(name), on=same, copy=False)
     return found
 
 
@@ -219,6 +220,8 @@ def rank_rows(own: AskedSide, measures: Sequence[Measure]) -> exp.Select:
             if end == "high" and not measure.blurred:
                 continue
             frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+            # equal numbers may come in any order, but in one: SQL engines sort once for windows
+            # that are written alike
             over = f"OVER (PARTITION BY {within} ORDER BY {value} {frame})"
             for letter in dict.fromkeys(own.row(letter, measure) for letter in "ns"):
                 before = f"SUM({letter}) {over} - {letter}"

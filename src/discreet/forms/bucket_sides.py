@@ -29,7 +29,7 @@ from discreet.sql.shares import (
     tell_product,
     weigh_shares,
 )
-from discreet.sql.trees import case, column, double, formula, named_table, number
+from discreet.sql.trees import case, column, double, formula, name_part, named_table, number
 from discreet.sql.widths import weigh_ends
 
 BUCKET, MANY = "#b", "#n"
@@ -308,8 +308,8 @@ def take_rows(asked: AskedSide) -> exp.Select:
         if not measure.is_number and not measure.is_ordered:
             shown["x"] = case(there.copy(), number(1), exp.null())
         columns |= {f"#{letter} {measure.number}": part for letter, part in shown.items()}
-    found = select(*(part.as_(name, quoted=True) for name, part in columns.items()))
-    found = join_shares(found.from_(named_table(table)), table, shares)
+    found = select(*(name_part(part, name) for name, part in columns.items()))
+    found = join_shares(found.from_(named_table(table), copy=False), table, shares)
     for condition in asked.conditions:
         found = found.where(move(condition, table), copy=False)
     return found
@@ -349,7 +349,7 @@ def tally_rows(asked: AskedSide) -> exp.Select:
         columns += [formula(f"{text} AS {asked.stat(letter, measure)}")
                     for letter, text in found.items()]  # fmt: skip
     by = [column(name) for name in asked.by]
-    return select(*columns).from_(named_table(asked.rows)).group_by(*by)
+    return select(*columns).from_(named_table(asked.rows), copy=False).group_by(*by, copy=False)
 
 
 def count_people(sides: Sequence[Side]) -> exp.Select:

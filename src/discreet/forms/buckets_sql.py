@@ -211,8 +211,8 @@ def _state_all(
         columns += name_parts(aggregate, [formula(text) for text in stated])
     if not wanted:
         columns.append(exp.Count(this=exp.Star()).as_("#rows", quoted=True))
-    tree = select(*columns).from_(named_table(ADDED))
-    return tree.group_by(*(key.copy() for key in keys)) if keys else tree, wanted
+    tree = select(*columns).from_(named_table(ADDED), copy=False)
+    return tree.group_by(*(key.copy() for key in keys), copy=False) if keys else tree, wanted
 
 
 def _unite(parts: Sequence[AddedPart], wanted: dict[str, str], keys: int) -> exp.Expr:

@@ -20,8 +20,8 @@ from discreet.release.cells import write_positions
 from discreet.release.labels import Labels
 from discreet.release.selection import Selection
 from discreet.sql.query import Term, find_columns
-from discreet.sql.selection import evaluate, evaluate_term
-from discreet.sql.trees import add_up, case, double, number
+from discreet.sql.selection import evaluate
+from discreet.sql.trees import add_up, case, column, double, name_part, number
 from discreet.table.schema import Type
 
 THERE, LEAST, MOST, MEAN, SQUARE = "#there", "#low", "#high", "#mean", "#square"
@@ -105,25 +105,26 @@ def multiply_ends(one: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> list[ex
 
 
 def count_factor(
-    factor: Factor, condition: exp.Expr, place: Callable[[str], exp.Expr]
+    factor: Factor, condition: exp.Expr, table: str, others: exp.Expr
 ) -> list[exp.Expr]:
     """Tell of a factor in a statement that has a row per cell, those taken satisfying a condition.
 
-    ``place`` says where the values of a column are.
+    A table has what is told of the cells of its attribute; each stands there for so many others.
     """
-    value = exp.paren(factor.expression.transform(
-        lambda node: place(node.name) if isinstance(node, exp.Column) else node))  # fmt: skip
-    there = exp.and_(condition.copy(), value.copy().is_(exp.null()).not_())
-    kept = case(condition.copy(), value, exp.null())
-    once = double(kept)
+    there, low, high, mean, square = (
+        case(condition.copy(), column(factor.title(part), table), exp.null())
+        for part in (THERE, LEAST, MOST, MEAN, SQUARE)
+    )
+    many = add_up(there * others.copy())
+    people = exp.Nullif(this=many.copy(), expression=number(0))
     told = {
-        THERE: add_up(case(there, number(1), number(0))),
-        LEAST: exp.Min(this=kept.copy()),
-        MOST: exp.Max(this=kept.copy()),
-        MEAN: exp.Avg(this=once),
-        SQUARE: exp.Avg(this=once * once),
+        THERE: exp.func("COALESCE", many, number(0)),
+        LEAST: exp.Min(this=low),
+        MOST: exp.Max(this=high),
+        MEAN: double(add_up(mean * others.copy())) / double(people),
+        SQUARE: double(add_up(square * others.copy())) / double(people.copy()),
     }
-    return [told[part].as_(factor.title(part), quoted=True) for part in factor.parts]
+    return [name_part(told[part], factor.title(part)) for part in factor.parts]
 
 
 def tell_factor(
@@ -189,17 +190,14 @@ def _add_runs(starts: np.ndarray, ends: np.ndarray, upto: np.ndarray) -> np.ndar
 def _tell_cells(
     factor: Factor, labels: Labels, parts: Sequence[exp.Expr], cells: pl.DataFrame
 ) -> dict[str, pl.Series]:
-    """Tell of a factor at every value that is taken."""
+    """Tell of a factor at every value that is taken, by what cells tell of it."""
     taken = pl.Series(evaluate(parts, cells["value"]))
-    found = pl.DataFrame(
-        {"label": cells["label"], "x": evaluate_term(factor.expression, cells["value"])}
-    )
-    x = pl.col("x")
-    told: dict[str, pl.Expr] = {THERE: x.count().cast(pl.Int64), LEAST: x.min(), MOST: x.max()}
+    at = {part: pl.col(factor.title(part)) for part in factor.parts}
+    told = {THERE: at[THERE].sum(), LEAST: at[LEAST].min(), MOST: at[MOST].max()}
     if factor.summed:
-        number_ = x.cast(pl.Float64)
-        told |= {MEAN: number_.mean(), SQUARE: (number_ * number_).mean()}
-    grouped = found.filter(taken).group_by("label").agg(
+        people = pl.when(told[THERE] > 0).then(told[THERE])
+        told |= {MEAN: at[MEAN].sum() / people, SQUARE: at[SQUARE].sum() / people}
+    grouped = cells.filter(taken).group_by("label").agg(
         *(expression.alias(part) for part, expression in told.items()))  # fmt: skip
     listed = pl.DataFrame({"label": pl.Series(labels.texts, dtype=pl.String)})
     frame = listed.join(grouped, on="label", how="left", maintain_order="left")

@@ -48,7 +48,7 @@ def write(tree: exp.Expr, dialect: str, tables: Tables, *, pretty: bool = False)
         tree = fold(tree, tables)
     if dialect == "postgres":
         tree = collate(tree)
-    return tree.sql(dialect=dialect, identify=True, pretty=pretty)
+    return tree.sql(dialect=dialect, identify=True, pretty=pretty, copy=False)
 
 
 def collate(tree: exp.Expr) -> exp.Expr:

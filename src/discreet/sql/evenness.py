@@ -177,18 +177,16 @@ class Spread:
         slack = AMONG * np.sqrt(np.clip(likely * (1 - likely), 0, None))
         return np.clip(least - slack, 0, 1), np.clip(most + slack, 0, 1)
 
-    def weigh_cells(self, cells: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
-        """Give the share of a ``label`` that each ``value`` has; and the least and the largest.
+    def weigh_cells(self, label: Ints, piece: Ints, many: Ints) -> tuple[Floats, Floats, Floats]:
+        """Give the share of its label that each cell has, and the least and the largest.
 
-        How boxes differ from the whole is not in these: that is of all that is taken together.
+        A cell has so many values of a piece. How boxes differ from the whole is not in these: that
+        is of all that is taken together.
         """
-        places = {text: i for i, text in enumerate(self.pieces.labels.texts)}
-        label = np.array([places[text] for text in cells["label"]], dtype=np.int64)
-        piece = self.pieces.find(cells["value"])
         even = self.pieces.sizes[piece] / self.sizes[label]
         learned = self.density[piece] / self.mass[label]
         weight = self.evenly[label] * even + (1 - self.evenly[label]) * learned
-        taken = 1 / self.pieces.sizes[piece]
+        taken = many / self.pieces.sizes[piece]
         least, most = self._part(taken)
         return weight * taken, weight * least, weight * most
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.sql.query import Aggregate, Query, find_columns
-from discreet.sql.trees import double, nothing, number
+from discreet.sql.trees import case, double, name_part, nothing, number
 from discreet.table.schema import Role, Schema
 
 FUNCTIONS: dict[str, type[exp.Expr]] = {
@@ -43,7 +43,7 @@ def aggregate_column(function: str, argument: exp.Expr) -> exp.Expr:
 
 def state_exactly(value: exp.Expr) -> list[exp.Expr]:
     """Give a value as its own estimate and bounds: no error, or nothing where it is nothing."""
-    error = exp.case().when(value.copy().is_(exp.null()), exp.null()).else_(number(0))
+    error = case(value.copy().is_(exp.null()), exp.null(), number(0))
     return [value, value.copy(), value.copy(), error, double(error.copy())]
 
 
@@ -53,5 +53,5 @@ def name_parts(aggregate: Aggregate, parts: list[exp.Expr]) -> list[exp.Expr]:
     Where no width is given there is none.
     """
     given = parts if len(parts) == len(aggregate.names) else [*parts, nothing()]
-    typed = [nothing() if isinstance(part, exp.Null) else part.copy() for part in given]
-    return [part.as_(name, quoted=True) for part, name in zip(typed, aggregate.names, strict=True)]
+    typed = [nothing() if isinstance(part, exp.Null) else part for part in given]
+    return [name_part(part, name) for part, name in zip(typed, aggregate.names, strict=True)]

@@ -42,14 +42,17 @@ def _keep(scope: Scope, asked: Doubt, decides: bool) -> tuple[Scope, bool]:
     names = [column(name) for name in list_names(scope.columns)]
     flags: list[exp.Expr] = [column(KEPT), column(SURE)] if scope.uncertain else []
     title = exp.to_identifier("#filtered", quoted=True)
+    below = scope.below + len(scope.layers)
     if asked.is_known:
-        tree = scope.draw().select(*names, *flags).where(asked.value.copy())
-        return Scope(tree.subquery(title), scope.columns, scope.uncertain), decides
+        tree = scope.draw().select(*names, *flags, copy=False).where(asked.value.copy(), copy=False)
+        source = tree.subquery(title, copy=False)
+        return Scope(source, scope.columns, scope.uncertain, below=below), decides
     now = [exp.and_(*(flag.copy() for flag in flags[i : i + 1]), exp.paren(part.copy()))
            for i, part in enumerate((asked.value, asked.sure))]  # fmt: skip
     marked = [part.as_(flag, quoted=True) for part, flag in zip(now, (KEPT, SURE), strict=True)]
-    tree = scope.draw().select(*names, *marked).where(asked.maybe.copy())
-    return Scope(tree.subquery(title), scope.columns, uncertain=True), True
+    tree = scope.draw().select(*names, *marked, copy=False).where(asked.maybe.copy(), copy=False)
+    source = tree.subquery(title, copy=False)
+    return Scope(source, scope.columns, uncertain=True, below=below), True
 
 
 def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Scope, Items]:
@@ -96,9 +99,9 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
         for flag in (KEPT, SURE):
             some = exp.Max(this=exp.cast(column(flag), "INT")).eq(1)
             made.append(some.as_(flag, quoted=True))
-    tree = scope.draw().select(*made)
-    tree = tree.group_by(*by) if by else tree
-    grouped = tree.subquery(exp.to_identifier("#grouped", quoted=True))
+    tree = scope.draw().select(*made, copy=False)
+    tree = tree.group_by(*by, copy=False) if by else tree
+    grouped = tree.subquery(exp.to_identifier("#grouped", quoted=True), copy=False)
     return Scope(grouped, columns, bool(keys) and scope.uncertain), placed
 
 
@@ -132,7 +135,7 @@ def finish(
     # where nothing is estimated but whether there is anybody, that is the answer
     decides = decides or (scope.uncertain and not any(columns.values()))
     if scope.uncertain:
-        tree = tree.select(column(KEPT), column(SURE))
+        tree = tree.select(column(KEPT), column(SURE), copy=False)
     elif query.args.get("distinct"):
         tree = tree.distinct()
     return _cut(query, Answers(tree, columns, scope.uncertain, decides), ordering, top)
@@ -198,7 +201,7 @@ def _cut(
         tree = tree.order_by(*(
             exp.Ordered(this=lift(value).value.copy(), desc=descends, nulls_first=first)
             for value, descends, first in ordering
-        )) if ordering else tree  # fmt: skip
+        ), copy=False) if ordering else tree  # fmt: skip
     ranking = None
     if limit is not None or offset is not None:
         if settled:

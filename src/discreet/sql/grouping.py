@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -17,7 +17,7 @@ from discreet.sql.query import ENDINGS, Aggregate, Query, Term, find_columns
 from discreet.sql.reading import refuse, show
 from discreet.sql.relations import Answers, Items, read_answers
 from discreet.sql.scopes import Scope
-from discreet.sql.trees import add_up, case, column, double, named_table, number
+from discreet.sql.trees import add_up, case, column, double, named_table, nothing, number
 from discreet.sql.windows import KEPT, SURE
 from discreet.table.schema import Schema
 
@@ -145,8 +145,8 @@ class Grouping:
     def _at(self, alias: str) -> Estimate:
         value = read_answers(alias, estimated=True)
         assert isinstance(value, Estimate)
-        self.scope.columns["", alias] = value
-        return value
+        self.scope.columns["", alias] = told = replace(value, is_told=True)
+        return told
 
     def _filter(self, where: list[exp.Expr]) -> Filtered:
         read = [self.read(part) for part in where]
@@ -241,8 +241,8 @@ class Grouping:
         trees = [self._open_set(chosen) for chosen in self.sets]
         tree: exp.Query = trees[0]
         for other in trees[1:]:
-            tree = exp.union(tree, other, distinct=False)
-        source: exp.Expr = tree.subquery(exp.to_identifier("#groups", quoted=True))
+            tree = exp.union(tree, other, distinct=False, copy=False)
+        source: exp.Expr = tree.subquery(exp.to_identifier("#groups", quoted=True), copy=False)
         for i, answers in enumerate(self.scalars):
             ((name, estimated),) = answers.columns.items()
             one = select(*name_value(read_answers(name, estimated), f"#s {i}"))
@@ -290,13 +290,13 @@ class Grouping:
         for filtered in self.distinct:
             counts = Aggregate("COUNT", None, filtered.alias)
             joined.append((filtered.alias, self._count_values(filtered, keys), [counts]))
-        tree = select(*made).from_(named_table(title))
+        tree = select(*made).from_(named_table(title), copy=False)
         for other, source, aggregates in joined:
-            tree = tree.select(*(p for a in aggregates for p in _or_nobody(a, other)))
+            tree.select(*(p for a in aggregates for p in _or_nobody(a, other)), copy=False)
             on = [exp.NullSafeEQ(this=column(key.name, title), expression=column(key.name, other))
                   for key in keys]  # fmt: skip
             kind = {"on": exp.and_(*on), "join_type": "LEFT"} if on else {"join_type": "CROSS"}
-            tree = tree.join(source, **kind)  # type: ignore[arg-type]
+            tree.join(source, copy=False, **kind)  # type: ignore[arg-type]
         return tree
 
     def _note(
@@ -327,7 +327,7 @@ class Grouping:
             expressions=[double(largest.copy())],
         )
         known = fewest.copy().eq(largest.copy())
-        error = case(known, double(number(0)), exp.cast(exp.null(), "DOUBLE"))
+        error = case(known, double(number(0)), nothing())
         parts = [held, fewest, largest, error, error.copy()]
         tree = select(*(column(key.name) for key in keys), *(
             part.as_(filtered.alias + ending, quoted=True)

@@ -8,12 +8,12 @@ that is never too little. A bound that is nothing is none, and everything that n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from discreet.sql.query import ENDINGS
-from discreet.sql.trees import case, double, nothing, number
+from discreet.sql.trees import case, double, name_part, nothing, number, own
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Known:
     @property
     def parts(self) -> list[exp.Expr]:
         """Itself, to be put into a statement."""
-        return [self.tree.copy()]
+        return [self.tree]
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,13 @@ class Estimate:
     high: exp.Expr
     stderr: exp.Expr
     width: exp.Expr
+    is_told: bool = field(default=False, kw_only=True)
+    """Whether a form gave it as it is: where it is nothing, nobody can have a number."""
 
     @property
     def parts(self) -> list[exp.Expr]:
         """All five, to be put into a statement."""
-        found = (self.value, self.low, self.high, self.stderr, self.width)
-        return [part.copy() for part in found]
+        return [self.value, self.low, self.high, self.stderr, self.width]
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,15 @@ Value = Known | Estimate | Doubt
 
 def name_value(value: Known | Estimate, name: str) -> list[exp.Expr]:
     """Give the parts of a value the names under which they are read."""
-    return [part.as_(name + ending, quoted=True)
+    return [name_part(part, name + ending)
             for part, ending in zip(value.parts, ENDINGS, strict=False)]  # fmt: skip
 
 
 def wrap(expression: exp.Expr) -> exp.Expr:
     """Put into parentheses what is more than a name, a number or a call."""
     plain = (exp.Column, exp.Literal, exp.Paren, exp.Func, exp.Null, exp.Boolean, exp.Case)
-    copied = expression.copy()
-    return copied if isinstance(copied, plain) else exp.paren(copied)
+    held = own(expression)
+    return held if isinstance(held, plain) else exp.Paren(this=held)
 
 
 def times(a: exp.Expr, b: exp.Expr) -> exp.Expr:
@@ -95,13 +96,13 @@ def minus(a: exp.Expr, b: exp.Expr) -> exp.Expr:
 
 def over(a: exp.Expr, b: exp.Expr) -> exp.Expr:
     """Divide; by nothing where that is zero."""
-    divisor = exp.Nullif(this=double(b.copy()), expression=number(0))
-    return exp.Div(this=double(a.copy()), expression=divisor)
+    divisor = exp.Nullif(this=double(b), expression=number(0))
+    return exp.Div(this=double(a), expression=divisor)
 
 
 def size(a: exp.Expr) -> exp.Expr:
     """A number without its sign."""
-    return exp.Abs(this=a.copy())
+    return exp.Abs(this=own(a))
 
 
 def least(*parts: exp.Expr) -> exp.Expr:
@@ -115,8 +116,8 @@ def most(*parts: exp.Expr) -> exp.Expr:
 
 
 def _outermost(kind: type[exp.Expr], parts: Sequence[exp.Expr]) -> exp.Expr:
-    first, *rest = (part.copy() for part in parts)
-    found = kind(this=first, expressions=rest)
+    first, *rest = parts
+    found = kind(this=own(first), expressions=[own(part) for part in rest])
     gone = [wrap(part).is_(exp.null()) for part in parts if not part.is_number]
     return case(exp.or_(*gone), nothing(), found) if gone else found
 
@@ -136,14 +137,14 @@ def map_ends(value: Estimate, function: Callable[[exp.Expr], exp.Expr]) -> Estim
 
     What it makes of errors is not known, unless there are none.
     """
-    found, low, high = (function(end.copy()) for end in (value.value, value.low, value.high))
+    found, low, high = (function(own(end)) for end in (value.value, value.low, value.high))
     none = case(wrap(value.low).eq(wrap(value.high)), double(number(0)), nothing())
     return Estimate(found, low, high, none, none.copy())
 
 
 def shift(value: Estimate, function: Callable[[exp.Expr], exp.Expr]) -> Estimate:
     """Apply a function that never falls and leaves differences nearly as they are: rounding."""
-    found, low, high = (function(end.copy()) for end in (value.value, value.low, value.high))
+    found, low, high = (function(own(end)) for end in (value.value, value.low, value.high))
     return Estimate(found, low, high, value.stderr, value.width)
 
 

@@ -108,7 +108,7 @@ def add_quantiles(query: Query, counted: exp.Select, found: Sequence[Deltas]) ->
         join = {"on": exp.and_(*same), "join_type": "LEFT"} if same else {"join_type": "CROSS"}
         answer.join(named_table(titles[2]), copy=False, **join)
     keys = [column(name, COUNTED) for name in query.group_by]
-    return answer.order_by(*ascending(*keys)) if keys else answer
+    return answer.order_by(*ascending(*keys), copy=False) if keys else answer
 
 
 def _title(word: str, place: int) -> str:
@@ -139,7 +139,7 @@ def _run(listed: str, keys: Sequence[str]) -> exp.Select:
     same = [column(COUNTS[0]).eq(column(other)) for other in COUNTS[1:]]
     shown.append(case(possible, at.copy(), exp.null()).as_("#there", quoted=True))
     shown.append(case(exp.and_(*same), number(1), number(0)).as_("#known", quoted=True))
-    return select(*shown).from_(each.subquery("each", copy=False))
+    return select(*shown).from_(each.subquery("each", copy=False), copy=False)
 
 
 def _find(running: str, query: Query, deltas: Deltas) -> exp.Select:

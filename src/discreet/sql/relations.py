@@ -12,7 +12,7 @@ from discreet.sql.intervals import Doubt, Estimate, Known, Value, name_value
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show, spell
 from discreet.sql.scopes import Scope
-from discreet.sql.trees import column
+from discreet.sql.trees import column, double, number
 from discreet.sql.windows import KEPT, SURE
 
 Items = list[tuple[str, exp.Expr]]
@@ -67,7 +67,7 @@ def select_columns(
     for (own, estimated), (name, wanted) in zip(answers.columns.items(), columns, strict=True):
         value = read_answers(own, estimated)
         if wanted and not estimated:
-            zero = exp.cast(exp.Literal.number(0), "DOUBLE")
+            zero = double(number(0))
             value = Estimate(column(own), column(own), column(own), zero, zero)
         made += name_value(value, name)
     if flags:

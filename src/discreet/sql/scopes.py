@@ -13,7 +13,7 @@ from discreet.sql.expressions import KNOWN, PORTABLE
 from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift, wrap
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show
-from discreet.sql.trees import case, column, double, nothing, number
+from discreet.sql.trees import case, column, double, name_part, nothing, number, own
 from discreet.sql.windows import open_window
 
 BINARY: dict[type[exp.Expr], Callable[[Estimate, Estimate], Estimate]] = {
@@ -29,8 +29,6 @@ RISING = (exp.Sqrt, exp.Exp, exp.Ln)
 STEPS = (exp.Floor, exp.Ceil, exp.Trunc)
 NUMBERS = ("INT", "BIGINT", "SMALLINT", "TINYINT", "HUGEINT")
 FLOATS = ("DOUBLE", "FLOAT", "DECIMAL")
-DIRECT = ("#a ", "#d ")
-"""How columns begin in which answers of forms stand as they are."""
 MOST_STEPS = 200
 """More steps of arithmetic between estimates are refused: engines would not end planning them."""
 
@@ -46,6 +44,8 @@ class Scope:
     uncertain: bool
     """Whether rows have flags that say if they are in the answer."""
     layers: list[list[exp.Expr]] = field(default_factory=list)
+    below: int = 0
+    """How many layers the source has, whose columns may be read."""
 
     def find(self, node: exp.Column) -> Value:
         """Find what a column stands for; the bounds of an estimate have names of their own."""
@@ -73,20 +73,33 @@ class Scope:
         """Compute an estimate in a layer below, so that what uses it often stays short."""
         if all(isinstance(part, exp.Column | exp.Literal | exp.Null) for part in value.parts):
             return value
-        names = [f"#t {len(self.layers)}{ending}" for ending in ENDINGS]
+        count = self.below + len(self.layers)
+        names = [f"#t {count}{ending}" for ending in ENDINGS]
         self.layers.append(
-            [part.as_(name, quoted=True) for part, name in zip(value.parts, names, strict=True)]
+            [name_part(part, name) for part, name in zip(value.parts, names, strict=True)]
         )
-        if len(self.layers) > MOST_STEPS:
+        if count >= MOST_STEPS:
             raise refuse(exp.null(), "there are too many steps of arithmetic", "Ask for less.")
         return Estimate(*(column(name) for name in names))
 
     def draw(self) -> exp.Select:
-        """Give the relation with all layers, to select from."""
-        tree = select().from_(self.source.copy())
-        for i, layer in enumerate(self.layers):
-            inner = tree.select(exp.Star(), *(part.copy() for part in layer))
-            tree = select().from_(inner.subquery(exp.to_identifier(f"#l {i}", quoted=True)))
+        """Give the relation with all layers, to select from.
+
+        What does not build on one another is computed side by side: engines plan every level.
+        """
+        levels: list[list[exp.Expr]] = []
+        levels_of: dict[str, int] = {}
+        for layer in self.layers:
+            used = {c.name for part in layer for c in part.find_all(exp.Column)}
+            level = max((levels_of[name] + 1 for name in used & levels_of.keys()), default=0)
+            levels += [[]] * (level == len(levels))
+            levels[level] = [*levels[level], *layer]
+            levels_of |= {part.alias: level for part in layer}
+        tree = select().from_(own(self.source), copy=False)
+        for i, level_parts in enumerate(levels):
+            tree.select(exp.Star(), *map(own, level_parts), copy=False)
+            alias = exp.to_identifier(f"#l {i}", quoted=True)
+            tree = select().from_(tree.subquery(alias, copy=False), copy=False)
         return tree
 
     def compile(self, node: exp.Expr) -> Value:
@@ -292,7 +305,7 @@ def _is_gone(value: Estimate) -> exp.Expr | None:
 
     ``None`` for what was computed: what is divided by may be nothing by the estimates alone.
     """
-    if not isinstance(value.value, exp.Column) or not value.value.name.startswith(DIRECT):
+    if not value.is_told:
         return None
     return exp.and_(*(wrap(part).is_(exp.null()) for part in value.parts[:3]))
 

@@ -16,7 +16,7 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.release import Release
-from discreet.release.cells import MOST_CELLS, list_cells, write_texts
+from discreet.release.cells import MOST_CELLS, write_texts
 from discreet.release.labels import read_labels
 from discreet.sql.blurred import (
     LEAST,
@@ -27,9 +27,11 @@ from discreet.sql.blurred import (
     Factor,
     Product,
     count_factor,
+    multiply,
     multiply_ends,
     tell_factor,
 )
+from discreet.sql.cells import MANY, list_terms, tabulate_cells
 from discreet.sql.evenness import AMONG, learn_spread
 from discreet.sql.query import Query, Term, find_columns, move
 from discreet.sql.selection import select_values
@@ -128,7 +130,9 @@ def tabulate_shares(
                 least, most = learn_spread(release, table, names[0]).bound(asked)
             counted["#least"] = np.where(hits[:, 0] == sizes, 1.0, least)
             counted["#most"] = np.where(hits[:, 0] == sizes, 1.0, most)
-            cells = partial(list_cells, release, table, names[0])
+            cells = partial(
+                tabulate_cells, release, table, names[0], list_terms(parts, names[0]), factors
+            )
             needed[title] = pl.DataFrame(counted).with_columns(
                 series
                 for one in factors
@@ -137,7 +141,12 @@ def tabulate_shares(
             shares.append(Share(title, names, None, exact))
             continue
         _refuse_coarse(release, names, parts)
-        listed = {f"cells {name}": _list_cells(release, table, name) for name in names}
+        listed = {}
+        for name in names:
+            read = [*parts, *(key.expression for key in grouping if key.columns & set(names))]
+            about = [factor for factor in factors if factor.attribute == name]
+            terms = list_terms(read, name)
+            listed[f"cells {name}"] = tabulate_cells(release, table, name, terms, about)
         size = reduce(lambda n, frame: n * frame.height, listed.values(), 1)
         if size > MOST_CELLS:
             raise QueryError(
@@ -152,17 +161,6 @@ def tabulate_shares(
 def _is_spread(release: Release, name: str) -> bool:
     """Whether it can be learned how people are spread over what labels stand for."""
     return release.recodings[name].is_blurred and not is_coarse(release.schema[name])
-
-
-def _list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
-    """List the values of labels, each with its likely share, and the least and the largest one."""
-    cells = list_cells(release, table, name)
-    nothing = np.zeros(cells.height)
-    shares = (nothing, nothing, nothing + 1)
-    if _is_spread(release, name):
-        shares = learn_spread(release, table, name).weigh_cells(cells)
-    titles = ("#likely", "#least", "#most")
-    return cells.with_columns(*(pl.Series(*part) for part in zip(titles, shares, strict=True)))
 
 
 def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) -> None:
@@ -224,7 +222,7 @@ def join_shares(statement: exp.Select, table: str, shares: list[Share]) -> exp.S
         alike = exp.NullSafeEQ if exact else exp.EQ
         same = [alike(this=column(n, table), expression=column(n, share)) for n in names]
         possible = exp.GT(this=column("#hits", share), expression=number(0))
-        statement = statement.join(named_table(share), on=exp.and_(*same, possible))
+        statement.join(named_table(share), on=exp.and_(*same, possible, copy=False), copy=False)
     return statement
 
 
@@ -287,8 +285,9 @@ def _count_cells(
     labels = [column("label", f"c {name}") for name in names]
     keys = [key for key in grouping if key.columns & set(names)]
     values = [_at([key.expression], place).unnest() for key in keys]
-    total = add_up_over(exp.Count(this=exp.Star()), labels)
-    hits = add_up(case(condition, number(1), number(0)))
+    many = _multiply_many(names)
+    total = add_up_over(add_up(many), labels)
+    hits = add_up(case(condition, many.copy(), number(0)))
     ends = [case(hits.eq(total), double(number(1)), end)
             for end in _bound_cells(names, condition, labels)]  # fmt: skip
     made = select(
@@ -300,12 +299,30 @@ def _count_cells(
             end.as_(title, quoted=True)
             for end, title in zip(ends, ("#least", "#most"), strict=True)
         ),
-        *(part for factor in factors for part in count_factor(factor, condition, place)),
+        *(
+            part
+            for factor in factors
+            for part in count_factor(
+                factor,
+                condition,
+                f"c {factor.attribute}",
+                _multiply_many([name for name in names if name != factor.attribute]),
+            )
+        ),
     )
     for i, name in enumerate(names):
         table = named_table(f"cells {name}", f"c {name}")
-        made = made.from_(table) if i == 0 else made.join(table, join_type="cross")
-    return made.group_by(*(label.copy() for label in labels), *values)
+        made = (
+            made.from_(table, copy=False)
+            if i == 0
+            else made.join(table, join_type="cross", copy=False)
+        )
+    return made.group_by(*(label.copy() for label in labels), *values, copy=False)
+
+
+def _multiply_many(names: Sequence[str]) -> exp.Expr:
+    """How many combinations of values cells of some attributes have."""
+    return multiply([column(MANY, f"c {name}") for name in names] or [number(1)])
 
 
 def _bound_cells(

@@ -12,6 +12,19 @@ from functools import cache
 from sqlglot import exp, parse_one, select
 
 
+def own(node: exp.Expr) -> exp.Expr:
+    """Give a node to be put into a tree: itself, or a copy if it is part of one already.
+
+    Copies of trees are most of what planning costs.
+    """
+    return node if node.parent is None else node.copy()
+
+
+def name_part(part: exp.Expr, name: str) -> exp.Alias:
+    """Give a part of a statement a name, quoted whatever it is."""
+    return exp.Alias(this=own(part), alias=exp.to_identifier(name, quoted=True))
+
+
 def column(name: str, table: str | None = None) -> exp.Column:
     """A column, quoted whatever it is called."""
     return exp.column(name, table=table, quoted=True)
@@ -19,7 +32,9 @@ def column(name: str, table: str | None = None) -> exp.Column:
 
 def double(expression: exp.Expr) -> exp.Expr:
     """As a floating-point number, so that no engine divides whole numbers its own way."""
-    return exp.cast(expression, "DOUBLE")
+    if isinstance(expression, exp.Cast) and expression.to.this is exp.DataType.Type.DOUBLE:
+        return own(expression)
+    return exp.Cast(this=own(expression), to=exp.DataType(this=exp.DataType.Type.DOUBLE))
 
 
 def number(value: int) -> exp.Expr:
@@ -29,7 +44,7 @@ def number(value: int) -> exp.Expr:
 
 def nothing() -> exp.Expr:
     """No number, which is one nevertheless: engines give what has no type as anything."""
-    return exp.cast(exp.null(), "DOUBLE")
+    return double(exp.null())
 
 
 def add_up(expression: exp.Expr) -> exp.Expr:
@@ -65,7 +80,8 @@ def ascending(*keys: exp.Expr) -> list[exp.Expr]:
 
 def case(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Expr:
     """One of two expressions."""
-    return exp.case().when(condition, yes).else_(no)
+    branch = exp.If(this=own(condition), true=own(yes))
+    return exp.Case(ifs=[branch], default=own(no))
 
 
 def named_table(name: str, alias: str | None = None) -> exp.Table:
@@ -91,11 +107,11 @@ def aggregate_once(statement: exp.Select, name: str) -> exp.Select:
         return node
 
     shown = [part.transform(place) for part in statement.expressions]
-    named = [part.copy().as_(title, quoted=True) for part, title in found.items()]
+    named = [name_part(part, title) for part, title in found.items()]
     inner = select(*(key.copy() for key in keys), *named)
     inner = inner.from_(statement.args["from_"].this.copy(), copy=False)
     if keys:
-        inner = inner.group_by(*(key.copy() for key in keys))
+        inner = inner.group_by(*(key.copy() for key in keys), copy=False)
     outer = select(*shown).from_(named_table(name), copy=False)
     return outer.with_(exp.to_identifier(name, quoted=True), as_=inner, copy=False)
 
@@ -107,4 +123,7 @@ def formula(text: str) -> exp.Expr:
 
 @cache
 def _read(text: str) -> exp.Expr:
-    return parse_one(text, read="duckdb")
+    tree = parse_one(text, read="duckdb")
+    for node in tree.walk():  # places in a text that nobody wrote, and every copy would copy
+        node._meta = None
+    return tree

@@ -43,6 +43,7 @@ from discreet.sql.trees import (
     case,
     column,
     double,
+    name_part,
     nothing,
     number,
 )
@@ -198,7 +199,7 @@ def _base(
             columns += [end.as_(f"#{which} {name}", quoted=True) for which, end in ends]
     columns += [share.as_("#p", quoted=True), certain.as_("#c", quoted=True)]
     columns += [end.as_(title, quoted=True) for end, title in weigh_ends(*bound_shares(shares))]
-    made = select(*columns).from_(exp.to_table(TABLE))
+    made = select(*columns).from_(exp.to_table(TABLE), copy=False)
     made = join_shares(made, TABLE, shares)
     for part in exact:
         made = made.where(part.copy())
@@ -225,7 +226,7 @@ def _rank(query: Query, averages: dict[str, Sight]) -> exp.Select:
                 parts = [exp.func("COALESCE", part, number(0)) for part in (sure, running)]
                 sums.append(parts[0] + parts[1])
             ratio = double(sums[0]) / double(exp.Nullif(this=sums[1], expression=number(0)))
-            made = made.select(ratio.as_(f"#{direction} {name}", quoted=True))
+            made.select(name_part(ratio, f"#{direction} {name}"), copy=False)
     return made
 
 

@@ -37,21 +37,23 @@ def rewrite(query: Query, release: Release) -> Statement:
     inner = select(column("group"), *named, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
     for aggregate in query.aggregates:
         if aggregate.term is not None and is_exact(aggregate, schema):
-            inner = inner.select(*_tally(aggregate, aggregate.term))
-    inner = inner.from_(exp.to_table(PERMUTED)).group_by(column("group"), *grouping)
+            inner.select(*_tally(aggregate, aggregate.term), copy=False)
+    inner.from_(exp.to_table(PERMUTED), copy=False)
+    inner.group_by(column("group"), *grouping, copy=False)
     if query.where is not None:
-        inner = inner.where(query.where.copy())
+        inner.where(query.where.copy(), copy=False)
     outer = select(*(column(name, HIT) for name in query.group_by))
     for aggregate in query.aggregates:
-        outer = outer.select(*_answer(aggregate, schema))
+        outer.select(*_answer(aggregate, schema), copy=False)
     on = exp.and_(
         column("group", HIT).eq(column("group", HELP)),
         column(HITS, HIT).eq(column("hits", HELP)),
     )
-    outer = outer.from_(exp.to_table(HIT)).join(exp.to_table(HELP), on=on).with_(HIT, as_=inner)
+    outer.from_(exp.to_table(HIT), copy=False).join(exp.to_table(HELP), on=on, copy=False)
+    outer.with_(HIT, as_=inner, copy=False)
     if grouping:
         keys = [column(name, HIT) for name in query.group_by]
-        outer = outer.group_by(*keys).order_by(*ascending(*keys))
+        outer.group_by(*keys, copy=False).order_by(*ascending(*keys), copy=False)
     return outer, {}
 
 

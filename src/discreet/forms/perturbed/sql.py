@@ -114,7 +114,7 @@ def rewrite(query: Query, release: Release) -> Statement:
     if ordered:
         return add_quantiles(query, outer, _list_known(query, ordered)), needed
     keys = [column(name, SEEN) for name in query.group_by]
-    return outer.order_by(*ascending(*keys)) if keys else outer, needed
+    return outer.order_by(*ascending(*keys), copy=False) if keys else outer, needed
 
 
 def _list_rows(asked: _Question) -> exp.Select:

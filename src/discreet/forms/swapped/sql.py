@@ -150,13 +150,13 @@ def _answer(
         else:
             parts = _bound(aggregate, here)
         tree.select(*name_parts(aggregate, parts), copy=False)
-    tree = tree.from_(named_table(BASE))
+    tree = tree.from_(named_table(BASE), copy=False)
     if keys:
         tree = tree.group_by(*(key.copy() for key in keys))
     for title, clause in clauses:
         tree.with_(exp.to_identifier(title, quoted=True), as_=clause, copy=False)
     if not ranked:
-        return tree.order_by(*ascending(*keys)) if keys else tree
+        return tree.order_by(*ascending(*keys), copy=False) if keys else tree
     found = [
         Deltas(
             list_deltas(BASE, query.group_by, (s.low, s.shown, s.high), s.sure, column("#p")),
