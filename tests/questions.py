@@ -38,7 +38,7 @@ def draw_people(rng: np.random.Generator, n: int) -> dc.Microdata:
         "region": pl.Series([REGIONS[i] if i < 4 else None for i in rng.integers(0, 5, n)]),
         "level": pl.Series([LEVELS[i] for i in level]),
         "born": pl.Series(rng.integers(0, 9000, n)).cast(pl.Int32).cast(pl.Date),
-        "rent": (rng.gamma(2, 400, n)).round(2),
+        "rent": (rng.gamma(2, 400, n)).round(1),
         "wage": wage,
     })  # fmt: skip
     known = ["age", "sex", "region", "level", "born", "rent"]
@@ -145,6 +145,16 @@ class Drawer:
                          f"CAST({a} AS INTEGER)", f"COALESCE({a}, 0)", f"GREATEST({a}, {b})",
                          f"CASE WHEN {b} > 10 THEN {a} ELSE 0 END"])  # fmt: skip
 
+    def decision(self) -> str:
+        """A condition on aggregates."""
+        name = self.one([n for n in self.names if n in ("age", "wage", "rent")])
+        return self.one([
+            f"COUNT(*) > {self.rng.integers(1, 60)}", f"AVG({name}) > {self.number(name)}",
+            f"MIN({name}) IS NOT NULL", f"NOT MAX({name}) < {self.number(name)}",
+            f"SUM({name}) FILTER (WHERE {self.condition(0)}) BETWEEN 0 AND {self.number(name)}",
+            f"COALESCE(MIN({name}) FILTER (WHERE {self.condition(0)}), 0) <= {self.number(name)}",
+        ])  # fmt: skip
+
     def draw(self) -> str:
         """A question."""
         where = f" WHERE {self.condition()}" if self.rng.random() < 0.7 else ""
@@ -169,11 +179,13 @@ class Drawer:
         if kind > 0.85:
             return text
         if kind > 0.75:
-            return f"{text} HAVING COUNT(*) > {self.rng.integers(1, 60)}"
+            return f"{text} HAVING {self.decision()}"
         if kind > 0.68:
             return f"{text} ORDER BY x0 DESC LIMIT {self.rng.integers(1, 4)}"
         if kind > 0.6:
             return f"SELECT MAX(x0) AS m, SUM(x0) AS s, COUNT(*) AS n FROM ({text}) t"
+        if kind > 0.585:
+            return f"SELECT * FROM ({text}) t WHERE x0 > {self.rng.integers(0, 60)}"
         if kind > 0.57:
             return f"SELECT *, SUM(x0) OVER () AS total FROM ({text}) t"
         return text

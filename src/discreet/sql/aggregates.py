@@ -7,6 +7,7 @@ of products; and values are told apart by grouping people by them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.sql import intervals
-from discreet.sql.intervals import Estimate, Known, lift, most, over, times, wrap
+from discreet.sql.intervals import Estimate, Known, at_least, lift, most, over, times, wrap
 from discreet.sql.query import find_columns
 from discreet.sql.reading import refuse, show
 from discreet.sql.trees import case, double, nothing, number
@@ -44,6 +45,9 @@ class Asks(Protocol):
 
     def count_distinct(self, argument: exp.Expr, where: list[exp.Expr]) -> Estimate:
         """Ask how many values there are."""
+
+    def see(self, argument: exp.Expr | None, where: list[exp.Expr]) -> exp.Expr | None:
+        """Say when somebody surely has a number; ``None`` if that is not asked."""
 
     def hold(self, value: Estimate) -> Estimate:
         """Compute an estimate where what uses it can read it."""
@@ -118,8 +122,9 @@ def _repeat(argument: exp.Expr, function: str, asks: Asks, where: list[exp.Expr]
     if function == "SUM":
         found = asks.hold(intervals.multiply(count, value))
         some = exp.GT(this=wrap(count.high), expression=number(0))
-        return Estimate(*(case(some.copy(), part, exp.null()) for part in found.parts))
-    return value
+        parts = (case(some.copy(), part, exp.null()) for part in found.parts)
+        return Estimate(*parts, there=at_least(count, 1))
+    return replace(value, there=at_least(count, 1))
 
 
 def _part_case(argument: exp.Case, function: str, asks: Asks, where: list[exp.Expr]) -> Estimate:
@@ -152,8 +157,15 @@ def _part_case(argument: exp.Case, function: str, asks: Asks, where: list[exp.Ex
     if function in ("MIN", "MAX"):
         return found[0]
     zero = function == "COUNT" or any(then.is_number for then, _ in parts)
-    return asks.hold(_add_all([_or_zero(part, asks) if zero or len(found) > 1 else part
-                               for part in found]))  # fmt: skip
+    total = _add_all([_or_zero(part, asks) if zero or len(found) > 1 else part for part in found])
+    there: exp.Expr | None = exp.true()
+    if function != "COUNT":
+        whole = argument.args.get("default")
+        some = [part.there for part in found if part.there is not None]
+        there = exp.or_(*(exp.paren(one.copy()) for one in some)) if some else None
+        if whole is not None and whole.is_number:
+            there = asks.see(None, where)
+    return asks.hold(replace(total, there=there))
 
 
 def _otherwise(condition: exp.Expr) -> exp.Expr:
@@ -163,7 +175,8 @@ def _otherwise(condition: exp.Expr) -> exp.Expr:
 
 def _or_zero(value: Estimate, asks: Asks) -> Estimate:
     gone = wrap(value.value).is_(exp.null())
-    return asks.hold(Estimate(*(case(gone.copy(), number(0), part) for part in value.parts)))
+    parts = (case(gone.copy(), number(0), part) for part in value.parts)
+    return asks.hold(Estimate(*parts, there=exp.true()))
 
 
 def _add_all(parts: list[Estimate]) -> Estimate:
@@ -218,13 +231,14 @@ def _spread(
     found = asks.hold(Estimate(
         case(none.copy(), nothing(), _cap(most(found.value, zero), high.copy())),
         case(none.copy(), nothing(), most(exp.func("COALESCE", found.low.copy(), zero), zero)),
-        case(none.copy(), nothing(), high), found.stderr, found.width,
+        case(none.copy(), nothing(), high), found.stderr, found.width, there=mean.there,
     ))  # fmt: skip
     if sample:
         found = asks.hold(_of_sample(found, people))
     if not root:
         return found
-    return asks.hold(intervals.map_ends(found, lambda end: exp.Sqrt(this=end)))
+    rooted = intervals.map_ends(found, lambda end: exp.Sqrt(this=end))
+    return asks.hold(replace(rooted, there=found.there))
 
 
 def _cap(value: exp.Expr, cap: exp.Expr) -> exp.Expr:
@@ -245,7 +259,8 @@ def _of_sample(found: Estimate, people: Estimate) -> Estimate:
     low, high = times(found.low, factor(people.high)), times(found.high, factor(people.low))
     errors = [times(e, factor(people.value)) for e in (found.stderr, found.width)]
     parts = [case(one, nothing(), value), low, high, *errors]
-    return Estimate(*(case(alone.copy(), nothing(), part) for part in parts))
+    held = (case(alone.copy(), nothing(), part) for part in parts)
+    return Estimate(*held, there=at_least(people, 2))
 
 
 def _read_pair(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimate:

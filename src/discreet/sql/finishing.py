@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -11,9 +11,16 @@ from discreet.sql.aggregates import find_aggregates
 from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift, name_value
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show
-from discreet.sql.relations import Answers, Items, list_names, read_answers, refuse_twice
+from discreet.sql.relations import (
+    Answers,
+    Items,
+    list_names,
+    name_there,
+    read_again,
+    refuse_twice,
+)
 from discreet.sql.scopes import Scope
-from discreet.sql.trees import column
+from discreet.sql.trees import column, name_part
 from discreet.sql.windows import KEPT, SURE, aggregate_rows
 
 Placing = Callable[[exp.Expr], exp.Expr]
@@ -88,7 +95,7 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
             value = aggregate_rows(node, scope, lambda tree: tree)
             assert not isinstance(value, Doubt)
             made += name_value(value, title)
-            columns["", title] = read_answers(title, isinstance(value, Estimate))
+            columns["", title] = read_again(title, value)
             node.replace(exp.column(title, quoted=True))
         for i, key in enumerate(keys):
             for node in [n for n in held.walk() if n == key]:
@@ -128,9 +135,18 @@ def finish(
     if query.args.get("distinct") and any(columns.values()):
         raise refuse(query, "DISTINCT cannot tell estimates apart", "Leave it out.")
     shown: list[exp.Expr] = []
+    there: dict[str, exp.Expr] = {}
+    told = []
     for name, value in values:
         assert not isinstance(value, Doubt)
         shown += name_value(value, name)
+        if isinstance(value, Estimate) and not top:
+            told += [name] * value.is_told
+            if isinstance(value.there, exp.Boolean):
+                there[name] = value.there
+            elif value.there is not None:
+                there[name] = column(name_there(name))
+                shown.append(name_part(value.there, name_there(name)))
     tree = scope.draw().select(*shown, copy=False)
     # where nothing is estimated but whether there is anybody, that is the answer
     decides = decides or (scope.uncertain and not any(columns.values()))
@@ -138,7 +154,8 @@ def finish(
         tree = tree.select(column(KEPT), column(SURE), copy=False)
     elif query.args.get("distinct"):
         tree = tree.distinct()
-    return _cut(query, Answers(tree, columns, scope.uncertain, decides), ordering, top)
+    found = Answers(tree, columns, scope.uncertain, decides, there, frozenset(told))
+    return _cut(query, found, ordering, top)
 
 
 def _qualify(
@@ -216,7 +233,7 @@ def _cut(
             raise refuse(query, "LIMIT within the question goes by estimates",
                          "Put ORDER BY and LIMIT at the end.")  # fmt: skip
     decides = answers.decides or ranking is not None
-    return Answers(tree, answers.columns, answers.uncertain, decides), ranking
+    return replace(answers, tree=tree, decides=decides), ranking
 
 
 def _read_count(clause: exp.Expr | None) -> int | None:

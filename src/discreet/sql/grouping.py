@@ -12,10 +12,10 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.sql.aggregates import find_aggregates, read_aggregate
 from discreet.sql.expressions import find_type
-from discreet.sql.intervals import Estimate, Known, name_value
+from discreet.sql.intervals import Estimate, Known, at_least, name_value
 from discreet.sql.query import ENDINGS, Aggregate, Query, Term, find_columns
 from discreet.sql.reading import refuse, show
-from discreet.sql.relations import Answers, Items, read_answers
+from discreet.sql.relations import Answers, Items, read_again, read_answers
 from discreet.sql.scopes import Scope
 from discreet.sql.trees import add_up, case, column, double, named_table, nothing, number
 from discreet.sql.windows import KEPT, SURE
@@ -54,6 +54,8 @@ class Grouping:
     terms: dict[str, Term] = field(default_factory=dict)
     scope: Scope = field(default_factory=lambda: Scope(exp.null(), {}, uncertain=False))
     scalars: list[Answers] = field(default_factory=list)
+    is_watched: bool = True
+    """Whether it matters if there is a number at all: then people who have one are counted."""
 
     # groups
 
@@ -133,19 +135,26 @@ class Grouping:
             expression = self.read(argument)
             self._check(function, argument, expression)
             term = self._name(expression, "#m")
+        there: exp.Expr | None = exp.true() if function == "COUNT" else self.see(argument, where)
         filtered = self._filter(where)
         for known in filtered.aggregates:
             if (known.function, known.term, known.share) == (function, term, share):
-                return self._at(known.alias)
+                return self._at(known.alias, there)
         count = sum(len(f.aggregates) for f in self.asked.values())
         made = Aggregate(function, term, f"#a {count}", share)
         filtered.aggregates.append(made)
-        return self._at(made.alias)
+        return self._at(made.alias, there)
 
-    def _at(self, alias: str) -> Estimate:
+    def see(self, argument: exp.Expr | None, where: list[exp.Expr]) -> exp.Expr | None:
+        """Say when somebody surely has a number, where that is watched."""
+        if not self.is_watched:
+            return None
+        return at_least(self.ask("COUNT", argument, where), 1)
+
+    def _at(self, alias: str, there: exp.Expr | None) -> Estimate:
         value = read_answers(alias, estimated=True)
         assert isinstance(value, Estimate)
-        self.scope.columns["", alias] = told = replace(value, is_told=True)
+        self.scope.columns["", alias] = told = replace(value, there=there, is_told=True)
         return told
 
     def _filter(self, where: list[exp.Expr]) -> Filtered:
@@ -160,7 +169,7 @@ class Grouping:
         filtered = Filtered([self.read(part) for part in [*where, there]], told=told)
         filtered.alias = f"#d {len(self.distinct)}"
         self.distinct.append(filtered)
-        return self._at(filtered.alias)
+        return self._at(filtered.alias, exp.true())
 
     def hold(self, value: Estimate) -> Estimate:
         """Compute an estimate where what uses it can read it."""
@@ -245,13 +254,14 @@ class Grouping:
         source: exp.Expr = tree.subquery(exp.to_identifier("#groups", quoted=True), copy=False)
         for i, answers in enumerate(self.scalars):
             ((name, estimated),) = answers.columns.items()
-            one = select(*name_value(read_answers(name, estimated), f"#s {i}"))
+            value = read_answers(name, estimated, answers)
+            one = select(*name_value(value, f"#s {i}"))
             one = one.from_(answers.tree.subquery(exp.to_identifier("#one", quoted=True)))
             joined = select(exp.Star()).from_(source)
             alias = exp.to_identifier(f"#scalar {i}", quoted=True)
             joined = joined.join(one.subquery(alias), join_type="CROSS")
             source = joined.subquery(exp.to_identifier(f"#with {i}", quoted=True))
-            self.scope.columns["", f"#s {i}"] = read_answers(f"#s {i}", estimated)
+            self.scope.columns["", f"#s {i}"] = read_again(f"#s {i}", value)
         self.scope.source = source
         self.scope.uncertain = bool(self.keys)
         return self.scope

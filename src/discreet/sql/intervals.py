@@ -3,6 +3,7 @@
 An estimate has hard bounds, which travel by interval arithmetic, and errors, which travel by the
 delta method. How errors of two numbers go together is not known in general, so they are added up:
 that is never too little. A bound that is nothing is none, and everything that needs it has none.
+Bounds are of the number, if there is one: of nobody there is no average.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Estimate:
     high: exp.Expr
     stderr: exp.Expr
     width: exp.Expr
+    there: exp.Expr | None = field(default=None, kw_only=True)
+    """Under which condition there surely is a number; ``None`` if that is not known."""
     is_told: bool = field(default=False, kw_only=True)
     """Whether a form gave it as it is: where it is nothing, nobody can have a number."""
 
@@ -122,6 +125,28 @@ def _outermost(kind: type[exp.Expr], parts: Sequence[exp.Expr]) -> exp.Expr:
     return case(exp.or_(*gone), nothing(), found) if gone else found
 
 
+def all_there(*values: Estimate) -> exp.Expr | None:
+    """Say when there surely are all of some numbers."""
+    conditions = [value.there for value in values]
+    if any(condition is None for condition in conditions):
+        return None
+    doubts = [condition for condition in conditions if not isinstance(condition, exp.Boolean)]
+    told = list(dict.fromkeys(doubts))
+    if not told:
+        return exp.true()
+    return exp.and_(*(own(condition) for condition in told if condition), copy=False)
+
+
+def find_gone(value: Estimate) -> exp.Expr:
+    """Say when there surely is no number: a form gives neither an estimate nor bounds.
+
+    Of what was computed it is not known: what is divided by may be nothing by the estimates alone.
+    """
+    if not value.is_told:
+        return exp.false()
+    return exp.and_(*(wrap(part).is_(exp.null()) for part in value.parts[:3]))
+
+
 def lift(value: Value) -> Estimate:
     """Take what is certain for an estimate without an error."""
     if isinstance(value, Estimate):
@@ -129,7 +154,8 @@ def lift(value: Value) -> Estimate:
     assert isinstance(value, Known)
     tree = value.tree
     none = case(wrap(tree).is_(exp.null()), nothing(), double(number(0)))
-    return Estimate(tree, tree, tree, none, none)
+    there = exp.true() if tree.is_number else exp.not_(wrap(tree).is_(exp.null()), copy=False)
+    return Estimate(tree, tree, tree, none, none, there=there)
 
 
 def map_ends(value: Estimate, function: Callable[[exp.Expr], exp.Expr]) -> Estimate:
@@ -145,18 +171,19 @@ def map_ends(value: Estimate, function: Callable[[exp.Expr], exp.Expr]) -> Estim
 def shift(value: Estimate, function: Callable[[exp.Expr], exp.Expr]) -> Estimate:
     """Apply a function that never falls and leaves differences nearly as they are: rounding."""
     found, low, high = (function(own(end)) for end in (value.value, value.low, value.high))
-    return Estimate(found, low, high, value.stderr, value.width)
+    return Estimate(found, low, high, value.stderr, value.width, there=value.there)
 
 
 def negate(a: Estimate) -> Estimate:
     """Change the sign."""
     value, low, high = (exp.Neg(this=wrap(end)) for end in (a.value, a.high, a.low))
-    return Estimate(value, low, high, a.stderr, a.width)
+    return Estimate(value, low, high, a.stderr, a.width, there=a.there)
 
 
 def add(a: Estimate, b: Estimate) -> Estimate:
     """Add."""
-    return Estimate(*(plus(x, y) for x, y in zip(a.parts, b.parts, strict=True)))
+    parts = (plus(x, y) for x, y in zip(a.parts, b.parts, strict=True))
+    return Estimate(*parts, there=all_there(a, b))
 
 
 def subtract(a: Estimate, b: Estimate) -> Estimate:
@@ -171,7 +198,8 @@ def multiply(a: Estimate, b: Estimate) -> Estimate:
         plus(times(size(a.value), y), times(size(b.value), x))
         for x, y in ((a.stderr, b.stderr), (a.width, b.width))
     ]
-    return Estimate(times(a.value, b.value), least(*ends), most(*ends), *errors)
+    there = all_there(a, b)
+    return Estimate(times(a.value, b.value), least(*ends), most(*ends), *errors, there=there)
 
 
 def divide(a: Estimate, b: Estimate) -> Estimate:
@@ -186,7 +214,9 @@ def divide(a: Estimate, b: Estimate) -> Estimate:
         for x, y in ((a.stderr, b.stderr), (a.width, b.width))
     ]
     low, high = (case(sure.copy(), end, nothing()) for end in (least(*ends), most(*ends)))
-    return Estimate(ratio, low, high, *errors)
+    there = all_there(a, b)
+    there = None if there is None else exp.and_(there, settle(sure), copy=False)
+    return Estimate(ratio, low, high, *errors, there=there)
 
 
 def magnitude(a: Estimate) -> Estimate:
@@ -196,7 +226,13 @@ def magnitude(a: Estimate) -> Estimate:
         exp.GT(this=wrap(a.high), expression=number(0)),
     )
     low = case(across, number(0), least(size(a.low), size(a.high)))
-    return Estimate(size(a.value), low, most(size(a.low), size(a.high)), a.stderr, a.width)
+    high = most(size(a.low), size(a.high))
+    return Estimate(size(a.value), low, high, a.stderr, a.width, there=a.there)
+
+
+def at_least(a: Estimate, least_: int) -> exp.Expr:
+    """Say whether a number surely is as large."""
+    return settle(exp.GTE(this=wrap(a.low), expression=number(least_)))
 
 
 def settle(condition: exp.Expr) -> exp.Expr:
@@ -211,14 +247,26 @@ def know(condition: exp.Expr) -> Doubt:
 
 
 def compare(kind: type[exp.Expr], a: Estimate, b: Estimate) -> Doubt:
-    """Compare two numbers, of which one is estimated. Where a bound is none both may be."""
+    """Compare two numbers, of which one is estimated. Where a bound is none both may be.
+
+    With no number nothing is true.
+    """
+    found = _compare(kind, a, b)
+    there = all_there(a, b)
+    sure = exp.false() if there is None else found.sure
+    if there is not None and not isinstance(there, exp.Boolean):
+        sure = exp.and_(exp.paren(there.copy()), exp.paren(sure))
+    return Doubt(found.value, sure, found.maybe)
+
+
+def _compare(kind: type[exp.Expr], a: Estimate, b: Estimate) -> Doubt:
     value = settle(kind(this=wrap(a.value), expression=wrap(b.value)))
 
     def sure(test: type[exp.Expr], x: exp.Expr, y: exp.Expr) -> exp.Expr:
         return settle(test(this=wrap(x), expression=wrap(y)))
 
     if kind in (exp.LT, exp.LTE):
-        mirrored = compare({exp.LT: exp.GT, exp.LTE: exp.GTE}[kind], b, a)
+        mirrored = _compare({exp.LT: exp.GT, exp.LTE: exp.GTE}[kind], b, a)
         return Doubt(value, mirrored.sure, mirrored.maybe)
     if kind in (exp.GT, exp.GTE):
         not_so = {exp.GT: exp.LTE, exp.GTE: exp.LT}[kind]

@@ -41,6 +41,11 @@ CLAUSES = {
 }  # fmt: skip
 BEYOND = ("having", "order", "limit", "offset", "qualify", "distinct")
 """Clauses that need more than the answer to a question."""
+DECIDING = (
+    exp.Having, exp.Qualify, exp.Subquery, exp.CTE, exp.Window, exp.Coalesce, exp.Nullif, exp.Case,
+    exp.If, exp.Is, exp.Greatest, exp.Least,
+)  # fmt: skip
+"""What goes by whether there is a number at all."""
 
 
 @dataclass
@@ -83,7 +88,9 @@ def plan_question(
     """
     planner = Planner(schema, {name.lower(): names for name, names in (own or {}).items()})
     with bounded_depth():
-        found = planner.plan_query(read_statement(text), {}, top=True)
+        statement = read_statement(text)
+        planner.is_watched = statement.find(*DECIDING) is not None
+        found = planner.plan_query(statement, {}, top=True)
     if isinstance(found, People):
         raise refuse_alone(list(found.columns))
     planner.made.answers = found
@@ -97,6 +104,7 @@ class Planner:
     schema: Schema
     own: Mapping[str, list[str]]
     made: PlannedQuestion = field(default_factory=PlannedQuestion)
+    is_watched: bool = True
 
     def plan_query(
         self, query: exp.Expr, known: dict[str, Relation], *, top: bool = False
@@ -198,7 +206,7 @@ class Planner:
             return People({name: read(item) for name, item in items}, tuple(where))
         if distinct and not group and not any(map(find_aggregates, wanted)):
             group = exp.Group(expressions=[item.copy() for item in wanted])
-        grouping = Grouping(self.schema, self.made.note, where, read)
+        grouping = Grouping(self.schema, self.made.note, where, read, is_watched=self.is_watched)
         grouping.read_group(group, items, list(people.columns))
         if top and (simple := self._plan_simply(query, grouping, items)):
             return simple
@@ -266,7 +274,7 @@ class Planner:
         if any(query.args.get(name) for name in BEYOND) or len(grouping.sets) > 1:
             return None
         trial = replace(grouping, asked={}, distinct=[], terms=dict(grouping.terms),
-                        scope=Scope(exp.null(), {}, uncertain=False))  # fmt: skip
+                        scope=Scope(exp.null(), {}, uncertain=False), is_watched=False)  # fmt: skip
         placed = []
         for name, item in items:
             if item.find(exp.Query):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp, select
 
@@ -12,7 +12,7 @@ from discreet.sql.intervals import Doubt, Estimate, Known, Value, name_value
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show, spell
 from discreet.sql.scopes import Scope
-from discreet.sql.trees import column, double, number
+from discreet.sql.trees import column, double, name_part, number
 from discreet.sql.windows import KEPT, SURE
 
 Items = list[tuple[str, exp.Expr]]
@@ -39,21 +39,42 @@ class Answers:
     """Whether rows have flags that say if they are in the answer."""
     decides: bool = False
     """Whether a condition on estimates decided which rows there are."""
+    there: Mapping[str, exp.Expr] = field(default_factory=dict)
+    """When there surely is a number, of columns of which that is known."""
+    told: frozenset[str] = frozenset()
+    """Columns that a form gave as they are."""
 
 
 Relation = People | Answers
 
 
-def read_answers(name: str, estimated: bool) -> Known | Estimate:
-    """Say what stands under a name."""
+def read_answers(name: str, estimated: bool, answers: Answers | None = None) -> Known | Estimate:
+    """Say what stands under a name, in some answers."""
     parts = [column(name + ending) for ending in ENDINGS]
-    return Estimate(*parts) if estimated else Known(parts[0])
+    if not estimated:
+        return Known(parts[0])
+    if answers is None:
+        return Estimate(*parts)
+    return Estimate(*parts, there=answers.there.get(name), is_told=name in answers.told)
+
+
+def read_again(name: str, value: Known | Estimate) -> Known | Estimate:
+    """Say what stands under a name that a value was given, in rows that are not its own."""
+    if isinstance(value, Known):
+        return read_answers(name, estimated=False)
+    known = value.there if isinstance(value.there, exp.Boolean) else None
+    return Estimate(*(column(name + ending) for ending in ENDINGS), there=known)
+
+
+def name_there(name: str) -> str:
+    """Name the column that says whether there surely is a number."""
+    return f"#there {name}"
 
 
 def open_answers(answers: Answers, alias: str) -> Scope:
     """Make the rows of an answer a table that can be selected from."""
     columns: dict[tuple[str, str], Value] = {
-        (alias.lower(), n): read_answers(n, e) for n, e in answers.columns.items()
+        (alias.lower(), n): read_answers(n, e, answers) for n, e in answers.columns.items()
     }
     source = answers.tree.subquery(exp.to_identifier("#rows", quoted=True))
     return Scope(source, columns, answers.uncertain)
@@ -85,8 +106,13 @@ def unite(query: exp.Expr, first: Answers, second: Answers) -> Answers:
     uncertain = first.uncertain or second.uncertain
     trees = [select_columns(side, list(columns.items()), flags=uncertain)
              for side in (first, second)]  # fmt: skip
-    tree = exp.union(*trees, distinct=False)
-    return Answers(tree, columns, uncertain, first.decides or second.decides)
+    tree = exp.union(*trees, distinct=False, copy=False)
+    decides = first.decides or second.decides
+    there = {name: exp.true() for (name, here), other in zip(
+                 first.columns.items(), second.columns, strict=True)
+             if all(isinstance(side.there.get(known), exp.Boolean) or not side.columns[known]
+                    for side, known in ((first, name), (second, other)))}  # fmt: skip
+    return Answers(tree, columns, uncertain, decides, there)
 
 
 def join_answers(sides: list[tuple[Answers, str]], joins: list[exp.Join]) -> tuple[Scope, bool]:
@@ -133,12 +159,20 @@ def _open_side(side: tuple[Answers, str], i: int) -> Scope:
     names = {name: f"#j {i} {name}" for name in answers.columns}
     renamed = [(names[n], e) for n, e in answers.columns.items()]
     tree = select_columns(answers, renamed, flags=False)
+    there = dict[str, exp.Expr]()
+    for name, condition in answers.there.items():
+        there[names[name]] = condition
+        if isinstance(condition, exp.Column):
+            there[names[name]] = column(name_there(names[name]))
+            tree.select(name_part(condition, name_there(names[name])), copy=False)
+    told = frozenset(names[name] for name in answers.told)
+    moved = Answers(tree, dict(renamed), there=there, told=told)
     if answers.uncertain:
         flags = (KEPT, SURE) if i == 0 else (f"#j {i} {KEPT}", f"#j {i} {SURE}")
         tree = tree.select(*(column(own).as_(flag, quoted=True)
                              for own, flag in zip((KEPT, SURE), flags, strict=True)))  # fmt: skip
     columns: dict[tuple[str, str], Value] = {
-        (alias.lower(), n): read_answers(names[n], e) for n, e in answers.columns.items()
+        (alias.lower(), n): read_answers(names[n], e, moved) for n, e in answers.columns.items()
     }
     source = tree.subquery(exp.to_identifier(f"#side {i}", quoted=True))
     return Scope(source, columns, answers.uncertain)
@@ -157,7 +191,9 @@ def list_names(columns: dict[tuple[str, str], Value]) -> list[str]:
     found: list[str] = []
     for value in columns.values():
         assert not isinstance(value, Doubt)
-        found += [part.name for part in value.parts if isinstance(part, exp.Column)]
+        there = [] if isinstance(value, Known) or value.there is None else [value.there]
+        for part in [*value.parts, *there]:
+            found += [inner.name for inner in part.find_all(exp.Column)]
     return list(dict.fromkeys(found))
 
 

@@ -10,7 +10,7 @@ from sqlglot import exp, select
 from discreet.errors import QueryError, name_closest
 from discreet.sql import intervals
 from discreet.sql.expressions import KNOWN, PORTABLE
-from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift, wrap
+from discreet.sql.intervals import Doubt, Estimate, Known, Value, find_gone, lift, wrap
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show
 from discreet.sql.trees import case, column, double, name_part, nothing, number, own
@@ -80,7 +80,7 @@ class Scope:
         )
         if count >= MOST_STEPS:
             raise refuse(exp.null(), "there are too many steps of arithmetic", "Ask for less.")
-        return Estimate(*(column(name) for name in names))
+        return Estimate(*(column(name) for name in names), there=value.there)
 
     def draw(self) -> exp.Select:
         """Give the relation with all layers, to select from.
@@ -162,7 +162,7 @@ class Scope:
         if isinstance(node, exp.Nullif):
             value, other = self.number(node.this), self.compile(node.expression)
             if isinstance(other, Known):
-                none = exp.Nullif(this=value.value, expression=other.tree)
+                none = exp.Nullif(this=own(value.value), expression=own(other.tree))
                 return Estimate(none, value.low, value.high, value.stderr, value.width)
         if isinstance(node, exp.Greatest | exp.Least):
             return self._outermost(node)
@@ -208,20 +208,31 @@ class Scope:
 
     def _replace_nothing(self, node: exp.Coalesce) -> Estimate:
         value, other = self.hold(self.number(node.this)), self.number(node.expressions[0])
-        gone = wrap(value.value).is_(exp.null())
-        nowhere = _is_gone(value)
-        parts = [case(gone, other.value.copy(), value.value.copy())]
-        for here, there in zip(value.parts[1:], other.parts[1:], strict=True):
-            kept = case(gone.copy(), nothing(), here)
-            parts.append(kept if nowhere is None else case(nowhere.copy(), there, kept))
-        return Estimate(*parts)
+        unseen, gone = wrap(value.value).is_(exp.null()), find_gone(value)
+        surely = exp.false() if value.there is None else value.there
+        parts = [case(unseen, other.value, value.value)]
+        for i, outermost in ((1, intervals.least), (2, intervals.most)):
+            here, instead = value.parts[i], other.parts[i]
+            either = case(unseen, nothing(), outermost(here, instead))
+            parts.append(case(surely, here, case(gone, instead, either)))
+        for here, instead in zip(value.parts[3:], other.parts[3:], strict=True):
+            parts.append(case(gone, instead, case(unseen, nothing(), here)))
+        there = other.there
+        if there is not None and not isinstance(there, exp.Boolean):
+            there = exp.or_(exp.paren(surely), exp.paren(there))
+        return Estimate(*parts, there=there)
 
     def _outermost(self, node: exp.Expr) -> Estimate:
         parts = [self.hold(self.number(part)) for part in (node.this, *node.expressions)]
         pick = intervals.most if isinstance(node, exp.Greatest) else intervals.least
         ends = [pick(*(part.parts[i] for part in parts)) for i in range(3)]
         errors = [intervals.most(*(part.parts[i] for part in parts)) for i in (3, 4)]
-        return Estimate(*ends, *errors)
+        there = intervals.all_there(*parts)
+        # engines pass over what is nothing: then it may be any of the others
+        i, widest = (1, intervals.least) if pick is intervals.most else (2, intervals.most)
+        alone = widest(*(part.parts[i] for part in parts))
+        ends[i] = alone if there is None else case(there, ends[i], alone)
+        return Estimate(*ends, *errors, there=there)
 
     def _choose(self, node: exp.Case | exp.If) -> Estimate:
         if isinstance(node, exp.If):
@@ -244,9 +255,11 @@ class Scope:
 
     def _branch(self, asked: Doubt, then: Estimate, other: Estimate) -> Estimate:
         value = case(asked.value.copy(), then.value.copy(), other.value.copy())
+        there = intervals.all_there(then, other)
         if asked.is_known:
             pairs = zip(then.parts[1:], other.parts[1:], strict=True)
-            return Estimate(value, *(case(asked.value.copy(), a, b) for a, b in pairs))
+            ends = (case(asked.value.copy(), a, b) for a, b in pairs)
+            return Estimate(value, *ends, there=there)
         settled = [(asked.sure, then.parts), (exp.not_(exp.paren(asked.maybe.copy())), other.parts)]
         parts = []
         for i, outermost in ((1, intervals.least), (2, intervals.most)):
@@ -256,7 +269,7 @@ class Scope:
         for i in (3, 4):
             parts.append(case(settled[0][0].copy(), settled[0][1][i],
                               case(settled[1][0].copy(), settled[1][1][i], nothing())))  # fmt: skip
-        return Estimate(value, *parts)
+        return Estimate(value, *parts, there=there)
 
     def decide(self, node: exp.Expr) -> Doubt:
         """Say whether a condition holds, or may hold."""
@@ -289,25 +302,16 @@ class Scope:
                      "Compare them with numbers.")  # fmt: skip
 
     def _miss(self, value: Estimate, *, missing: bool) -> Doubt:
-        """Say whether there is no number: certain only of what a form was asked for itself."""
-        gone = _is_gone(value)
-        held = wrap(value.value).is_(exp.null()) if gone is None else gone
-        held = held if missing else exp.not_(exp.paren(held))
-        return intervals.know(held) if gone is not None else Doubt(held, exp.false(), exp.true())
+        """Say whether there is a number, or none."""
+        unseen, gone = wrap(value.value).is_(exp.null()), find_gone(value)
+        there = exp.false() if value.there is None else value.there
+        if missing:
+            return Doubt(unseen, gone, exp.not_(exp.paren(there)))
+        return Doubt(exp.not_(unseen), there.copy(), exp.not_(exp.paren(gone)))
 
     def _is_estimated(self, node: exp.Expr) -> bool:
         found = [self.find(c) for c in node.find_all(exp.Column)]
         return any(not isinstance(value, Known) for value in found) or bool(node.find(exp.Window))
-
-
-def _is_gone(value: Estimate) -> exp.Expr | None:
-    """Say that nobody can have a number: then a form gives neither an estimate nor bounds.
-
-    ``None`` for what was computed: what is divided by may be nothing by the estimates alone.
-    """
-    if not value.is_told:
-        return None
-    return exp.and_(*(wrap(part).is_(exp.null()) for part in value.parts[:3]))
 
 
 def over_ten(places: int) -> exp.Expr:

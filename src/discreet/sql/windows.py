@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.sql import intervals
-from discreet.sql.intervals import Estimate, Known, Value, lift, wrap
+from discreet.sql.intervals import Estimate, Known, Value, find_gone, lift, wrap
 from discreet.sql.reading import refuse, show
 from discreet.sql.trees import add_up, case, column, double, nothing, number
 
@@ -44,20 +44,28 @@ def aggregate_rows(node: exp.Expr, scope: Scope, over: Over) -> Value:
         return Known(over(kind(this=exp.Star() if counts else value.tree.copy())))
     if isinstance(value, intervals.Doubt):
         raise refuse(node, f"{show(node)} is of a condition", "Aggregate a number.")
-    if function == "COUNT":
-        value = Known(case(wrap(lift(value).value).is_(exp.null()), exp.null(), number(1)))
-    estimate = scope.hold(lift(value))
+    estimate = scope.hold(_count(lift(value)) if function == "COUNT" else lift(value))
     return _bound(function, estimate, scope.uncertain, over)
+
+
+def _count(value: Estimate) -> Estimate:
+    """Count a row for one if there is a number."""
+    there = exp.false() if value.there is None else value.there
+    seen = case(wrap(value.value).is_(exp.null()), number(0), number(1))
+    low, high = case(there, number(1), number(0)), case(find_gone(value), number(0), number(1))
+    none = case(low.copy().eq(high.copy()), double(number(0)), nothing())
+    return Estimate(seen, low, high, none, none, there=exp.true())
 
 
 def _bound(function: str, value: Estimate, uncertain: bool, over: Over) -> Estimate:
     kept: exp.Expr = column(KEPT) if uncertain else exp.true()
     sure: exp.Expr = column(SURE) if uncertain else exp.true()
-    there = wrap(value.value).is_(exp.null()).not_()
+    sure = exp.false() if value.there is None else exp.and_(sure, exp.paren(value.there.copy()))
+    gone = find_gone(value)
 
     def closed(end: exp.Expr, bound: exp.Expr) -> exp.Expr:
         """Nothing where a row has no bound."""
-        open_ = exp.and_(there.copy(), wrap(end).is_(exp.null()))
+        open_ = exp.and_(exp.not_(exp.paren(gone.copy())), wrap(end).is_(exp.null()))
         some = over(exp.Max(this=case(open_, number(1), number(0))))
         return case(exp.EQ(this=some, expression=number(1)), nothing(), bound)
 
@@ -74,7 +82,7 @@ def _bound(function: str, value: Estimate, uncertain: bool, over: Over) -> Estim
         parts = [total, low, high, *errors]
         if function == "COUNT":
             parts = [exp.func("COALESCE", part, number(0)) for part in parts]
-        return Estimate(*parts)
+        return Estimate(*parts, there=exp.true() if function == "COUNT" else None)
     if function == "AVG":
         people = over(exp.Count(this=shown(value.value)))
         return Estimate(
@@ -122,7 +130,7 @@ def open_window(scope: Scope, node: exp.Window) -> Value:
             return Known(found)
         settled = _all_sure(scope, whole) if certain else exp.false()
         low, high = (case(settled.copy(), found.copy(), end) for end in (number(1), last))
-        return scope.hold(Estimate(found, low, high, nothing(), nothing()))
+        return scope.hold(Estimate(found, low, high, nothing(), nothing(), there=exp.true()))
     if not certain:
         raise refuse(
             node, f"{show(node)} goes by the order of estimates",
