@@ -199,7 +199,10 @@ def find_wrong(
         answer = prepared.query(sql)
     except dc.DiscreetError:
         return None
-    truth = pl.DataFrame(database.sql(sql).to_arrow_table())
+    try:
+        truth = pl.DataFrame(database.sql(sql).to_arrow_table())
+    except duckdb.ConversionException:  # the correlation of one person with itself, as INTEGER
+        return None
     truth.columns = list(answer.columns)
     known = [name for name, estimated in answer.columns.items() if not estimated]
     told = [name for name, estimated in answer.columns.items() if estimated]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import QueryError
-from discreet.release.labels import read_labels
+from discreet.release.labels import find_labels
 from discreet.release.release import Release
 from discreet.table.arrays import Ints
 from discreet.table.coarsening import Coarsening
@@ -22,7 +22,7 @@ def list_cells(release: Release, table: str, name: str) -> pl.DataFrame:
 
     Of numbers that were made coarser, those that can be shown.
     """
-    labels, _ = read_labels(release, release.tables[table], name)
+    labels = find_labels(release, table, name)
     if int(labels.sizes.sum()) > MOST_CELLS:
         raise QueryError(
             f"{name!r} has too many values to look at one by one.",

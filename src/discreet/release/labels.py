@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,7 @@ from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.microdata import Microdata, representatives
 from discreet.table.schema import Attribute
 
+_READ: WeakKeyDictionary[Release, dict[tuple[str, str], Labels]] = WeakKeyDictionary()
 AT_ONCE = 1000
 """Values of sets that are held against all intervals at a time."""
 
@@ -207,6 +209,14 @@ def read_labels(release: Release, table: pl.DataFrame, name: str) -> tuple[Label
     absent = rows[f"{name}_missing"].to_numpy() if recoding.missing else np.zeros(len(none), bool)
     made = Labels(attribute, texts, None, np.where(none, 1, low), np.where(none, 0, high), absent)
     return made, number
+
+
+def find_labels(release: Release, title: str, name: str) -> Labels:
+    """Give the labels of an attribute in a table of a release, which are read once."""
+    known = _READ.setdefault(release, {})
+    if (title, name) not in known:
+        known[title, name], _ = read_labels(release, release.tables[title], name)
+    return known[title, name]
 
 
 def read_codes(release: Release, table: pl.DataFrame, name: str, domain: Domain) -> Ints:

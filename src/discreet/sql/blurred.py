@@ -151,11 +151,11 @@ def _tell_runs(labels: Labels, asked: Selection) -> dict[str, pl.Series]:
     if not len(starts):  # a run that no label meets
         starts, ends = np.array([high.max(initial=0) + 1]), np.array([high.max(initial=0) + 1])
     there = np.where(low <= high, asked.count_upto(high) - asked.count_upto(low - 1), 0)
-    some = there > 0
+    some, anything = there > 0, int(high.max(initial=0))
     after = np.minimum(np.searchsorted(ends, low), len(ends) - 1)
     before = np.maximum(np.searchsorted(starts, high, side="right") - 1, 0)
-    least = np.where(some, np.maximum(starts[after], low), starts[0])
-    most = np.where(some, np.minimum(ends[before], high), starts[0])
+    least = np.where(some, np.maximum(starts[after], low), anything)
+    most = np.where(some, np.minimum(ends[before], high), anything)
     centre = int(starts[0])
     moments = _add_runs(starts - centre, ends - centre, high - centre) - _add_runs(
         starts - centre, ends - centre, low - 1 - centre

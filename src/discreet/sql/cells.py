@@ -16,7 +16,7 @@ from sqlglot import exp
 from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells, write_positions
-from discreet.release.labels import Labels, read_labels
+from discreet.release.labels import Labels, find_labels
 from discreet.sql.blurred import LEAST, MEAN, MOST, SQUARE, THERE, Factor
 from discreet.sql.evenness import learn_spread
 from discreet.sql.query import find_columns
@@ -81,7 +81,7 @@ def tabulate_cells(
     have in how many values they are something, the least and the largest, and if they are summed
     what they and their squares add up to.
     """
-    labels, _ = read_labels(release, release.tables[table], name)
+    labels = find_labels(release, table, name)
     spread = release.recodings[name].is_blurred and not is_coarse(labels.attribute)
     if labels.sets is not None or is_coarse(labels.attribute):
         cells = list_cells(release, table, name).with_columns(pl.lit(1, pl.Int64).alias(MANY))

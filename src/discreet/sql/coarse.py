@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.release import Release
-from discreet.release.labels import Labels, read_labels
+from discreet.release.labels import Labels, find_labels
 from discreet.sql.query import Query, find_columns
 from discreet.sql.selection import select_values
 from discreet.sql.trees import case, column, nothing
@@ -74,8 +74,8 @@ def restate(query: Query, release: Release) -> Query:
 
 
 def _restate_parts(parts: list[exp.Expr], release: Release, name: str) -> exp.Expr:
-    table = next(table for table in release.tables.values() if name in table.columns)
-    labels, _ = read_labels(release, table, name)
+    title = next(title for title, table in release.tables.items() if name in table.columns)
+    labels = find_labels(release, title, name)
     hits, sizes = labels.share([select_values(labels, parts)])
     taken = hits[:, 0]
     cut = np.flatnonzero((taken > 0) & (taken < sizes))

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.errors import name_closest
 from discreet.release import Release
-from discreet.release.labels import read_labels
+from discreet.release.labels import find_labels
 from discreet.sql.query import Query
 from discreet.table.schema import Type
 
@@ -59,8 +59,8 @@ def list_values(release: Release, name: str) -> list[str]:
     """
     known = _LISTED.setdefault(release, {})
     if name not in known:
-        table = next((t for t in release.tables.values() if name in t.columns), None)
-        sets = [] if table is None else read_labels(release, table, name)[0].sets or []
+        title = next((t for t, table in release.tables.items() if name in table.columns), None)
+        sets = [] if title is None else find_labels(release, title, name).sets or []
         held = {text for texts in sets for text in texts}
         known[name] = sorted(held) if len(held) <= MOST_VALUES else []
     return known[name]

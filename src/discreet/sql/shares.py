@@ -17,7 +17,7 @@ from sqlglot import exp, select
 from discreet.errors import QueryError
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, write_texts
-from discreet.release.labels import read_labels
+from discreet.release.labels import find_labels
 from discreet.sql.blurred import (
     LEAST,
     MEAN,
@@ -119,7 +119,7 @@ def tabulate_shares(
         title = f"share {i}"
         factors = [factor for factor in told if factor.attribute in names]
         if len(names) == 1 and not any(key.columns & set(names) for key in grouping):
-            labels, _ = read_labels(release, release.tables[table], names[0])
+            labels = find_labels(release, table, names[0])
             asked = select_values(labels, parts)
             hits, sizes = labels.share([asked])
             exact = not release.recodings[names[0]].is_blurred
