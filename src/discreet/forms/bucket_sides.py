@@ -267,7 +267,7 @@ def _split_product(term: Term, buckets: Buckets, places: list[int]) -> list[tupl
         if len(found) > 1:
             raise tied
         place = found[0] if found else places[0]
-        once = exp.paren(factor.copy())
+        once = exp.Paren(this=factor.copy())
         parts[place] = parts[place] * once if place in parts else once
     if len(parts) < 2:
         raise tied

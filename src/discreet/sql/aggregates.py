@@ -162,7 +162,7 @@ def _part_case(argument: exp.Case, function: str, asks: Asks, where: list[exp.Ex
     if function != "COUNT":
         whole = argument.args.get("default")
         some = [part.there for part in found if part.there is not None]
-        there = exp.or_(*(exp.paren(one.copy()) for one in some)) if some else None
+        there = exp.or_(*(exp.Paren(this=one.copy()) for one in some)) if some else None
         if whole is not None and whole.is_number:
             there = asks.see(None, where)
     return asks.hold(replace(total, there=there))
@@ -170,7 +170,7 @@ def _part_case(argument: exp.Case, function: str, asks: Asks, where: list[exp.Ex
 
 def _otherwise(condition: exp.Expr) -> exp.Expr:
     """Who is not in a branch: also those of whom it is not known."""
-    return exp.not_(exp.func("COALESCE", exp.paren(condition.copy()), exp.false()))
+    return exp.not_(exp.func("COALESCE", exp.Paren(this=condition.copy()), exp.false()))
 
 
 def _or_zero(value: Estimate, asks: Asks) -> Estimate:
@@ -216,7 +216,9 @@ def _spread(
     argument: exp.Expr, asks: Asks, where: list[exp.Expr], sample: bool, root: bool
 ) -> Estimate:
     """Variance: the mean of squares less the square of the mean, and never beyond (range/2)²."""
-    squared = exp.Mul(this=exp.paren(argument.copy()), expression=exp.paren(argument.copy()))
+    squared = exp.Mul(
+        this=exp.Paren(this=argument.copy()), expression=exp.Paren(this=argument.copy())
+    )
     squares, mean = asks.ask("AVG", squared, where), asks.ask("AVG", argument, where)
     first, last = asks.ask("MIN", argument, where), asks.ask("MAX", argument, where)
     people = asks.ask("COUNT", argument, where)
@@ -266,12 +268,12 @@ def _of_sample(found: Estimate, people: Estimate) -> Estimate:
 def _read_pair(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimate:
     """Covariance, and what follows from it, of people who have both values."""
     y, x = node.this, node.expression
-    there = [exp.not_(exp.paren(side.copy()).is_(exp.null())) for side in (x, y)]
+    there = [exp.not_(exp.Paren(this=side.copy()).is_(exp.null())) for side in (x, y)]
     meant = [*where, *(part for side, part in zip((x, y), there, strict=True)
                        if find_columns(side))]  # fmt: skip
 
     def mean(*factors: exp.Expr) -> Estimate:
-        first, *rest = (exp.paren(factor.copy()) for factor in factors)
+        first, *rest = (exp.Paren(this=factor.copy()) for factor in factors)
         product: exp.Expr = first
         for factor in rest:
             product = exp.Mul(this=product, expression=factor)

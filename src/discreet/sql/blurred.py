@@ -71,7 +71,7 @@ def split_term(term: Term, blurred: set[str], first: int, *, summed: bool) -> Pr
         about = names[0] if names and names[0] in blurred else ""
         parts.setdefault(about, []).append(factor)
     multiplied = {
-        about: multiply([exp.paren(one.copy()) for one in factors]).unnest()
+        about: multiply([exp.Paren(this=one.copy()) for one in factors]).unnest()
         for about, factors in parts.items()
     }
     exact = multiplied.pop("", None)
@@ -97,7 +97,7 @@ def multiply(factors: Sequence[exp.Expr]) -> exp.Expr:
 
 def multiply_ends(one: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> list[exp.Expr]:
     """The least and the largest product of what lies between ends."""
-    corners = [exp.paren(a.copy()) * exp.paren(b.copy()) for a in one for b in other]
+    corners = [exp.Paren(this=a.copy()) * exp.Paren(this=b.copy()) for a in one for b in other]
     return [
         kind(this=corners[0].copy(), expressions=[c.copy() for c in corners[1:]])
         for kind in (exp.Least, exp.Greatest)

@@ -84,7 +84,7 @@ def read_expression(expression: exp.Expr, schema: Schema) -> exp.Expr:
             )  # fmt: skip
         if isinstance(node, exp.Like | exp.ILike) and "\\" in node.expression.sql():
             raise refuse(node, "databases read a backslash in LIKE differently")
-    held = exp.paren(expression.copy())
+    held = exp.Paren(this=expression.copy())
     _spell_out_order(held, schema)
     for division in list(held.find_all(exp.Div)):  # by zero: nothing, on every engine
         if not division.expression.is_number or not float(division.expression.name):

@@ -54,7 +54,7 @@ def _keep(scope: Scope, asked: Doubt, decides: bool) -> tuple[Scope, bool]:
         tree = scope.draw().select(*names, *flags, copy=False).where(asked.value.copy(), copy=False)
         source = tree.subquery(title, copy=False)
         return Scope(source, scope.columns, scope.uncertain, below=below), decides
-    now = [exp.and_(*(flag.copy() for flag in flags[i : i + 1]), exp.paren(part.copy()))
+    now = [exp.and_(*(flag.copy() for flag in flags[i : i + 1]), exp.Paren(this=part.copy()))
            for i, part in enumerate((asked.value, asked.sure))]  # fmt: skip
     marked = [part.as_(flag, quoted=True) for part, flag in zip(now, (KEPT, SURE), strict=True)]
     tree = scope.draw().select(*names, *marked, copy=False).where(asked.maybe.copy(), copy=False)
@@ -89,7 +89,7 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
     by = [part.unalias().copy() for part in made]
     placed: Items = []
     for name, item in items:
-        held = exp.paren(item.copy())
+        held = exp.Paren(this=item.copy())
         for node in find_aggregates(held):
             title = f"#f {len(columns)}"
             value = aggregate_rows(node, scope, lambda tree: tree)

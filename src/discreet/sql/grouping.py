@@ -165,7 +165,7 @@ class Grouping:
     def count_distinct(self, argument: exp.Expr, where: list[exp.Expr]) -> Estimate:
         """Ask how many values there are: people are grouped by them besides."""
         told = self._name(self.read(argument), "#k")
-        there = exp.not_(exp.paren(argument.copy()).is_(exp.null()))
+        there = exp.not_(exp.Paren(this=argument.copy()).is_(exp.null()))
         filtered = Filtered([self.read(part) for part in [*where, there]], told=told)
         filtered.alias = f"#d {len(self.distinct)}"
         self.distinct.append(filtered)
@@ -198,7 +198,7 @@ class Grouping:
 
     def place(self, node: exp.Expr) -> exp.Expr:
         """Say an expression in terms of answers: keys, aggregates, and what is made of them."""
-        held = exp.paren(node.copy())
+        held = exp.Paren(this=node.copy())
         self._place_keys(held)
         for aggregate in find_aggregates(held):
             value = self.scope.hold(read_aggregate(aggregate, self, []))

@@ -255,7 +255,7 @@ def compare(kind: type[exp.Expr], a: Estimate, b: Estimate) -> Doubt:
     there = all_there(a, b)
     sure = exp.false() if there is None else found.sure
     if there is not None and not isinstance(there, exp.Boolean):
-        sure = exp.and_(exp.paren(there.copy()), exp.paren(sure))
+        sure = exp.and_(exp.Paren(this=there.copy()), exp.paren(sure))
     return Doubt(found.value, sure, found.maybe)
 
 

@@ -234,7 +234,7 @@ class Planner:
         known = {"", "release", alias.lower()}
 
         def read(node: exp.Expr) -> exp.Expr:
-            held = exp.paren(node.copy())
+            held = exp.Paren(this=node.copy())
             for found in list(held.find_all(exp.Column)):
                 if found.table.lower() not in known:
                     raise refuse(found, f"there is no table {found.table!r}", "Leave it out.")
@@ -243,7 +243,7 @@ class Planner:
                     own = people.columns.get(written)
                     meant = own if own is not None else people.columns[names[written.lower()]]
                     plain = isinstance(meant, exp.Column)
-                    found.replace(meant.copy() if plain else exp.paren(meant.copy()))
+                    found.replace(meant.copy() if plain else exp.Paren(this=meant.copy()))
                 else:
                     attribute = name_column(found, self.schema)
                     if attribute not in people.columns:
@@ -258,7 +258,7 @@ class Planner:
         self, node: exp.Expr, grouping: Grouping, known: dict[str, Relation]
     ) -> exp.Expr:
         """Plan the subqueries that stand for single numbers."""
-        held = exp.paren(node.copy())
+        held = exp.Paren(this=node.copy())
         for inner in list(held.find_all(exp.Subquery)):
             found = self.plan_query(inner.this, known)
             if isinstance(found, People) or len(found.columns) != 1 or found.uncertain:
@@ -353,7 +353,7 @@ def _spell_out(node: exp.Expr, named: dict[str, exp.Expr], names: list[str]) -> 
     """Write what names of the answer stand for, where no column is called so."""
     known = {name.lower() for name in names}
     meant = {name.lower(): item for name, item in named.items()}
-    held = exp.paren(node.copy())
+    held = exp.Paren(this=node.copy())
     for found in list(held.find_all(exp.Column)):
         name = found.name.lower()
         if not found.table and name not in known and name in meant:

@@ -260,7 +260,10 @@ class Scope:
             pairs = zip(then.parts[1:], other.parts[1:], strict=True)
             ends = (case(asked.value.copy(), a, b) for a, b in pairs)
             return Estimate(value, *ends, there=there)
-        settled = [(asked.sure, then.parts), (exp.not_(exp.paren(asked.maybe.copy())), other.parts)]
+        settled = [
+            (asked.sure, then.parts),
+            (exp.not_(exp.Paren(this=asked.maybe.copy())), other.parts),
+        ]
         parts = []
         for i, outermost in ((1, intervals.least), (2, intervals.most)):
             either = outermost(then.parts[i], other.parts[i])

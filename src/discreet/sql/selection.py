@@ -81,7 +81,7 @@ def _list_runs(labels: Labels, parts: Sequence[exp.Expr]) -> tuple[Ints, Ints]:
 
 def evaluate(parts: Sequence[exp.Expr], values: pl.Series) -> Bools:
     """Ask DuckDB which values satisfy conditions, as WHERE reads them."""
-    meant = exp.and_(*(exp.paren(part.copy()) for part in parts)) if parts else exp.true()
+    meant = exp.and_(*(exp.Paren(this=part.copy()) for part in parts)) if parts else exp.true()
     return evaluate_term(case(meant, exp.true(), exp.false()), values).to_numpy()
 
 

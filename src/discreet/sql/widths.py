@@ -64,7 +64,7 @@ def add_there(x: exp.Expr, weight: exp.Expr) -> exp.Expr:
 
 def _clip(width: exp.Expr, parts: Sequence[exp.Expr]) -> exp.Expr:
     """Let a width reach no farther than the farther bound."""
-    estimate, low, high = (exp.paren(part.copy()) for part in parts)
+    estimate, low, high = (exp.Paren(this=part.copy()) for part in parts)
     above = high - estimate
     farthest = exp.Greatest(this=estimate - low, expressions=[above], ignore_nulls=True)
     return exp.Least(this=width, expressions=[farthest], ignore_nulls=True)

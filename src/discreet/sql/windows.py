@@ -60,12 +60,14 @@ def _count(value: Estimate) -> Estimate:
 def _bound(function: str, value: Estimate, uncertain: bool, over: Over) -> Estimate:
     kept: exp.Expr = column(KEPT) if uncertain else exp.true()
     sure: exp.Expr = column(SURE) if uncertain else exp.true()
-    sure = exp.false() if value.there is None else exp.and_(sure, exp.paren(value.there.copy()))
+    sure = (
+        exp.false() if value.there is None else exp.and_(sure, exp.Paren(this=value.there.copy()))
+    )
     gone = find_gone(value)
 
     def closed(end: exp.Expr, bound: exp.Expr) -> exp.Expr:
         """Nothing where a row has no bound."""
-        open_ = exp.and_(exp.not_(exp.paren(gone.copy())), wrap(end).is_(exp.null()))
+        open_ = exp.and_(exp.not_(exp.Paren(this=gone.copy())), wrap(end).is_(exp.null()))
         some = over(exp.Max(this=case(open_, number(1), number(0))))
         return case(exp.EQ(this=some, expression=number(1)), nothing(), bound)
 

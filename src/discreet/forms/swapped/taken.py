@@ -67,7 +67,7 @@ def count_taken(about: exp.Expr, factors: Sequence[Factor]) -> tuple[exp.Select,
     for alias, end in (("l", "low"), ("h", "high")):
         on = column(end, "m").eq(column("value", alias))
         found = found.join(named_table(MARKED, alias), on=on)
-    return marked, found.where(exp.GT(this=exp.paren(hits.copy()), expression=number(0)))
+    return marked, found.where(exp.GT(this=exp.Paren(this=hits.copy()), expression=number(0)))
 
 
 def tabulate_taken(
