@@ -187,3 +187,31 @@ def test_what_may_be_nothing_by_the_estimates_alone_is_not_bounded_by_what_repla
     assert (row["r"], row["r_low"], row["r_high"]) == (0, None, None)
     nobody = release.query("SELECT COALESCE(SUM(income), 0) AS s FROM release WHERE age > 999")
     assert (nobody.estimate, nobody.low, nobody.high) == (0, 0, 0)
+
+
+def test_what_nobody_may_have_is_bounded_by_what_replaces_it_and_makes_nothing_certain() -> None:
+    """Of two people between 20 and 29 one may be 25, or none: ages were made an interval."""
+    frame = pl.DataFrame({"age": [20, 29, 31, 39], "ill": list("abab")})
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["ill"])
+    release = dc.publish(dc.read(frame, schema), dc.Generalization(dc.KAnonymity(2)))
+    some = "MIN(age) FILTER (WHERE age = 25)"
+    row = release.query(
+        f"SELECT COALESCE({some}, 0) AS a, COALESCE(MIN(age), 0) AS b, GREATEST({some}, 7) AS c, "
+        "COALESCE(MIN(age) FILTER (WHERE age > 99), 5) AS d FROM release"
+    ).frame.row(0, named=True)
+    assert (row["a_low"], row["a_high"]) == (0, 25)
+    assert (row["b_low"], row["b_high"]) == (20, 29)
+    assert (row["c_low"], row["c_high"]) == (7, 25)
+    assert (row["d_low"], row["d_high"]) == (5, 5)
+    certain = {
+        "MIN(age) IS NOT NULL": [True], f"{some} IS NOT NULL": [False], f"{some} > 10": [False],
+        "MIN(age) > 10": [True], f"COALESCE({some}, 30) > 10": [True],
+    }  # fmt: skip
+    for condition, expected in certain.items():
+        text = f"SELECT COUNT(*) AS n FROM release HAVING {condition}"
+        assert release.query(text).frame["certain"].to_list() == expected, condition
+    inner = f"SELECT age > 30 AS k, {some} AS m, MAX(age) AS x FROM release GROUP BY k"
+    total = release.query(f"SELECT SUM(m) AS s, COUNT(m) AS n, SUM(x) AS t FROM ({inner}) g")
+    row = total.frame.row(0, named=True)
+    assert (row["s_low"], row["s_high"]) == (0, 25) and (row["n_low"], row["n_high"]) == (0, 1)
+    assert (row["t_low"], row["t_high"]) == (20 + 31, 29 + 39)
