@@ -10,8 +10,11 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from discreet.steward.inspection import inspect_table
+from discreet.steward.plan import Plan
 from discreet.table.arx_projects import read_project
-from discreet.table.readers import read_table
+from discreet.table.readers import TableFile, read_table
+from discreet.table.text_files import FileFormat
 
 FRAME = pl.DataFrame({"zip": ["01234", "99999"], "age": ["30", "41"]})
 
@@ -89,7 +92,6 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
         (tmp_path / "none.csv", "no such file"),
         (tmp_path / "t.docx", "not a kind discreet reads"),
         (tmp_path / "t.parquet", "cannot be read as parquet"),
-        (tmp_path / "latin.csv", "not UTF-8"),
     ):
         if path.name != "none.csv":
             path.write_bytes("a\nZürich\n".encode("latin1"))
@@ -109,11 +111,84 @@ def test_foreign_frames_with_odd_headers_and_cells(tmp_path: Path) -> None:
     assert read_table(path)["a"].to_list() == ["1", None, "2"]
 
 
-def test_text_that_stops_being_utf8_far_in_is_named_so(tmp_path: Path) -> None:
+WORDS = {
+    "de": "Straße;Größe\nMühlenweg, Köln;groß\nÄpfel und Öl;überall\n",
+    "fr": "prénom;ville\nZoé;Orléans-la-Forêt\nAïcha;à côté de Nîmes\n",
+    "es": "año;niñez\n¿qué?;acción\n3ª;Peñíscola\n",
+    "pl": "imię;płaca\nŁukasz;źródło\nżona;Gdańsk\n",
+    "ru": "имя;город\nАлексей;Нижний Новгород\nОльга;Тверь\n",
+    "el": "όνομα;πόλη\nΓιώργος;Αθήνα\nΜαρία;Πάτρα\n",
+}
+WRITTEN = [
+    ("de", "utf-8"), ("de", "utf-8-sig"), ("de", "utf-16"), ("de", "utf-16-le"),
+    ("de", "utf-16-be"), ("ru", "utf-16"), ("de", "utf-32"), ("de", "cp1252"),
+    ("de", "latin-1"), ("de", "cp850"),
+    ("fr", "cp1252"), ("fr", "mac_roman"), ("es", "cp1252"), ("pl", "cp1250"), ("ru", "cp1251"),
+    ("el", "cp1253"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "encoding"), WRITTEN)
+def test_text_is_read_in_the_encoding_it_was_written_in(
+    tmp_path: Path, language: str, encoding: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(WORDS[language].encode(encoding))
+    header, *rows = [tuple(line.split(";")) for line in WORDS[language].splitlines()]
+    for file in (TableFile(path), TableFile(path, FileFormat(encoding=encoding, separator=";"))):
+        frame = read_table(file)
+        assert tuple(frame.columns) == header and frame.rows() == rows
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
+def test_text_may_be_compressed(tmp_path: Path, ending: str) -> None:
+    import pyarrow as pa
+
+    path = tmp_path / f"t.csv.{ending}"
+    kind = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}[ending]
+    with pa.output_stream(str(path), compression=kind) as file:
+        file.write(WORDS["fr"].encode("cp1252"))
+    assert read_table(path).rows()[0] == ("Zoé", "Orléans-la-Forêt")
+
+
+def test_an_encoding_that_is_told_is_not_guessed(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n" + b"1,2\n" * 50_000 + "é,1\n".encode("latin1"))
-    with pytest.raises(dc.DiscreetError, match="not UTF-8"):
-        read_table(path)
+    assert read_table(path)["a"][-1] == "é"
+    with pytest.raises(dc.DiscreetError, match="the text is not utf-8"):
+        read_table(TableFile(path, FileFormat(encoding="utf-8")))
+    with pytest.raises(dc.DiscreetError, match="no encoding 'klingon'"):
+        FileFormat(encoding="klingon")
+    with pytest.raises(dc.DiscreetError, match="not one character"):
+        FileFormat(separator=";;")
+    with pytest.raises(dc.DiscreetError, match="has no sheet to be told"):
+        read_table(TableFile(path, FileFormat(sheet="2024")))
+
+
+def test_texts_and_numbers_that_mean_missing_are_emptied(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,NA\n-9,x\n?, NA \n")
+    told = FileFormat(missing=("NA", "-9", "?"))
+    assert read_table(TableFile(path, told)).rows() == [("1", None), (None, "x"), (None, None)]
+    numbers = tmp_path / "t.parquet"
+    pl.DataFrame({"a": [1, -9], "b": [-9.0, 2.5], "c": ["?", "y"]}).write_parquet(numbers)
+    assert read_table(TableFile(numbers, told)).rows() == [(1, None, None), (None, 2.5, "y")]
+
+
+def test_a_sheet_is_found_by_its_name(tmp_path: Path) -> None:
+    import xlsxwriter
+
+    path = tmp_path / "t.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        for name in ("2023", "2024"):
+            sheet = book.add_worksheet(name)
+            sheet.write_row(0, 0, ["year"])
+            sheet.write_row(1, 0, [name])
+    assert read_table(path)["year"].to_list() == ["2023"]
+    assert read_table(TableFile(path, FileFormat(sheet="2024")))["year"].to_list() == ["2024"]
+    with pytest.raises(dc.DiscreetError, match="no sheet '2025'") as refused:
+        read_table(TableFile(path, FileFormat(sheet="2025")))
+    assert refused.value.hint == "It has '2023', '2024'."
 
 
 def test_a_sheet_with_a_title_or_repeated_names_is_refused(tmp_path: Path) -> None:
@@ -205,3 +280,20 @@ def test_a_number_without_end_is_a_text(tmp_path: Path) -> None:
     schema = dc.Schema((dc.Attribute("pay", dc.Role.SENSITIVE, dc.Type.INTEGER),))
     with pytest.raises(dc.errors.MicrodataError, match="1e99999999"):
         dc.read(path, schema)
+
+
+def test_a_plan_says_how_the_file_was_read_and_reads_it_so(tmp_path: Path) -> None:
+    path = tmp_path / "leute.csv"
+    lines = [f"{20 + i % 40};{['Köln', 'Düsseldorf'][i % 2]};{['Grippe', 'Röteln'][i // 2 % 2]}"
+             for i in range(80)]  # fmt: skip
+    path.write_bytes("\n".join(["age;city;disease", *lines]).encode("cp1252"))
+    plan = tmp_path / "plan.toml"
+    plan.write_text(inspect_table(path, tmp_path).plan, encoding="utf-8")
+    assert 'encoding = "cp1252"' in plan.read_text("utf-8")
+    assert 'separator = ";"' in plan.read_text("utf-8")
+    told = Plan.read(plan)
+    assert dc.read(told.table, told.schema).domains["city"].texts == ["Düsseldorf", "Köln"]
+    wrong = plan.read_text("utf-8").replace('"cp1252"', '"klingon"')
+    plan.write_text(wrong, encoding="utf-8")
+    with pytest.raises(dc.DiscreetError, match=r"plan\.toml: There is no encoding 'klingon'"):
+        Plan.read(plan)

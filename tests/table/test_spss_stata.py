@@ -14,7 +14,7 @@ import pytest
 import discreet as dc
 from discreet.steward.inspection import inspect_table
 from discreet.steward.plan import Plan
-from discreet.table.readers import read_table
+from discreet.table.readers import TableFile, read_described, read_table
 from discreet.table.spss_stata import read_labelled
 
 BORN = [dt.date(1990, 1, 2), None, dt.date(1980, 5, 6), dt.date(1970, 1, 1)]
@@ -150,3 +150,11 @@ def test_an_spss_file_goes_through_inspect_publish_and_audit(tmp_path: Path) -> 
         "male", "female", "(missing)", "{male, female}", "{male, (missing)}",
         "{female, (missing)}", "*",
     }  # fmt: skip
+
+
+def test_a_transport_file_of_sas_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.xpt"
+    frame = pl.DataFrame({"age": [31.0, 42.0], "job": ["nurse", "cook"]})
+    pyreadstat.write_xport(frame.to_pandas(), path, column_labels=["Age in years", "Occupation"])
+    found = read_described(TableFile(path))
+    assert found.frame.rows() == frame.rows() and found.labels["age"] == "Age in years"

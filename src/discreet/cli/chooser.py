@@ -68,7 +68,7 @@ def compare(
     files = [folder / "comparison.json", folder / "comparison.html"]
     refuse_outputs(files, inputs=wanted.inputs, release=wanted.folder, overwrite=True)
     with working(f"Reading {wanted.source.name}"):
-        data = read(wanted.source, wanted.schema)
+        data = read(wanted.table, wanted.schema)
     with working("Asking the original"):
         asked = draw_questions(data, questions, own=own, seed=seed)
     methods = list(wanted.contenders) or list_contenders(wanted.method.principle)

@@ -42,7 +42,7 @@ def record(
 
     @cache  # a proposal is about what was refused
     def know() -> Microdata:
-        return book.read(wanted.source, wanted.schema)
+        return book.read(wanted.table, wanted.schema)
 
     try:
         with working(f"Checking against {_count(book)}"):
@@ -153,10 +153,10 @@ def check(
 
     wanted, book = Plan.read(plan), Ledger(ledger)
     with working("Making the release"):
-        data = read(wanted.source, wanted.schema)
+        data = read(wanted.table, wanted.schema)
         release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
     with working(f"Checking against {_count(book)}"):
-        known = book.read(wanted.source, wanted.schema)
+        known = book.read(wanted.table, wanted.schema)
         broken, notes = book.check(release, known)
     hint = None
     if broken:

@@ -84,7 +84,7 @@ def publish(
             notes.append("the table was worked on from disk: memory does not hold it")
     else:
         with working(f"Reading {wanted.source.name}"):
-            data = read(wanted.source, wanted.schema)
+            data = read(wanted.table, wanted.schema)
         with working("Publishing"):
             release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
         found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)

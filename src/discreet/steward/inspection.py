@@ -21,10 +21,11 @@ from discreet.table.arx_projects import PROJECT, read_project
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import read
 from discreet.table.people import count_repeats, read_persons
-from discreet.table.readers import read_described
+from discreet.table.readers import TableFile, read_described
 from discreet.table.schema import Attribute, Missing, PeopleKey, Role, Schema, Type
 from discreet.table.spss_stata import Described
 from discreet.table.taxonomy import Taxonomy, canonical_text
+from discreet.table.text_files import AS_FOUND, FileFormat
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,10 @@ def inspect_table(path: Path, plan_folder: Path) -> Inspection:
     """Propose roles and types, count who is unique, and draft a plan beside it."""
     if path.suffix.lower() == PROJECT:
         return _inspect_project(path)
-    told = read_described(path)
+    told = read_described(TableFile(path))
     schema = Schema(tuple(_describe(a, told) for a in Schema.infer(told.frame)))
     source = os.path.relpath(path.absolute(), plan_folder)
-    return draft(schema, _measure(told.frame, schema), source)
+    return draft(schema, _measure(told.frame, schema), source, format_=told.format)
 
 
 def _inspect_project(path: Path) -> Inspection:
@@ -207,6 +208,7 @@ def draft(
     source: str,
     taxonomies: Mapping[str, str] | None = None,
     files: Mapping[str, str] | None = None,
+    format_: FileFormat = AS_FOUND,
 ) -> Inspection:
     """Say what was found of a table, and draft a plan for it."""
     return Inspection(
@@ -221,6 +223,7 @@ def draft(
             most_frequent=found.most_frequent,
             taxonomies=taxonomies or {},
             repeats=found.repeats,
+            format_=format_,
         ),
         repeats=found.repeats,
         files=dict(files or {}),
@@ -259,6 +262,7 @@ def draft_plan(
     most_frequent: Mapping[str, Sequence[tuple[str, float]]],
     taxonomies: Mapping[str, str],
     repeats: Mapping[str, int],
+    format_: FileFormat = AS_FOUND,
 ) -> str:
     """Write a commented plan that runs as it is and is meant to be edited.
 
@@ -281,6 +285,7 @@ def draft_plan(
         "",
         "[source]",
         f"file = {_quote(source)}",
+        *_write_format(format_),
     ]
     for name, distinct in repeats.items():
         lines += [
@@ -335,6 +340,17 @@ def draft_plan(
         ]
     lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
     return "\n".join(lines)
+
+
+def _write_format(found: FileFormat) -> list[str]:
+    """Say how a file was read, where that is not what everybody would expect."""
+    lines = []
+    if found.encoding not in (None, "utf-8"):
+        lines.append("# found by its bytes: look whether names in the release are spelled right")
+        lines.append(f"encoding = {_quote(found.encoding or '')}")
+    if found.separator not in (None, ","):
+        lines.append(f"separator = {_quote(found.separator or '')}")
+    return lines
 
 
 def _leave_out(name: str, value: str, others: Sequence[tuple[str, float]]) -> list[str]:

@@ -25,6 +25,7 @@ from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY as METHODS
 from discreet.release import Format
 from discreet.steward.sections import ColumnPlan, ReleasePlan, Section, SourcePlan
+from discreet.table.readers import TableFile
 from discreet.table.schema import Schema
 
 SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
@@ -132,7 +133,7 @@ def _method_model() -> Any:
 class Plan:
     """What to publish, how, and where to."""
 
-    source: Path
+    table: TableFile
     schema: Schema
     method: Method
     folder: Path
@@ -144,6 +145,11 @@ class Plan:
     """The address of the table, where it lies where only a cluster finds it."""
     contenders: tuple[Method, ...] = ()
     """The methods to compare, one per value of what is swept over."""
+
+    @property
+    def source(self) -> Path:
+        """Where the table lies."""
+        return self.table.path
 
     def refuse_seed(self) -> None:
         """Refuse a plan whose release would be decided by a seed."""
@@ -204,12 +210,13 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         schema = Schema(columns, plan.source.make_key(), weight)
         method = _make_method(plan.method.model_dump(), folder)
         contenders = tuple(_list_contenders(plan.compare, path))
+        table = plan.source.make_file(folder)
     except DiscreetError as error:
         error.message = f"{path.name}: {error.message}"
         raise
     remote = plan.source.file if "://" in plan.source.file else None
     return Plan(
-        folder / plan.source.file,
+        table,
         schema,
         method,
         folder / plan.release.folder,

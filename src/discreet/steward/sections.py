@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,8 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.errors import PlanError
 from discreet.release import Format
+from discreet.table.readers import TableFile
 from discreet.table.schema import Attribute, Fold, Missing, PeopleKey, Role, Rows, Type
 from discreet.table.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy, TaxonomyRule
+from discreet.table.text_files import FileFormat
 
 
 class Section(BaseModel):
@@ -103,6 +106,10 @@ class SourcePlan(Section):
     """The table to publish, and whose rows are whose in it."""
 
     file: str
+    encoding: str | None = None
+    separator: str | None = None
+    sheet: str | None = None
+    missing: list[str] = []
     person: str | None = None
     cluster: str | None = None
     rows: Rows = "all"
@@ -112,9 +119,13 @@ class SourcePlan(Section):
 
     def make_key(self) -> PeopleKey:
         """Say which rows are of one person, and what is published of them."""
-        others = ("file", "weight")
-        told = {name: getattr(self, name) for name in type(self).model_fields if name not in others}
+        told = {part.name: getattr(self, part.name) for part in fields(PeopleKey)}
         return PeopleKey(**told)
+
+    def make_file(self, folder: Path) -> TableFile:
+        """Say where the table lies, and how it is written."""
+        told = FileFormat(self.encoding, self.separator, self.sheet, tuple(self.missing))
+        return TableFile(folder / self.file, told)
 
 
 class ReleasePlan(Section):

@@ -18,8 +18,9 @@ import polars as pl
 
 from discreet.errors import MicrodataError
 from discreet.table.isolation import read_apart
-from discreet.table.readers import find_separator, refuse_header, refuse_missing
+from discreet.table.readers import refuse_missing
 from discreet.table.schema import Role
+from discreet.table.text_files import find_separator, refuse_header
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

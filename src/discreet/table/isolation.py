@@ -23,20 +23,30 @@ import polars as pl
 
 from discreet.errors import MicrodataError
 
-Reader = Callable[[Path], tuple[pl.DataFrame, dict[str, Any]]]
-"""Reads a table, and what a file says besides it in values that JSON can hold."""
+Reader = Callable[..., tuple[pl.DataFrame, dict[str, Any]]]
+"""Reads a table at a path, and what a file says besides it in values that JSON can hold; it may
+take texts besides."""
 PROGRAM = "import sys; from discreet.table.isolation import answer; answer(*sys.argv[1:])"
 ENOUGH = 2**31
 """Bytes that a reader may take in any case."""
 
 
-def read_apart(reader: Reader, path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+def read_apart(reader: Reader, path: Path, *given: str) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Read a file in a process of its own, with at most half of the memory that is free."""
     libraries = [str(Path(__file__).parents[1]), *filter(None, sys.path)]
     with TemporaryFile() as errors:
         child = subprocess.Popen(
             # -P: what lies in the folder one stands in is not a library
-            [sys.executable, "-P", "-c", PROGRAM, reader.__module__, reader.__name__, str(path)],
+            [
+                sys.executable,
+                "-P",
+                "-c",
+                PROGRAM,
+                reader.__module__,
+                reader.__name__,
+                str(path),
+                *given,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -94,21 +104,21 @@ def unreadable(path: Path, error: Exception) -> MicrodataError:
     )
 
 
-def answer(module: str, name: str, path: str) -> None:
+def answer(module: str, name: str, path: str, *given: str) -> None:
     """Read a file and write to standard output what it says, on a line, and the table in Arrow."""
     pipe = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what native code prints is no answer
     _limit_memory()
     reader: Reader = getattr(import_module(module), name)
     try:
-        frame, told = reader(Path(path))
+        frame, said = reader(Path(path), *given)
     except MemoryError:
         raise
     except Exception as error:
         problem = error if isinstance(error, MicrodataError) else unreadable(Path(path), error)
         pipe.write(json.dumps({"problem": problem.message, "hint": problem.hint}).encode())
     else:
-        pipe.write(json.dumps(told).encode() + b"\n")
+        pipe.write(json.dumps(said).encode() + b"\n")
         frame.write_ipc_stream(pipe, compat_level=pl.CompatLevel.oldest())
     pipe.close()
 

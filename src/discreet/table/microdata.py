@@ -25,7 +25,7 @@ from discreet.table.coded_table import (
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.guards import check_guards, read_guards
 from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
-from discreet.table.readers import TableLike, read_table
+from discreet.table.readers import TableFile, TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema
 from discreet.table.weights import Weights, check_weights, read_weights
 
@@ -263,7 +263,9 @@ def read(
         told = schema.people
         key = replace(told, person=person or told.person, cluster=cluster or told.cluster)
         schema = replace(schema, people=key)
-    where = Path(source).name if isinstance(source, str | Path) else "the table"
+    where = "the table"
+    if isinstance(source, str | Path | TableFile):
+        where = source.name if isinstance(source, TableFile) else Path(source).name
     refuse_unknown(schema, frame.columns, where)
     published = refuse_unpublished(schema)
     weights = check_weights(frame, schema)

@@ -20,9 +20,10 @@ from discreet.table.arrays import Ints
 from discreet.table.facts import Made, MakeOfCells, Progress, is_text, keep_rows, settle_cells
 from discreet.table.isolation import unreadable
 from discreet.table.people import take_names
-from discreet.table.readers import PARQUET, refuse_empty, refuse_header
+from discreet.table.readers import PARQUET, refuse_empty
 from discreet.table.row_keys import KeyWords, count_lone, key_rows
 from discreet.table.schema import Attribute
+from discreet.table.text_files import refuse_header
 
 ROW = "#row"  # no column is called so
 BATCH = 1 << 20

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
 from discreet.errors import MicrodataError
-from discreet.files import open_plain, split_lines
+from discreet.files import open_plain
 from discreet.table.isolation import read_apart, unreadable
 from discreet.table.spss_stata import LABELLED, Described, read_labelled
+from discreet.table.text_files import (
+    AS_FOUND,
+    ENDINGS,
+    PACKED,
+    FileFormat,
+    is_text_file,
+    read_text_file,
+    refuse_header,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-TableLike: TypeAlias = "str | Path | pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table"
-
 PARQUET = (".parquet", ".pq")
-READABLE = (".csv", ".tsv", ".txt", *PARQUET, ".xlsx", ".xls", ".ods", *LABELLED)
+WORKBOOKS = (".xlsx", ".xls", ".ods")
+READABLE = (*ENDINGS, *PARQUET, *WORKBOOKS, *LABELLED)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file with a table, and how it is written."""
+
+    path: Path
+    format: FileFormat = AS_FOUND
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return self.path.name
+
+
+TableLike: TypeAlias = (
+    "str | Path | TableFile | pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table"
+)
 
 
 def read_table(source: TableLike) -> pl.DataFrame:
@@ -32,8 +56,10 @@ def read_table(source: TableLike) -> pl.DataFrame:
     Text files and spreadsheets come back as text: a zip code ``01234`` must not become a
     number before the schema has said what it is. Codes of SPSS and Stata files become labels.
     """
+    if isinstance(source, TableFile):
+        return read_described(source).frame
     if isinstance(source, str | Path):
-        return read_described(Path(source)).frame
+        return read_described(TableFile(Path(source))).frame
     if isinstance(source, pl.DataFrame):
         frame = source
     elif isinstance(source, pl.LazyFrame):
@@ -44,11 +70,48 @@ def read_table(source: TableLike) -> pl.DataFrame:
     return frame
 
 
-def read_described(path: Path) -> Described:
+def read_described(file: TableFile) -> Described:
     """Read a file, with what it says about its columns besides their cells."""
-    described = _read_file(path)
-    refuse_empty(described.frame.width, described.frame.height, f"{path.name}: ")
-    return described
+    refuse_format(file)
+    described = _read_file(file.path, file.format)
+    frame = _miss(described.frame, file.format.missing)
+    refuse_empty(frame.width, frame.height, f"{file.name}: ")
+    return described._replace(frame=frame)
+
+
+def refuse_format(file: TableFile) -> None:
+    """Refuse to be told of a file what is not about its kind."""
+    told, suffix = file.format, file.path.suffix.lower()
+    for name, fits in (("encoding", is_text_file(file.path)),
+                       ("separator", is_text_file(file.path)),
+                       ("sheet", suffix in WORKBOOKS)):  # fmt: skip
+        if getattr(told, name) is not None and not fits:
+            raise MicrodataError(
+                f"{file.name} has no {name} to be told: it is not a "
+                f"{'workbook' if name == 'sheet' else 'file of text'}.",
+                hint=f"Leave {name} out.",
+            )
+
+
+def _miss(frame: pl.DataFrame, texts: tuple[str, ...]) -> pl.DataFrame:
+    """Empty the cells that say, as texts or as numbers, that something is missing."""
+    if not texts:
+        return frame
+    numbers = []
+    for text in texts:
+        with suppress(ValueError):
+            numbers.append(float(text))
+    emptied = []
+    for column in frame:
+        if column.dtype in (pl.String, pl.Categorical, pl.Enum):
+            gone = column.cast(pl.String).str.strip_chars().is_in(texts)
+        elif column.dtype.is_numeric():
+            gone = column.cast(pl.Float64).is_in(numbers)
+        else:
+            continue
+        kept = pl.when(~gone.fill_null(False)).then(pl.col(column.name))
+        emptied.append(kept.alias(column.name))
+    return frame.with_columns(emptied)
 
 
 def refuse_empty(width: int, height: int, where: str) -> None:
@@ -56,7 +119,8 @@ def refuse_empty(width: int, height: int, where: str) -> None:
     if width == 0 or height == 0:
         raise MicrodataError(
             f"{where}the table has no {'rows' if width else 'columns'}.",
-            hint="Give a table with a header and at least one row; of a workbook, sheet 1 is read.",
+            hint="Give a table with a header and at least one row; of a workbook, the first sheet "
+            "is read unless sheet names another.",
         )
 
 
@@ -75,7 +139,7 @@ def refuse_missing(path: Path) -> None:
         )
 
 
-def _read_file(path: Path) -> Described:
+def _read_file(path: Path, format_: FileFormat) -> Described:
     if path.is_dir() and is_parquet(path):
         from discreet.table.parquet_files import read_folder
 
@@ -83,13 +147,14 @@ def _read_file(path: Path) -> Described:
     refuse_missing(path)
     suffix = path.suffix.lower()
     try:
-        if suffix in (".csv", ".tsv", ".txt"):
-            return Described(_read_csv(path))
+        if is_text_file(path):
+            frame, found = read_text_file(path, format_)
+            return Described(frame, format=found)
         if suffix in PARQUET:
             with open_plain(path) as file:  # to polars, a path could be a pattern
                 return Described(pl.read_parquet(file))
-        if suffix in (".xlsx", ".xls", ".ods"):
-            return Described(read_apart(read_sheet, path)[0])
+        if suffix in WORKBOOKS:
+            return Described(read_apart(read_sheet, path, format_.sheet or "")[0])
         if suffix in LABELLED:
             frame, told = read_apart(read_labelled, path)
             orders = {name: tuple(order) for name, order in told["orders"].items()}
@@ -100,123 +165,25 @@ def _read_file(path: Path) -> Described:
         raise unreadable(path, error) from error
     raise MicrodataError(
         f"{path.name}: {suffix or 'a file without an ending'} is not a kind discreet reads.",
-        hint="Give one of " + ", ".join(READABLE) + ".",
+        hint=f"Give one of {', '.join(READABLE)}; text may end in {', '.join(PACKED)} besides.",
     )
 
 
-def _read_csv(path: Path) -> pl.DataFrame:
-    """Read text cells with pyarrow, which refuses ragged lines where polars would fill them."""
-    import pyarrow as pa
-    import pyarrow.csv as pa_csv
+def read_sheet(path: Path, sheet: str = "") -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Read a sheet, or the first one, as text; its first row is the header, repaired by nobody."""
+    import fastexcel
 
-    header, separator, before = _read_header(path)
-    longest = before + sum(len(name.encode()) + 3 for name in header)
-    try:
-        table = pa_csv.read_csv(
-            path,  # not an open file: its threads would still call Python while that ends
-            read_options=pa_csv.ReadOptions(block_size=max(1 << 20, 2 * longest), skip_rows=before),
-            parse_options=pa_csv.ParseOptions(
-                delimiter=separator,
-                newlines_in_values=True,
-                ignore_empty_lines=len(header) > 1,  # in a single column a blank line is a cell
-            ),
-            convert_options=pa_csv.ConvertOptions(
-                # whatever its columns are called: 01234 is no number
-                default_column_type=pa.string(),
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        if "Empty CSV" in str(error):
-            return pl.DataFrame({name: [] for name in header})
-        try:
-            place = _find_ragged_line(path, separator, len(header))
-        except UnicodeDecodeError:
-            raise _not_utf8(path) from error
-        if place is None:
-            raise
-        line, cells = place
+    content = path.read_bytes()
+    names = fastexcel.read_excel(content).sheet_names
+    if sheet and sheet not in names:
         raise MicrodataError(
-            f"{path.name}: line {line} has {cells} cells, the header has {len(header)}.",
-            hint=f"Quote cells that contain {separator!r}, or fill in the missing cells.",
-        ) from error
-    refuse_header(table.column_names, path.name)
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame.rename({name: name.strip() for name in frame.columns})
-
-
-def _read_header(path: Path) -> tuple[list[str], str, int]:
-    """Read the names of the columns, what separates them, and how many blank lines come before.
-
-    A name may hold anything.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file, _long_fields():
-            start = file.read(1 << 16)
-            if not start.strip():
-                raise MicrodataError(
-                    f"{path.name}: the file is empty.", hint="Give a table with a header and rows."
-                )
-            separator = find_separator(start)
-            file.seek(0)
-            rows = enumerate(csv.reader(file, delimiter=separator))
-            before, header = next((i, row) for i, row in rows if row)
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path) from error
-    refuse_header(header, path.name)
-    return header, separator, before
-
-
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Let Python's reader take cells as long as pyarrow's does."""
-    usual = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(usual)
-
-
-def _not_utf8(path: Path) -> MicrodataError:
-    return MicrodataError(
-        f"{path.name}: the text is not UTF-8.",
-        hint="Save it as UTF-8; in a spreadsheet: Save as, CSV UTF-8.",
+            f"{path.name} has no sheet {sheet!r}.", hint=f"It has {', '.join(map(repr, names))}."
+        )
+    cells = pl.read_excel(
+        content, sheet_name=sheet or names[0], has_header=False, infer_schema_length=0
     )
-
-
-def _find_ragged_line(path: Path, separator: str, width: int) -> tuple[int, int] | None:
-    with path.open(encoding="utf-8-sig", newline="") as file, _long_fields():
-        reader = csv.reader(file, delimiter=separator)
-        for row in reader:
-            if row and len(row) != width:
-                return reader.line_num, len(row)
-    return None
-
-
-def find_separator(start: str) -> str:
-    """Find what separates the cells of a text from its header."""
-    first = next((line for line in split_lines(start) if line.strip()), "")
-    return max((",", ";", "\t", "|"), key=first.count)
-
-
-def refuse_header(header: list[str], source: str) -> None:
-    """Refuse columns without a name, or with that of another."""
-    names = Counter(name.strip() for name in header)
-    twice = [name for name, count in names.items() if count > 1]
-    if twice or "" in names:
-        what = "has a column without a name" if "" in names else f"repeats the column {twice[0]!r}"
-        raise MicrodataError(
-            f"{source}: its header {what}.", hint="Name every column once, in the first row."
-        )
-
-
-def read_sheet(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Read the first sheet as text; its first row is the header, repaired by nobody."""
-    cells = pl.read_excel(path.read_bytes(), has_header=False, infer_schema_length=0)
     header = ["" if cell is None else str(cell).strip() for cell in cells.row(0)]
-    refuse_header(header, f"{path.name}, first sheet")
+    refuse_header(header, f"{path.name}, sheet {sheet!r}" if sheet else f"{path.name}, first sheet")
     return cells.slice(1).rename(dict(zip(cells.columns, header, strict=True))), {}
 
 

@@ -1,4 +1,4 @@
-"""Labelled files: SPSS and Stata tables, their codes replaced by what they stand for."""
+"""Labelled files: SPSS, Stata and SAS tables, their codes replaced by what they stand for."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import polars as pl
 
 from discreet.errors import MicrodataError
 from discreet.table.taxonomy import canonical_text
+from discreet.table.text_files import AS_FOUND, FileFormat
 
-LABELLED = (".sav", ".zsav", ".dta")
+LABELLED = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt")
 
 
 class Described(NamedTuple):
@@ -24,10 +25,12 @@ class Described(NamedTuple):
     """What a column is, in the words of the file."""
     orders: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """The values of columns that the file calls ordinal, from low to high."""
+    format: FileFormat = AS_FOUND
+    """How a file of text is written, as was found."""
 
 
 def read_labelled(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Read an SPSS or Stata file: its table, labels and orders.
+    """Read an SPSS, Stata or SAS file: its table, labels and orders.
 
     User-defined missing values become empty cells.
     """
@@ -35,10 +38,12 @@ def read_labelled(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
         import pyreadstat
     except ModuleNotFoundError as error:
         raise MicrodataError(
-            f"{path.name}: reading SPSS and Stata files needs pyreadstat.",
+            f"{path.name}: reading SPSS, Stata and SAS files needs pyreadstat.",
             hint="pip install 'discreet[stats]'",
         ) from error
-    reader = pyreadstat.read_dta if path.suffix.lower() == ".dta" else pyreadstat.read_sav
+    readers: dict[str, Any] = {".dta": pyreadstat.read_dta, ".sas7bdat": pyreadstat.read_sas7bdat,
+               ".xpt": pyreadstat.read_xport}  # fmt: skip
+    reader = readers.get(path.suffix.lower(), pyreadstat.read_sav)
     frame, told = reader(path, output_format="polars")
     changed, orders = [], {}
     for column in frame:
