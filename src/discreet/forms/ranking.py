@@ -53,12 +53,17 @@ def _count_before(frame: pl.DataFrame, ranking: Ranking, sure: Bools) -> tuple[F
         return every, np.zeros(frame.height)
     low, high = (frame[f"#o 0{end}"] for end in ("_low", "_high"))
     if not low.dtype.is_numeric():  # as texts and dates are ordered
-        rank = frame["#o 0"].rank("dense").cast(pl.Float64)
-        low, high = rank, rank
+        rank = low.append(high).rank("dense").cast(pl.Float64)
+        low, high = rank.head(frame.height), rank.tail(frame.height)
     first = low.cast(pl.Float64).fill_null(-np.inf).to_numpy()
     last = high.cast(pl.Float64).fill_null(np.inf).to_numpy()
     if ranking.descends[0]:
         first, last = -last, -first
+    there = frame["#o 0 there"].fill_null(False).to_numpy()
+    if ranking.nothing_first[0]:
+        first = np.where(there, first, -np.inf)
+    else:
+        last = np.where(there, last, np.inf)
     # another row may come before where its first place is not behind my last one
     ahead = np.searchsorted(np.sort(first), last, side="right") - 1.0
     surely = np.sort(last[sure])

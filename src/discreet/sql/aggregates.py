@@ -59,8 +59,8 @@ def read_aggregate(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimat
         return read_aggregate(node.this, asks, [*where, node.expression.this])
     if isinstance(node, exp.WithinGroup):
         return _read_within(node, asks, where)
-    if isinstance(node, exp.CountIf):
-        return asks.ask("COUNT", None, [*where, node.this])
+    if isinstance(node, exp.CountIf):  # of nobody it is nothing
+        return replace(asks.ask("COUNT", None, [*where, node.this]), there=asks.see(None, where))
     if isinstance(node, exp.ApproxDistinct):
         return asks.count_distinct(node.this, where)
     if isinstance(node, exp.LogicalOr | exp.LogicalAnd):
@@ -187,6 +187,8 @@ def _add_all(parts: list[Estimate]) -> Estimate:
 
 
 def _read_quantile(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimate:
+    if not isinstance(node, exp.Median | exp.PercentileCont):
+        raise _refuse_discrete(node)
     written = node.args.get("quantile") or node.args.get("expression")
     share = Fraction(1, 2) if isinstance(node, exp.Median) else _read_share(node, written)
     return asks.ask("QUANTILE", node.this, where, share)
@@ -194,12 +196,21 @@ def _read_quantile(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimat
 
 def _read_within(node: exp.WithinGroup, asks: Asks, where: list[exp.Expr]) -> Estimate:
     ordered = node.expression.expressions
-    if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc) or len(ordered) != 1:
+    if isinstance(node.this, exp.PercentileDisc):
+        raise _refuse_discrete(node)
+    if not isinstance(node.this, exp.PercentileCont) or len(ordered) != 1:
         raise refuse(node, f"{show(node)} is not an aggregate discreet knows",
                      "Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age).")  # fmt: skip
     share = _read_share(node, node.this.this)
     share = 1 - share if ordered[0].args.get("desc") else share
     return asks.ask("QUANTILE", ordered[0].this, where, share)
+
+
+def _refuse_discrete(node: exp.Expr) -> QueryError:
+    return refuse(
+        node, f"{show(node)}, a quantile that is one of the values, cannot be told",
+        "Use MEDIAN or QUANTILE_CONT, which lie between two of them.",
+    )  # fmt: skip
 
 
 def _read_share(node: exp.Expr, written: exp.Expr | None) -> Fraction:

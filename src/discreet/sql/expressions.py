@@ -165,7 +165,8 @@ def _spell_out_order(where: exp.Expr, schema: Schema) -> None:
         if meant is None:
             raise refuse(column, "BETWEEN asks about a column", "Write the column first.")
         values = [exp.Literal.string(value) for value in meant]
-        never = exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(0))
+        known = exp.not_(column.copy().is_(exp.null()))
+        never = exp.Case(ifs=[exp.If(this=known, true=exp.false())])
         node.replace(exp.paren(exp.In(this=column.copy(), expressions=values) if values else never))
 
 

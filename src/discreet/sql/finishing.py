@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.sql.aggregates import find_aggregates
 from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift, name_value
 from discreet.sql.query import ENDINGS
-from discreet.sql.reading import refuse, show
+from discreet.sql.reading import read_place, refuse, show
 from discreet.sql.relations import (
     Answers,
     Items,
@@ -32,10 +32,12 @@ Ordering = list[tuple[Value, bool, bool]]
 class Ranking:
     """How many rows are wanted of an order that goes by estimates.
 
-    What rows are ordered by stands as ``#o 0``, ``#o 1``, … in the statement, with its bounds.
+    What rows are ordered by stands as ``#o 0``, ``#o 1``, … in the statement, with its bounds and
+    with whether there surely is a number.
     """
 
     descends: tuple[bool, ...]
+    nothing_first: tuple[bool, ...]
     limit: int | None
     offset: int
 
@@ -74,7 +76,7 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
     known = {name.lower() for _, name in scope.columns}
     keys: list[exp.Expr] = []
     for key in written:
-        meant = items[int(key.name) - 1][1] if key.is_int else key
+        meant = items[read_place(key, len(items)) - 1][1] if key.is_int else key
         if isinstance(meant, exp.Column) and meant.name.lower() not in known:
             meant = named.get(meant.name.lower(), meant)
         keys.append(meant)
@@ -190,9 +192,7 @@ def _read_order(
             found += [(value, descends, first) for _, value in values]
             continue
         if inner.is_int:
-            if not 1 <= int(inner.name) <= len(values):
-                raise refuse(inner, f"there is no column {inner.name} to order by")
-            value = values[int(inner.name) - 1][1]
+            value = values[read_place(inner, len(values)) - 1][1]
         elif isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in folded:
             value = folded[inner.name.lower()]
         else:
@@ -226,9 +226,13 @@ def _cut(
             tree = tree.offset(offset) if offset else tree
         elif top:
             for i, (value, *_) in enumerate(ordering):
-                parts = zip(lift(value).parts[:3], ENDINGS, strict=False)
-                tree = tree.select(*(p.as_(f"#o {i}{end}", quoted=True) for p, end in parts))
-            ranking = Ranking(tuple(d for _, d, _ in ordering), limit, offset or 0)
+                meant = lift(value)
+                parts = zip(meant.parts[:3], ENDINGS, strict=False)
+                tree.select(*(name_part(p, f"#o {i}{end}") for p, end in parts), copy=False)
+                there = exp.false() if meant.there is None else meant.there
+                tree.select(name_part(there, f"#o {i} there"), copy=False)
+            falls, nothing_first = [d for _, d, _ in ordering], [f for *_, f in ordering]
+            ranking = Ranking(tuple(falls), tuple(nothing_first), limit, offset or 0)
         else:
             raise refuse(query, "LIMIT within the question goes by estimates",
                          "Put ORDER BY and LIMIT at the end.")  # fmt: skip
@@ -240,6 +244,8 @@ def _read_count(clause: exp.Expr | None) -> int | None:
     if clause is None:
         return None
     count = clause.args.get("count") or clause.expression
-    if count is None or not count.is_int:
+    options = clause.args.get("limit_options")
+    shares = options is not None and any(options.args.get(n) for n in ("percent", "with_ties"))
+    if not isinstance(count, exp.Literal) or not count.is_int or shares:
         raise refuse(clause, f"{show(clause)} is no number of rows", "Write LIMIT 10.")
     return int(count.name)

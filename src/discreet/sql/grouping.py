@@ -14,7 +14,7 @@ from discreet.sql.aggregates import find_aggregates, read_aggregate
 from discreet.sql.expressions import find_type
 from discreet.sql.intervals import Estimate, Known, at_least, name_value
 from discreet.sql.query import ENDINGS, Aggregate, Query, Term, find_columns
-from discreet.sql.reading import refuse, show
+from discreet.sql.reading import read_place, refuse, show
 from discreet.sql.relations import Answers, Items, read_again, read_answers
 from discreet.sql.scopes import Scope
 from discreet.sql.trees import add_up, case, column, double, named_table, nothing, number
@@ -94,9 +94,7 @@ class Grouping:
         if isinstance(inner, exp.Tuple):
             return [key for e in inner.expressions for key in self._read_set(e, items, names)]
         if inner.is_int:
-            if not 1 <= int(inner.name) <= len(items):
-                raise refuse(inner, f"there is no column {inner.name} to group by")
-            inner = items[int(inner.name) - 1][1]
+            inner = items[read_place(inner, len(items)) - 1][1]
         elif isinstance(inner, exp.Column) and not inner.table:
             known = {name.lower() for name in names}
             named = {name.lower(): item for name, item in items}

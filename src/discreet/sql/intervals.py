@@ -9,7 +9,7 @@ Bounds are of the number, if there is one: of nobody there is no average.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -172,6 +172,17 @@ def shift(value: Estimate, function: Callable[[exp.Expr], exp.Expr]) -> Estimate
     """Apply a function that never falls and leaves differences nearly as they are: rounding."""
     found, low, high = (function(own(end)) for end in (value.value, value.low, value.high))
     return Estimate(found, low, high, value.stderr, value.width, there=value.there)
+
+
+def loosen(value: Estimate) -> Estimate:
+    """Let bounds give way by what sums in another order differ by, before a step is taken."""
+
+    def give(end: exp.Expr, to: type[exp.Expr]) -> exp.Expr:
+        slack = times(size(double(end)), exp.Literal.number("0.00000000001"))
+        return to(this=wrap(double(end)), expression=wrap(slack))
+
+    low, high = give(value.low, exp.Sub), give(value.high, exp.Add)
+    return replace(value, low=low, high=high)
 
 
 def negate(a: Estimate) -> Estimate:

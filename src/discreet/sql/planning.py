@@ -261,7 +261,7 @@ class Planner:
         held = exp.Paren(this=node.copy())
         for inner in list(held.find_all(exp.Subquery)):
             found = self.plan_query(inner.this, known)
-            if isinstance(found, People) or len(found.columns) != 1 or found.uncertain:
+            if isinstance(found, People) or len(found.columns) != 1 or not _gives_one(inner.this):
                 raise refuse(inner, "a subquery that stands for a number gives more than one",
                              "Let it ask for one aggregate, without GROUP BY.")  # fmt: skip
             inner.replace(exp.column(f"#s {len(grouping.scalars)}", quoted=True))
@@ -335,6 +335,16 @@ class Planner:
         found, ranking = finish(query, scope, items, decides, beyond, place, top=top)
         self.made.ranking = ranking or self.made.ranking
         return found
+
+
+def _gives_one(query: exp.Expr) -> bool:
+    """Whether a query gives one row, whatever there is: it aggregates, and nothing else."""
+    several = ("group", "having", "qualify", "limit", "offset", "distinct")
+    return (
+        isinstance(query, exp.Select)
+        and any(map(find_aggregates, query.expressions))
+        and not any(query.args.get(name) for name in several)
+    )
 
 
 def _list_selected(query: exp.Select, names: list[str]) -> list[exp.Expr]:

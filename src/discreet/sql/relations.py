@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
-from discreet.sql.intervals import Doubt, Estimate, Known, Value, name_value
+from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift, name_value
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show, spell
 from discreet.sql.scopes import Scope
-from discreet.sql.trees import column, double, name_part, number
+from discreet.sql.trees import column, name_part
 from discreet.sql.windows import KEPT, SURE
 
 Items = list[tuple[str, exp.Expr]]
@@ -88,8 +88,7 @@ def select_columns(
     for (own, estimated), (name, wanted) in zip(answers.columns.items(), columns, strict=True):
         value = read_answers(own, estimated)
         if wanted and not estimated:
-            zero = double(number(0))
-            value = Estimate(column(own), column(own), column(own), zero, zero)
+            value = lift(value)
         made += name_value(value, name)
     if flags:
         for flag in (KEPT, SURE):
@@ -110,7 +109,7 @@ def unite(query: exp.Expr, first: Answers, second: Answers) -> Answers:
     decides = first.decides or second.decides
     there = {name: exp.true() for (name, here), other in zip(
                  first.columns.items(), second.columns, strict=True)
-             if all(isinstance(side.there.get(known), exp.Boolean) or not side.columns[known]
+             if all(isinstance(side.there.get(known), exp.Boolean)
                     for side, known in ((first, name), (second, other)))}  # fmt: skip
     return Answers(tree, columns, uncertain, decides, there)
 
@@ -123,6 +122,10 @@ def join_answers(sides: list[tuple[Answers, str]], joins: list[exp.Join]) -> tup
         if kind not in ("", "INNER", "LEFT", "CROSS") or (kind == "LEFT" and side.uncertain):
             raise refuse(join, f"{kind} JOIN of answers cannot be told", "Use JOIN or LEFT JOIN.")
         other = _open_side((side, alias), i)
+        if kind == "LEFT":  # who finds no row has nothing there
+            other.columns = {key: replace(value, there=None, is_told=False)
+                             if isinstance(value, Estimate) else value
+                             for key, value in other.columns.items()}  # fmt: skip
         using = [part.name for part in join.args.get("using") or []]
         pairs: list[exp.Expr] = []
         for name in using:

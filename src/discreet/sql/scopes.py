@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp, select
 
@@ -28,7 +28,7 @@ OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
 RISING = (exp.Sqrt, exp.Exp, exp.Ln)
 STEPS = (exp.Floor, exp.Ceil, exp.Trunc)
 NUMBERS = ("INT", "BIGINT", "SMALLINT", "TINYINT", "HUGEINT")
-FLOATS = ("DOUBLE", "FLOAT", "DECIMAL")
+FLOATS = ("DOUBLE", "FLOAT")
 MOST_STEPS = 200
 """More steps of arithmetic between estimates are refused: engines would not end planning them."""
 
@@ -143,19 +143,22 @@ class Scope:
             return intervals.negate(self.number(node.this))
         if isinstance(node, exp.Round):
             decimals = node.args.get("decimals")
+            if decimals is not None and not decimals.is_int:
+                raise refuse(decimals, f"{show(decimals)} is no number of places", "Write 2.")
             places = 0 if decimals is None else int(decimals.sql())
-            return self._round(self.number(node.this), places)
-        if isinstance(node, STEPS):
+            return self._round(intervals.loosen(self.hold(self.number(node.this))), places)
+        if isinstance(node, STEPS) and not node.args.get("decimals"):
             kind = type(node)
-            return intervals.shift(self.number(node.this), lambda end: kind(this=end))
+            value = intervals.loosen(self.hold(self.number(node.this)))
+            return intervals.shift(value, lambda end: kind(this=end))
         if isinstance(node, exp.Cast):
             return self._cast(node)
         if isinstance(node, exp.Abs):
             return intervals.magnitude(self.hold(self.number(node.this)))
         if isinstance(node, RISING):
-            rising = type(node)
-            return intervals.map_ends(self.number(node.this), lambda end: rising(this=end))
-        if isinstance(node, exp.Pow) and node.expression.is_int:
+            return self._rise(node)
+        if isinstance(node, exp.Pow) and isinstance(node.expression, exp.Literal) and (
+            node.expression.is_int):  # fmt: skip
             return self._raise(node)
         if isinstance(node, exp.Coalesce) and len(node.expressions) == 1:
             return self._replace_nothing(node)
@@ -187,10 +190,38 @@ class Scope:
 
         return intervals.shift(self.hold(value), rounded)
 
+    def _round_either(self, value: Estimate, places: int) -> Estimate:
+        """Round as casts do: halves go up or to even, as numbers are stored."""
+        value = intervals.loosen(self.hold(value))
+        found, unit = self._round(value, places), number(10**places)
+        half = exp.Literal.number("0.5")
+        least, most = (double(end) * unit.copy() for end in (value.low, value.high))
+        down = exp.Ceil(this=exp.Paren(this=least) - half)
+        up = exp.Floor(this=exp.Paren(this=most) + half.copy())
+        low, high = (intervals.over(end, unit) for end in (down, up))
+        return replace(found, low=low, high=high)
+
+    def _rise(self, node: exp.Expr) -> Estimate:
+        """Apply a root or a logarithm; below zero there is none, and nothing to bound."""
+        value, rising = self.hold(self.number(node.this)), type(node)
+        if isinstance(node, exp.Exp):
+            return intervals.map_ends(value, lambda end: rising(this=end))
+        above: type[exp.Expr] = exp.GTE if isinstance(node, exp.Sqrt) else exp.GT
+
+        def inside(end: exp.Expr, found: exp.Expr) -> exp.Expr:
+            return case(above(this=own(end), expression=number(0)), found, nothing())
+
+        made = intervals.map_ends(value, lambda end: inside(end, rising(this=own(end))))
+        low, high = (inside(value.low, end) for end in (made.low, made.high))
+        return Estimate(made.value, low, high, made.stderr, made.width)
+
     def _cast(self, node: exp.Cast) -> Estimate:
         value = self.number(node.this)
         if node.is_type(*NUMBERS):
-            return self._round(value, 0)
+            return self._round_either(value, 0)
+        if node.is_type("DECIMAL"):
+            scale = node.to.expressions[1:]
+            return self._round_either(value, int(scale[0].name) if scale else 3)
         if node.is_type(*FLOATS):
             return intervals.shift(value, double)
         raise refuse(
@@ -284,8 +315,8 @@ class Scope:
         value = None if self._is_estimated(inner) else self.compile(inner)
         if isinstance(value, Known):
             return intervals.know(value.tree)
-        if isinstance(inner, exp.Not) and isinstance(inner.this.unnest(), exp.Is):
-            return self._miss(self.hold(self.number(inner.this.unnest().this)), missing=False)
+        if isinstance(inner, exp.Not) and _asks_nothing(asked := inner.this.unnest()):
+            return self._miss(self.hold(self.number(asked.this)), missing=False)
         if isinstance(inner, exp.Not):
             return self.decide(_negate(inner.this.unnest()))
         if isinstance(inner, exp.Between):
@@ -296,7 +327,7 @@ class Scope:
             return self.decide(exp.or_(*(
                 exp.EQ(this=inner.this.copy(), expression=one.copy()) for one in inner.expressions
             )))  # fmt: skip
-        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+        if _asks_nothing(inner):
             return self._miss(self.hold(self.number(inner.this)), missing=True)
         if isinstance(inner, COMPARISONS):
             a, b = (self.hold(self.number(side)) for side in (inner.this, inner.expression))
@@ -315,6 +346,10 @@ class Scope:
     def _is_estimated(self, node: exp.Expr) -> bool:
         found = [self.find(c) for c in node.find_all(exp.Column)]
         return any(not isinstance(value, Known) for value in found) or bool(node.find(exp.Window))
+
+
+def _asks_nothing(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Is) and isinstance(node.expression, exp.Null)
 
 
 def over_ten(places: int) -> exp.Expr:

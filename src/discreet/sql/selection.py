@@ -31,6 +31,8 @@ COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, e
                exp.NullSafeEQ, exp.NullSafeNEQ)  # fmt: skip
 NEAR = (-1, Fraction(-1, 2), 0, Fraction(1, 2), 1)
 """Around a whole number: whatever is rounded to it passes from one to the next there."""
+LARGEST = 2**52
+"""Beyond it floating-point numbers are not what arithmetic says."""
 CONNECTIVES = (exp.And, exp.Or, exp.Not, exp.Paren)
 
 
@@ -170,6 +172,8 @@ def _read_number(side: exp.Expr) -> Fraction | None:
 
 def _solve(side: exp.Expr, numbers: list[Fraction]) -> list[Fraction] | None:
     """Say for which numbers of a column an expression of it passes some numbers."""
+    if any(abs(n) > LARGEST for n in numbers):
+        return None
     if isinstance(side, exp.Column):
         return numbers
     if isinstance(side, exp.Paren | LookedUp):

@@ -7,6 +7,7 @@ have two flags: whether they are kept by the estimates, and whether they surely 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -141,7 +142,17 @@ def open_window(scope: Scope, node: exp.Window) -> Value:
     if isinstance(inner, NEIGHBOURS):
         return _look_aside(scope, inner, over, whole)
     found_value = aggregate_rows(inner, scope, over)
-    return scope.hold(found_value) if isinstance(found_value, Estimate) else found_value
+    if not isinstance(found_value, Estimate):
+        return found_value
+    spec = node.args.get("spec")
+    if spec is not None and scope.uncertain and (
+        str(spec.args.get("kind")).upper() != "RANGE" or spec.args.get("exclude")
+    ):  # fmt: skip
+        # a frame counts rows: which these are is known where all surely are there
+        settled = _all_sure(scope, whole)
+        low, high = (case(settled, end, nothing()) for end in (found_value.low, found_value.high))
+        found_value = replace(found_value, low=low, high=high)
+    return scope.hold(found_value)
 
 
 def _know(scope: Scope, node: exp.Expr) -> exp.Expr:
