@@ -129,7 +129,7 @@ def test_a_shown_statement_makes_the_large_tables_it_needs(held: str) -> None:
     data = microdata(frame, ["born", "name"], ["ill"])
     release = dc.publish(data, dc.Generalization(dc.KAnonymity(400)), insecure_seed=1)
     question = ("SELECT name, COUNT(*) AS n FROM release WHERE name = 'back\\slash' "
-                "OR born < DATE '1941-01-05' GROUP BY name")  # fmt: skip
+                "OR EXTRACT(day FROM born) % 2 = 1 GROUP BY name")  # fmt: skip
     mine = SparkSession(SparkContext._active_spark_context)
     table = mine.createDataFrame(release.tables["generalized"].to_arrow())
     table.createOrReplaceTempView("generalized")
