@@ -76,7 +76,7 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
     known = {name.lower() for _, name in scope.columns}
     keys: list[exp.Expr] = []
     for key in written:
-        meant = items[read_place(key, len(items)) - 1][1] if key.is_int else key
+        meant = items[read_place(key, len(items), "group") - 1][1] if key.is_int else key
         if isinstance(meant, exp.Column) and meant.name.lower() not in known:
             meant = named.get(meant.name.lower(), meant)
         keys.append(meant)
@@ -192,7 +192,7 @@ def _read_order(
             found += [(value, descends, first) for _, value in values]
             continue
         if inner.is_int:
-            value = values[read_place(inner, len(values)) - 1][1]
+            value = values[read_place(inner, len(values), "order") - 1][1]
         elif isinstance(inner, exp.Column) and not inner.table and inner.name.lower() in folded:
             value = folded[inner.name.lower()]
         else:

@@ -94,7 +94,7 @@ class Grouping:
         if isinstance(inner, exp.Tuple):
             return [key for e in inner.expressions for key in self._read_set(e, items, names)]
         if inner.is_int:
-            inner = items[read_place(inner, len(items)) - 1][1]
+            inner = items[read_place(inner, len(items), "group") - 1][1]
         elif isinstance(inner, exp.Column) and not inner.table:
             known = {name.lower() for name in names}
             named = {name.lower(): item for name, item in items}

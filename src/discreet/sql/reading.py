@@ -117,11 +117,12 @@ def refuse(node: exp.Expr, what: str, hint: str | None = None) -> QueryError:
     return QueryError(f"{what[0].upper()}{what[1:]}{where}.", hint=hint)
 
 
-def read_place(node: exp.Expr, count: int) -> int:
-    """Read the place of one of some columns, counted from 1."""
+def read_place(node: exp.Expr, count: int, what: str) -> int:
+    """Read the place of one of some columns, counted from 1, to do something by."""
     place = int(node.name) if isinstance(node, exp.Literal) else 0
     if not 1 <= place <= count:
-        raise refuse(node, f"there is no column {node.sql()}", f"Give a place from 1 to {count}.")
+        raise refuse(node, f"there is no column {node.sql()} to {what} by",
+                     f"Give a place from 1 to {count}.")  # fmt: skip
     return place
 
 
