@@ -17,6 +17,7 @@ from discreet.forms import disclosure, list_forms
 from discreet.release import store
 from discreet.steward.ledger import Ledger
 from discreet.table import microdata
+from discreet.table.readers import TableFile
 from samples import microdata as make_microdata
 
 
@@ -38,7 +39,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     count(store, "understand", lambda *_: "understood")
     count(store, "read_table", lambda folder, stored: f"table {stored.paths[0]} {folder.name}")
     for room in (microdata, disclosure):
-        count(room, "read_table", lambda source, *_: "source" if isinstance(source, Path) else "")
+        count(
+            room,
+            "read_table",
+            lambda source, *_: "source" if isinstance(source, Path | TableFile) else "",
+        )
     for form in list_forms().values():
         count(type(form), "views", lambda *_: "views")
     count(composition, "disclose", lambda release, *_: f"disclosed {release.method}")
