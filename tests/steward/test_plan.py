@@ -11,7 +11,9 @@ import pytest
 
 import discreet as dc
 from discreet.principles import REGISTRY
-from discreet.steward.plan import plan_model
+from discreet.steward.beyond_memory import refuse_unscaled
+from discreet.steward.inspection import inspect_table
+from discreet.steward.plan import Plan, plan_model
 
 GOOD = """
 [source]
@@ -245,3 +247,17 @@ def test_numbers_that_nothing_can_count_are_refused(
     (tmp_path / "plan.toml").write_text(PERTURBED.replace(old, new, 1))
     with pytest.raises(dc.errors.PlanError, match=message):
         dc.Plan.read(tmp_path / "plan.toml")
+
+
+def test_what_means_missing_is_not_passed_over_beyond_memory(tmp_path: Path) -> None:
+    """A code for missing that nobody empties would go out as a value."""
+    text = inspect_table(_write_table(tmp_path), tmp_path).plan
+    (tmp_path / "plan.toml").write_text(text.replace("[source]", '[source]\nmissing = ["-9"]'))
+    with pytest.raises(dc.DiscreetError, match="cells of tables beyond memory are not emptied"):
+        refuse_unscaled(Plan.read(tmp_path / "plan.toml"))
+
+
+def _write_table(folder: Path) -> Path:
+    path = folder / "people.csv"
+    path.write_text("age,disease\n" + "\n".join(f"{20 + i},flu" for i in range(20)))
+    return path

@@ -189,7 +189,7 @@ def _add_all(parts: list[Estimate]) -> Estimate:
 def _read_quantile(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimate:
     if not isinstance(node, exp.Median | exp.PercentileCont):
         raise _refuse_discrete(node)
-    written = node.args.get("quantile") or node.args.get("expression")
+    written = node.args.get("expression")
     share = Fraction(1, 2) if isinstance(node, exp.Median) else _read_share(node, written)
     return asks.ask("QUANTILE", node.this, where, share)
 

@@ -18,7 +18,7 @@ from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells, write_positions
 from discreet.release.labels import Labels, find_labels
 from discreet.sql.blurred import LEAST, MEAN, MOST, SQUARE, THERE, Factor
-from discreet.sql.evenness import learn_spread
+from discreet.sql.evenness import is_spread, learn_spread
 from discreet.sql.query import find_columns
 from discreet.sql.selection import evaluate_term
 from discreet.table.arrays import Bools, Ints
@@ -82,7 +82,7 @@ def tabulate_cells(
     what they and their squares add up to.
     """
     labels = find_labels(release, table, name)
-    spread = release.recodings[name].is_blurred and not is_coarse(labels.attribute)
+    spread = is_spread(release, name)
     if labels.sets is not None or is_coarse(labels.attribute):
         cells = list_cells(release, table, name).with_columns(pl.lit(1, pl.Int64).alias(MANY))
         told = [_tell(factor, cells["value"], np.arange(cells.height)) for factor in factors]

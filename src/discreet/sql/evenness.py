@@ -23,6 +23,7 @@ from discreet.release import Release
 from discreet.release.labels import Labels, read_labels
 from discreet.release.selection import Selection, find_positions
 from discreet.table.arrays import Floats, Ints
+from discreet.table.coarsening import is_coarse
 from discreet.table.domain import reduce_column
 
 AMONG, INSIDE = 1 / 4, 1 / 2
@@ -32,6 +33,11 @@ TURNS, PRIOR = 20, 0.5
 """How often the density is corrected; and how many people are spread evenly beforehand."""
 
 _LEARNED: WeakKeyDictionary[Release, dict[tuple[str, str], Spread]] = WeakKeyDictionary()
+
+
+def is_spread(release: Release, name: str) -> bool:
+    """Whether it can be learned how people are spread over what labels stand for."""
+    return release.recodings[name].is_blurred and not is_coarse(release.schema[name])
 
 
 def learn_spread(release: Release, table: str, name: str) -> Spread:

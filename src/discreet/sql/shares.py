@@ -32,7 +32,7 @@ from discreet.sql.blurred import (
     tell_factor,
 )
 from discreet.sql.cells import MANY, list_terms, tabulate_cells
-from discreet.sql.evenness import AMONG, learn_spread
+from discreet.sql.evenness import AMONG, is_spread, learn_spread
 from discreet.sql.query import Query, Term, find_columns, move
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
@@ -126,7 +126,7 @@ def tabulate_shares(
             shown = write_texts(labels.texts, labels.attribute) if exact else labels.texts
             counted = {names[0]: shown, "#hits": hits[:, 0], "#total": sizes}
             least, most = np.zeros(len(sizes)), np.ones(len(sizes))
-            if _is_spread(release, names[0]):
+            if is_spread(release, names[0]):
                 least, most = learn_spread(release, table, names[0]).bound(asked)
             counted["#least"] = np.where(hits[:, 0] == sizes, 1.0, least)
             counted["#most"] = np.where(hits[:, 0] == sizes, 1.0, most)
@@ -156,11 +156,6 @@ def tabulate_shares(
         needed.update(listed)
         shares.append(Share(title, names, _count_cells(names, parts, grouping, factors)))
     return shares, needed
-
-
-def _is_spread(release: Release, name: str) -> bool:
-    """Whether it can be learned how people are spread over what labels stand for."""
-    return release.recodings[name].is_blurred and not is_coarse(release.schema[name])
 
 
 def _refuse_coarse(release: Release, names: list[str], parts: list[exp.Expr]) -> None:

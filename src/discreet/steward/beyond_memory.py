@@ -109,11 +109,20 @@ def choose_capacity(facts: Facts, memory: int) -> int:
     return max(LEAST, _leave_room(facts.n, memory) // each)
 
 
-def refuse_drawing(plan: Plan) -> None:
-    """Refuse a seed: what is drawn for parts of a table follows from no one order of its rows."""
+def refuse_unscaled(plan: Plan) -> None:
+    """Refuse what a plan says that is done only to tables that are read into memory.
+
+    What is drawn for parts of a table follows from no one order of its rows, and cells are emptied
+    where a file is read whole.
+    """
     if plan.insecure_seed is not None:
         raise SchemaError(
             "insecure_seed: decides nothing for tables beyond memory.", hint="Leave it out."
+        )
+    if plan.table.format.missing:
+        raise SchemaError(
+            "source.missing: cells of tables beyond memory are not emptied.",
+            hint="Say it of every column that has them: na = [...].",
         )
 
 
@@ -146,7 +155,7 @@ def publish_on_disk(
 
     ``examine`` is shown what the audit finds of the draft, and may raise.
     """
-    refuse_drawing(plan)
+    refuse_unscaled(plan)
     plan.method.require_parts()
     asked = AskedOfParts(earlier=open_earlier(plan.method.earlier))
     files = _open(plan.source, plan.schema, memory, plan.method.principle)

@@ -24,7 +24,7 @@ from discreet.publishing.backends.spark import SparkBackend
 from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.method import Method
 from discreet.release.store import refuse_to_replace
-from discreet.steward.beyond_memory import refuse_drawing, working_folder
+from discreet.steward.beyond_memory import refuse_unscaled, working_folder
 from discreet.steward.inspection import Inspection
 from discreet.steward.inspection_in_parts import inspect_in_parts
 from discreet.steward.plan import Plan
@@ -177,7 +177,7 @@ def publish_on_cluster(
     progress: Progress,
 ) -> None:
     """Publish what a plan says where the rows are; ``examine`` sees the audit, and may raise."""
-    refuse_drawing(plan)
+    refuse_unscaled(plan)
     plan.method.require_parts()
     if plan.format != "parquet":
         raise SchemaError(f"format = {plan.format!r}: a cluster writes Parquet.")

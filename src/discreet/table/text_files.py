@@ -92,6 +92,7 @@ def read_text_file(path: Path, format_: FileFormat) -> tuple[pl.DataFrame, FileF
     encoding = format_.encoding or find_encoding(path)
     try:
         header, separator, before = _read_header(path, encoding, format_.separator)
+        found = replace(format_, encoding=encoding, separator=separator)
         longest = before + sum(len(name.encode()) + 3 for name in header)
         options = pa_csv.ReadOptions(
             block_size=max(1 << 20, 4 * longest), skip_rows=before, encoding=_plain(encoding)
@@ -115,13 +116,11 @@ def read_text_file(path: Path, format_: FileFormat) -> tuple[pl.DataFrame, FileF
         raise _wrongly_encoded(path, encoding) from error
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error):
-            found = replace(format_, encoding=encoding, separator=separator)
             return pl.DataFrame({name: [] for name in header}), found
         raise _explain_invalid(path, encoding, separator, len(header), error) from error
     refuse_header(table.column_names, path.name)
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
-    found = replace(format_, encoding=encoding, separator=separator)
     return frame.rename({name: name.strip() for name in frame.columns}), found
 
 
