@@ -55,6 +55,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/questions.py
+	$(BIN)/python benchmarks/inspecting.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

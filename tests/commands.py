@@ -29,7 +29,9 @@ def discreet(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[s
     )
 
 
-def discreet_here(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def discreet_here(
+    *arguments: str | Path, cwd: Path, width: str = "200"
+) -> subprocess.CompletedProcess[str]:
     """Ask the same of this process, which has loaded everything: the same words and exit code.
 
     A process takes longer to load libraries than to do what most tests ask of it.
@@ -41,7 +43,7 @@ def discreet_here(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProc
     with ExitStack() as stack:
         written = [stack.enter_context(_taking(number)) for number in STREAMS]
         stack.enter_context(chdir(cwd))
-        stack.enter_context(patch.dict(os.environ, WIDE))
+        stack.enter_context(patch.dict(os.environ, {"COLUMNS": width}))
         stack.enter_context(patch.object(sys, "argv", command))
         stack.enter_context(_keeping_signals())
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import duckdb
@@ -132,12 +133,21 @@ class Drawer:
             f"AVG(SQRT({name}))", f"COUNT(*) FILTER (WHERE {self.condition(0)})",
             f"SUM(CASE WHEN {self.condition(0)} THEN {name} ELSE 0 END)",
             f"AVG(CASE WHEN {self.condition(0)} THEN 1.0 ELSE 0.0 END)",
-            f"COUNT_IF({self.condition(0)})", f"STDDEV({name})", f"VAR_POP({name})",
-            f"CORR({name}, {other})", f"COVAR_POP({name}, {other})", f"SUM({name} * {other})",
-            f"REGR_SLOPE({name}, {other})",
+            f"COUNT_IF({self.condition(0)})", f"SUM({name} * {other})",
+            f"QUANTILE_DISC({name}, 0.25)", f"AVG({name}) FILTER (WHERE {self.condition(0)})",
+            f"MAX({name} % 7)", f"COUNT(DISTINCT {self.key()})",
+            f"MIN(CASE WHEN {self.condition(0)} THEN {name} END)",
         ]  # fmt: skip
-        a = self.one(plain)
+        composed = [  # each is of many aggregates, and takes long to ask
+            f"STDDEV({name})", f"STDDEV_POP({name})", f"VAR_POP({name})",
+            f"CORR({name}, {other})", f"COVAR_POP({name}, {other})",
+            f"COVAR_SAMP({name}, {other})", f"REGR_SLOPE({name}, {other})",
+            f"REGR_INTERCEPT({name}, {other})",
+        ]  # fmt: skip
+        a = self.one(composed if self.rng.random() < 0.12 else plain)
         shape = self.rng.random()
+        if "born" in self.names and shape < 0.03:
+            return self.one(["MIN(born)", "MAX(born)"])
         if shape < 0.7:
             return a
         b = self.one(plain[:5])
@@ -148,6 +158,8 @@ class Drawer:
     def decision(self) -> str:
         """A condition on aggregates."""
         name = self.one([n for n in self.names if n in ("age", "wage", "rent")])
+        if "born" in self.names and self.rng.random() < 0.1:
+            return f"MIN(born) < DATE '{1970 + self.rng.integers(0, 25)}-05-11'"
         return self.one([
             f"COUNT(*) > {self.rng.integers(1, 60)}", f"AVG({name}) > {self.number(name)}",
             f"MIN({name}) IS NOT NULL", f"NOT MAX({name}) < {self.number(name)}",
@@ -156,39 +168,68 @@ class Drawer:
         ])  # fmt: skip
 
     def draw(self) -> str:
-        """A question."""
-        where = f" WHERE {self.condition()}" if self.rng.random() < 0.7 else ""
-        count = int(self.rng.integers(1, 4))
-        asked = ", ".join(f"{self.aggregate()} AS x{i}" for i in range(count))
+        """A question: about all people, about groups, or about the answer to one about groups."""
         kind = self.rng.random()
-        if kind < 0.45:
-            return f"SELECT {asked} FROM release{where}"
-        if kind < 0.55:
+        return self.draw_one() if kind < 0.5 else self.draw_groups(2 * kind - 1)
+
+    def draw_one(self) -> str:
+        """A question without groups."""
+        where, kind = self.where(), self.rng.random()
+        if kind < 0.1:
+            other = f"SELECT {self.aggregate()} FROM release WHERE {self.condition(0)}"
+            sign = self.one(["-", "* 1.0 /", "+"])
+            return f"SELECT ({self.aggregate()}) {sign} ({other}) AS d FROM release{where}"
+        if kind < 0.2:
+            other = f"SELECT 'b' AS part, {self.aggregate()} AS x FROM release"
+            return (
+                f"SELECT 'a' AS part, {self.aggregate()} AS x FROM release{where} UNION ALL {other}"
+            )
+        if kind < 0.4:
             inner = f"SELECT * FROM release{where}"
-            return f"WITH chosen AS ({inner}) SELECT {asked} FROM chosen WHERE {self.condition(0)}"
+            return (f"WITH chosen AS ({inner}) SELECT {self.aggregates()} FROM chosen "
+                    f"WHERE {self.condition(0)}")  # fmt: skip
+        return f"SELECT {self.aggregates()} FROM release{where}"
+
+    def draw_groups(self, kind: float) -> str:
+        """A question about groups, and what is done with its answer."""
         keys = [self.key() for _ in range(self.rng.integers(1, 3))]
         shown = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
         group = self.one(["ALL", ", ".join(f"k{i}" for i in range(len(keys))),
                           ", ".join(str(i + 1) for i in range(len(keys)))])  # fmt: skip
-        if kind > 0.93 and len(keys) == 2:
-            group = self.one(["ROLLUP(k0, k1)", "CUBE(k0, k1)", "GROUPING SETS ((k0), (k1))"])
-            if "k" in group:
-                for i, key in enumerate(keys):
-                    group = group.replace(f"k{i}", key)
-        text = f"SELECT {shown}, {asked} FROM release{where} GROUP BY {group}"
-        if kind > 0.85:
-            return text
-        if kind > 0.75:
-            return f"{text} HAVING {self.decision()}"
-        if kind > 0.68:
-            return f"{text} ORDER BY x0 DESC LIMIT {self.rng.integers(1, 4)}"
-        if kind > 0.6:
-            return f"SELECT MAX(x0) AS m, SUM(x0) AS s, COUNT(*) AS n FROM ({text}) t"
-        if kind > 0.585:
-            return f"SELECT * FROM ({text}) t WHERE x0 > {self.rng.integers(0, 60)}"
-        if kind > 0.57:
-            return f"SELECT *, SUM(x0) OVER () AS total FROM ({text}) t"
-        return text
+        if kind > 0.85 and len(keys) == 2:
+            group = self.one(["ROLLUP({}, {})", "CUBE({}, {})", "GROUPING SETS (({}), ({}))"])
+            group = group.format(*keys)
+        if 0.2 <= kind < 0.3:  # plain DuckDB does not read ALL together with QUALIFY
+            group = group.replace("ALL", ", ".join(keys))
+        text = f"SELECT {shown}, {self.aggregates()} FROM release{self.where()} GROUP BY {group}"
+        least, few = self.rng.integers(0, 60), self.rng.integers(1, 4)
+        finished = {
+            0.65: text,
+            0.45: f"{text} HAVING {self.decision()}",
+            0.3: f"{text} ORDER BY x0 DESC LIMIT {few}",
+            0.23: f"SELECT *, {self.window()} AS w FROM ({text}) t",
+            0.2: f"{text} QUALIFY RANK() OVER (ORDER BY x0 DESC) <= {few}",
+            0.15: f"WITH g AS ({text}) SELECT AVG(x0) AS m, COUNT(*) AS n FROM g WHERE x0 > 9",
+            0.05: f"SELECT MAX(x0) AS m, SUM(x0) AS s, COUNT(*) AS n FROM ({text}) t",
+            0.0: f"SELECT * FROM ({text}) t WHERE x0 > {least}",
+        }
+        return next(question for above, question in finished.items() if kind >= above)
+
+    def where(self) -> str:
+        """Whom a question is about."""
+        return f" WHERE {self.condition()}" if self.rng.random() < 0.7 else ""
+
+    def aggregates(self) -> str:
+        """Some aggregates, with names."""
+        count = int(self.rng.integers(1, 4))
+        return ", ".join(f"{self.aggregate()} AS x{i}" for i in range(count))
+
+    def window(self) -> str:
+        """What is computed over the rows of an answer."""
+        return self.one([
+            "SUM(x0) OVER ()", "x0 * 100.0 / SUM(x0) OVER ()", "RANK() OVER (ORDER BY x0 DESC)",
+            "x0 - AVG(x0) OVER ()", "MAX(x0) OVER (PARTITION BY k0)",
+        ])  # fmt: skip
 
 
 def find_wrong(
@@ -232,17 +273,22 @@ def _gather(frame: pl.DataFrame, known: list[str]) -> dict[tuple[object, ...], l
 
 def _compare(true: Row, row: Row, told: list[str]) -> Iterator[str]:
     for name in told:
-        value, low, high = true[name], row[f"{name}_low"], row[f"{name}_high"]
+        value, low, high, estimate = map(_count_days, (
+            true[name], row[f"{name}_low"], row[f"{name}_high"], row[name]
+        ))  # fmt: skip
         if value is None or np.isnan(float(value)):
             continue
         slack = 1e-6 * max(1.0, abs(float(value)))
         if (low is not None and value < low - slack) or (high is not None and value > high + slack):
             yield f"{name} is {value}, not in [{low}, {high}]"
-        estimate = row[name]
         if estimate is not None and low is not None and high is not None and not (
             low - slack <= estimate <= high + slack
         ):  # fmt: skip
             yield f"the estimate of {name}, {estimate}, not in [{low}, {high}]"
+
+
+def _count_days(value: Any) -> Any:
+    return value.toordinal() if isinstance(value, date) else value
 
 
 def _read_key(row: Row, names: list[str]) -> tuple[object, ...]:

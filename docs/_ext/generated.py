@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
+import re
 import types
 import typing
 from collections.abc import Iterator
@@ -135,6 +137,46 @@ class PublicNames(Generated):
             yield from ("```", "")
 
 
+class PlanFields(Generated):
+    """The fields of a section of plans, from its model."""
+
+    def write(self, asked: str) -> Iterator[str]:
+        """One row per field."""
+        from discreet.steward import sections
+
+        yield from ("| field | if left out | |", "|---|---|---|")
+        for name, part in getattr(sections, asked).model_fields.items():
+            usual = "required" if part.is_required() else f"`{_write_usual(part.default)}`"
+            usual = "" if part.default in (None, []) else usual
+            told = re.sub(r'"([^"]*)"', r'`"\1"`', _plain(part.description))
+            yield f"| `{name}` | {usual} | {told} |"
+
+
+def _write_usual(value: Any) -> str:
+    return json.dumps(value if isinstance(value, bool | int | list) else str(value))
+
+
+class PlanOf(Generated):
+    """A whole plan for a method."""
+
+    def write(self, asked: str) -> Iterator[str]:
+        """The template."""
+        from discreet.steward.templates import write_template
+
+        yield from ("```toml", *write_template(asked).splitlines(), "```")
+
+
+class PlanPrinciples(Generated):
+    """What every principle takes in plans."""
+
+    def write(self, asked: str) -> Iterator[str]:  # noqa: ARG002
+        """One row per principle."""
+        yield from ("| name | takes | |", "|---|---|---|")
+        for title, kind in principles.REGISTRY.items():
+            known = [f"`{name}`" for name in inspect.signature(kind).parameters]
+            yield f"| `{title}` | {', '.join(known)} | {_plain(first_line(kind))} |"
+
+
 class Commands(Generated):
     """The command line, from the commands themselves."""
 
@@ -183,6 +225,9 @@ DIRECTIVES: dict[str, type[Generated]] = {
     "leaves-open": LeavesOpen,
     "public-names": PublicNames,
     "commands": Commands,
+    "plan-fields": PlanFields,
+    "plan-of": PlanOf,
+    "plan-principles": PlanPrinciples,
 }
 
 

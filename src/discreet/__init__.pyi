@@ -38,8 +38,9 @@ from .steward.choosing import Comparison, compare
 from .steward.ledger import Ledger
 from .steward.plan import Plan
 from .table.microdata import Microdata, read
+from .table.people_key import PeopleKey
 from .table.ratings import read_ratings
-from .table.schema import Attribute, Missing, PeopleKey, Role, Schema, Type
+from .table.schema import Attribute, Missing, Role, Schema, Type
 from .table.taxonomy import Dates, Intervals, Prefixes, Taxonomy
 
 __version__: str

@@ -82,7 +82,8 @@ def test_inspect_speaks_json_and_keeps_an_edited_plan(published: Path) -> None:
     done = discreet_here("inspect", "adult.csv", "--plan", "other.toml", "--json", cwd=published)
     found = json.loads(done.stdout)
     assert found["rows"] == 3000 and found["unique_rows"] > 0
-    assert {"name", "role", "type", "missing", "reason"} == set(found["columns"][0])
+    told = {"distinction", "separation", "adds_unique_rows", "asked"}
+    assert {"name", "role", "type", "missing", "reason", *told} == set(found["columns"][0])
     before = (published / "adult.plan.toml").read_bytes()
     done = discreet_here("inspect", "adult.csv", cwd=published)
     assert done.returncode == 2 and "exists already" in done.stderr

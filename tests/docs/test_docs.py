@@ -81,7 +81,9 @@ def test_the_picture_in_the_readme_is_what_discreet_computes() -> None:
     assert done.stdout == (ROOT / "docs" / "risk.svg").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["ground", "permutation", "choosing", "storing", "scale"])
+@pytest.mark.parametrize(
+    "name", ["ground", "permutation", "choosing", "storing", "scale", "inspecting"]
+)
 def test_the_benchmarks_run(tmp_path: Path, name: str) -> None:
     """Their figures are not judged here: a test must not depend on how busy a machine is."""
     script = ROOT / "benchmarks" / f"{name}.py"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 import pytest
 
+from commands import discreet_here
 from discreet import experiments, principles
 from discreet.publishing import methods
 
@@ -89,7 +91,13 @@ def follow_console(text: str, folder: Path) -> None:
             more, _, shown = shown.partition("\n")
             command = command[:-1] + more
         code = re.search(r"^\[exit code (\d+)\]\n", shown, re.MULTILINE)
-        done = run(["bash", "-c", command], folder)
+        plain = command.startswith("discreet ") and not re.search(r"[|><&;$`*]", command)
+        if plain and not (folder / PACKAGE).exists():  # a process would load libraries first
+            done = discreet_here(
+                *shlex.split(command)[1:], cwd=folder, width=ENVIRONMENT["COLUMNS"]
+            )
+        else:
+            done = run(["bash", "-c", command], folder)
         assert done.returncode == (int(code[1]) if code else 0), done.stdout + done.stderr
         shown = shown.replace(code[0], "") if code else shown
         require_shown(shown, done.stdout + done.stderr)

@@ -118,7 +118,19 @@ def test_all_registered_methods_contend() -> None:
     found = list_contenders(dc.FrequencyDiversity(2))
     assert [c.title for c in found] == list(REGISTRY)
     refused = {c.title for c in found if isinstance(c, Refused)}
-    assert refused == {"permutation", "rank-swapping", "perturbation", "sequential"}
+    assert refused == {"perturbation", "sequential"}
+
+
+def test_methods_contend_with_what_is_nearest_to_a_promise() -> None:
+    promise = dc.KAnonymity(10) & dc.FrequencyDiversity(3, on="pay")
+    found = {c.title: c for c in list_contenders(promise)}
+    assert found["angelization"] == dc.Angelization(dc.FrequencyDiversity(3, on="pay"), k=10)
+    assert found["anatomy"] == dc.Anatomy(dc.FrequencyDiversity(3, on="pay"))
+    assert found["permutation"] == dc.Permutation(dc.KE(3, 0))
+    assert found["generalization"] == dc.Generalization(promise)
+    near = dc.KAnonymity(5) & dc.Proximity(10, 4)
+    assert next(c for c in list_contenders(near) if c.title == "perturbation") == (
+        dc.Perturbation(dc.Proximity(10, 4)))  # fmt: skip
 
 
 def test_finished_trials_are_not_made_again(

@@ -18,7 +18,7 @@ from discreet.table.schema import Role
 from discreet.table.taxonomy import Taxonomy
 
 TABLE = [
-    ["name", "age", "zip", "place", "note", "illness"],
+    ["name", "age", "ward", "place", "note", "illness"],
     ["Ann", "34", "81667", "Graz, \"West\"", "x", "flu"],
     ["Bob", "9", "81675", "Linz", "y", "gout"],
     ["Cid", "45", "81931", "Linz", "", "flu"],
@@ -27,14 +27,14 @@ TABLE = [
 TYPES = {
     "name": "IDENTIFYING",
     "age": "QUASI_IDENTIFYING",
-    "zip": "QUASI_IDENTIFYING",
+    "ward": "QUASI_IDENTIFYING",
     "place": "QUASI_IDENTIFYING",
     "note": "INSENSITIVE",
     "illness": "SENSITIVE",
 }
 HIERARCHIES = {
     "age": [["34", "<50", "*"], ["9", "<50", "*"], ["45", "<50", "*"], ["66", ">=50", "*"]],
-    "zip": [["81675", "b", "*"], ["81667", "a", "*"], ["81931", "a", "*"]],
+    "ward": [["81675", "b", "*"], ["81667", "a", "*"], ["81931", "a", "*"]],
     "place": [["Linz"], ["Graz, \"West\""]],
     "illness": [["flu", "cold", "*"], ["gout", "pain", "*"]],
 }  # fmt: skip
@@ -94,17 +94,17 @@ def test_a_project_gives_its_table_roles_and_hierarchies(tmp_path: Path, separat
     assert project.roles == {
         "name": Role.IDENTIFIER,
         "age": Role.QUASI_IDENTIFIER,
-        "zip": Role.QUASI_IDENTIFIER,
+        "ward": Role.QUASI_IDENTIFIER,
         "place": Role.QUASI_IDENTIFIER,
         "note": Role.OTHER,
         "illness": Role.SENSITIVE,
     }
-    assert set(project.hierarchies) == {"age", "zip", "illness"}  # of place there are no levels
+    assert set(project.hierarchies) == {"age", "ward", "illness"}  # of place there are no levels
 
 
 def test_the_plan_of_a_project_runs_with_its_hierarchies(tmp_path: Path) -> None:
     found = inspect_table(write_project(tmp_path / "p.deid"), tmp_path)
-    assert set(found.files) == {"p.csv", "p.age.csv", "p.zip.csv", "p.illness.csv"}
+    assert set(found.files) == {"p.csv", "p.age.csv", "p.ward.csv", "p.illness.csv"}
     plan = lay_out(found, tmp_path)
     data = dc.read(plan.source, plan.schema)
     assert {a.name: a.role for a in plan.schema} == read_project(tmp_path / "p.deid").roles
@@ -118,8 +118,8 @@ def test_the_plan_of_a_project_runs_with_its_hierarchies(tmp_path: Path) -> None
 def test_numbers_that_are_not_grouped_by_their_order_are_categories(tmp_path: Path) -> None:
     found = inspect_table(write_project(tmp_path / "p.deid"), tmp_path)
     assert found.schema["age"].type is dc.Type.INTEGER
-    assert found.schema["zip"].type is dc.Type.CATEGORY
-    assert "its hierarchy is of no integer" in found.schema["zip"].reason
+    assert found.schema["ward"].type is dc.Type.CATEGORY
+    assert "its hierarchy is of no integer" in found.schema["ward"].reason
 
 
 def test_a_hierarchy_that_lacks_a_value_is_written_but_not_used(tmp_path: Path) -> None:
@@ -224,13 +224,13 @@ def test_inspect_writes_the_files_of_a_project_beside_the_plan_or_nothing(tmp_pa
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     write_project(tmp_path / "p.deid")
-    (tmp_path / "p.zip.csv").write_text("mine")
+    (tmp_path / "p.ward.csv").write_text("mine")
     done = discreet("inspect", "p.deid")
-    assert done.returncode == 2 and "p.zip.csv: exists already" in done.stderr
+    assert done.returncode == 2 and "p.ward.csv: exists already" in done.stderr
     assert not (tmp_path / "p.plan.toml").exists() and not (tmp_path / "p.csv").exists()
     done = discreet("inspect", "p.deid", "--plan", "in/my.toml")
     assert done.returncode == 0, done.stderr
     assert {p.name for p in (tmp_path / "in").iterdir()} == {
-        "my.toml", "p.csv", "p.age.csv", "p.zip.csv", "p.illness.csv",
+        "my.toml", "p.csv", "p.age.csv", "p.ward.csv", "p.illness.csv",
     }  # fmt: skip
     assert discreet("publish", "in/my.toml").returncode == 0

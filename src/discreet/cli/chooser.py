@@ -21,6 +21,7 @@ from discreet.cli.screen import (
     say,
     show,
     working,
+    working_in_stages,
 )
 from discreet.errors import StoreError, visible
 
@@ -89,7 +90,8 @@ def compare(
 def _counting() -> Iterator[Callable[[str, int, int], None]]:
     """Show on a terminal which trial is on, and how many there are."""
     if not is_terminal(sys.stderr):
-        yield lambda *_: None
+        with working_in_stages() as tell:
+            yield tell
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,6 +54,9 @@ def publish(
     ] = None,
     memory: Memory = None,
     engine: Engine = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Do everything, and leave no release.")
+    ] = False,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -59,12 +64,9 @@ def publish(
 
     It is put in place only if the audit finds that the promise is kept for everybody.
     """
-    from discreet.publishing import publish as make
     from discreet.release.store import refuse_to_replace
-    from discreet.steward.beyond_memory import is_beyond, read_memory
     from discreet.steward.ledger import Ledger
     from discreet.steward.plan import NO_SEED, Plan, with_overrides
-    from discreet.table.microdata import read
 
     if format not in (None, "parquet", "csv"):
         raise StoreError(f"--format {format}: give parquet or csv.")
@@ -73,12 +75,30 @@ def publish(
     wanted = with_overrides(Plan.read(plan), out, format, insecure_seed)  # type: ignore[arg-type]
     _refuse_plan(wanted, engine, insecure=insecure)
     refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
+    if dry_run:
+        _refuse_dry(ledger)
+        with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+            tried = replace(wanted, folder=Path(folder) / "release")
+            _carry_out(tried, None, report, memory, engine, overwrite, as_json=json, dry=True)
+        return
     book = None if ledger is None else Ledger(ledger)
     if book is None:  # a ledger first finishes what was interrupted
         refuse_to_replace(wanted.folder, overwrite=overwrite)
+    _carry_out(wanted, book, report, memory, engine, overwrite, as_json=json, dry=False)
+
+
+def _carry_out(
+    wanted: Plan, book: Ledger | None, report: Path | None, memory: str | None,
+    engine: str | None, overwrite: bool, *, as_json: bool, dry: bool,
+) -> None:  # fmt: skip
+    """Make, audit and put out the release of a plan, and say what came of it."""
+    from discreet.publishing import publish as make
+    from discreet.steward.beyond_memory import is_beyond, read_memory
+    from discreet.table.microdata import read
+
     limit = read_memory(memory)
     if engine is not None or is_beyond(wanted.source, wanted.schema, limit):
-        found, taken = _put_out_in_parts(wanted, engine or limit, ledger, report, overwrite)
+        found, taken = _put_out_in_parts(wanted, engine or limit, book, report, overwrite)
         entry, notes = None, []
         if engine is None:
             notes.append("the table was worked on from disk: memory does not hold it")
@@ -89,20 +109,28 @@ def publish(
             release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
         found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
         taken = data.intake
-    if json:
+    if as_json:
         intake = {"read": taken.read, "dropped": taken.dropped, "missing": taken.missing}
         made = {} if entry is None else {"ledger": {"entry": entry.name, "notes": notes}}
-        place = str(wanted.folder) if found.kept else None
+        place = str(wanted.folder) if found.kept and not dry else None
         print_json({"release": place, "intake": intake, **made, **found.to_dict()})
     else:
-        _tell(wanted, found, taken, notes)
-        if entry is not None:
-            show(f"Ledger: {ledger}, release {entry.name}; goes together with all before it.")
+        _tell(wanted, found, taken, notes, dry=dry)
+        if entry is not None and book is not None:
+            show(f"Ledger: {book.folder}, release {entry.name}; goes together with all before it.")
         if report is not None:
             show(f"Report: {report} (yours; do not publish it).")
     if not found.kept:
         say_error("The audit found a breach. Nothing was published.")
         raise typer.Exit(1)
+
+
+def _refuse_dry(ledger: Path | None) -> None:
+    if ledger is not None:
+        raise SchemaError(
+            "--dry-run records nothing in a ledger.",
+            hint="Ask the ledger: discreet ledger check PLAN --ledger FOLDER.",
+        )
 
 
 def _refuse_plan(wanted: Plan, engine: str | None, *, insecure: bool) -> None:
@@ -112,7 +140,7 @@ def _refuse_plan(wanted: Plan, engine: str | None, *, insecure: bool) -> None:
     refuse_unreached(wanted.remote, engine)
 
 
-def _tell(wanted: Plan, found: AuditReport, taken: Intake, notes: list[str]) -> None:
+def _tell(wanted: Plan, found: AuditReport, taken: Intake, notes: list[str], *, dry: bool) -> None:
     """Say what was left out, found and put in place."""
     if taken.dropped:
         show(f"{taken.dropped:,} of {taken.read:,} rows were left out: missing.")
@@ -120,7 +148,8 @@ def _tell(wanted: Plan, found: AuditReport, taken: Intake, notes: list[str]) -> 
     for note in [*_remark(wanted), *notes]:
         show(f"Note: {note}.")
     if found.kept:
-        show(f"Release: {wanted.folder}, verified from disk.")
+        place = f"Release: {wanted.folder}, verified from disk."
+        show("A dry run: the release was removed again." if dry else place)
 
 
 def _put_out(
@@ -164,13 +193,13 @@ def _put_out(
 
 
 def _put_out_in_parts(
-    wanted: Plan, means: int | str, ledger: Path | None, report: Path | None, overwrite: bool
+    wanted: Plan, means: int | str, book: Ledger | None, report: Path | None, overwrite: bool
 ) -> tuple[AuditReport, Intake]:
     """Do the same with so much memory, or on the cluster at an address."""
     from discreet.auditing.report import render_html
     from discreet.steward.beyond_memory import publish_on_disk
 
-    if ledger is not None:
+    if book is not None:
         raise SchemaError(
             "--ledger: releases of tables beyond memory are not kept in ledgers yet.",
             hint="Publish on a machine whose memory holds the table, or give it more (--memory).",

@@ -132,7 +132,7 @@ def audit(
         )  # fmt: skip
         return
     with working(f"Reading {', '.join(file.name for file in inputs)}"):
-        data = _read_people(microdata, schema, earlier or ())
+        data = _read_people(microdata, schema, earlier or (), wanted)
         others = None if control is None else read(control, schema.of_rows)
         known = schema.of_rows.only(schema.quasi_identifiers)
         everyone = None if population_file is None else read(population_file, known)
@@ -251,13 +251,27 @@ def _read_roles(
     return replace(schema, people=key)
 
 
-def _read_people(microdata: Path, schema: Schema, earlier: Sequence[Path]) -> Microdata:
-    """Read the table that a release was made from, with all that earlier releases show of it."""
+def _read_people(
+    microdata: Path, schema: Schema, earlier: Sequence[Path], plan: Plan | None
+) -> Microdata:
+    """Read the table that a release was made from, with all that earlier releases show of it.
+
+    A release does not say how the table is written, of which a plan does.
+    """
     from discreet.forms.disclosure import read_known
     from discreet.release.store import load
+    from discreet.table.inference import adopt_spellings
+    from discreet.table.readers import TableFile, read_table
+    from discreet.table.text_files import AS_FOUND
 
     try:
-        return read_known(microdata, schema, [load(folder) for folder in earlier])
+        if plan is not None:
+            told = plan.table.format if isinstance(plan.table, TableFile) else AS_FOUND
+            table = read_table(TableFile(microdata, told))
+        else:
+            table = read_table(microdata)
+            schema = adopt_spellings(table, schema)
+        return read_known(table, schema, [load(folder) for folder in earlier])
     except MicrodataError as error:
         error.hint = "Is this the table the release was made from?"
         raise

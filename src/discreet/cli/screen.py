@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import Any, TextIO
 
 from discreet.errors import SchemaError, StoreError, visible
 
+EVERY = 10.0
+"""So many seconds pass between lines on long work, where nobody looks at a terminal."""
 AMBER = "yellow"
 """Of what is no breach and must not be overlooked."""
 
@@ -28,9 +32,10 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal that work goes on; stay silent in pipes."""
+    """Show that work goes on: on a terminal all the time, elsewhere in a line now and then."""
     if not is_terminal(sys.stderr):
-        yield
+        with _telling(lambda: what):
+            yield
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -42,10 +47,35 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
+def _telling(say: Callable[[], str]) -> Iterator[None]:
+    """Print a line on long work every few seconds, for who reads it in a file or a log."""
+    over, begun = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while not over.wait(EVERY):
+            with suppress(OSError, ValueError):  # nobody may read it any more
+                passed = time.monotonic() - begun
+                print(f"{visible(say())} … {passed:.0f} s", file=sys.stderr, flush=True)
+
+    if sys.stderr is not None:
+        threading.Thread(target=tell, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+@contextmanager
 def working_in_stages() -> Iterator[Callable[[str, int, int], None]]:
-    """Show on a terminal, stage by stage, how much of long work is done; stay silent in pipes."""
+    """Show, stage by stage, how much of long work is done."""
     if not is_terminal(sys.stderr):
-        yield lambda stage, done, total: None  # noqa: ARG005
+        now = ["Working"]
+
+        def note(stage: str, done: int, total: int) -> None:
+            now[0] = f"{stage} {done / total:.0%}" if total else stage
+
+        with _telling(lambda: now[0]):
+            yield note
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -16,17 +17,19 @@ from discreet.cli.screen import (
     print_json,
     refuse_outputs,
     refuse_unreached,
+    say,
     show,
     working,
     working_in_stages,
 )
-from discreet.errors import SchemaError, name_closest
+from discreet.errors import PlanError, SchemaError, name_closest
 
 if TYPE_CHECKING:
     import polars as pl
 
     from discreet.evaluate.correlations import Correlations
     from discreet.steward.inspection import Inspection
+    from discreet.table.inference import GivenRoles
     from discreet.table.schema import Schema
 
 WIDEST, MOST_SHOWN = 9, 20
@@ -39,12 +42,26 @@ def inspect(
         str,
         typer.Argument(
             metavar="FILE",
-            help="A CSV, Parquet, Excel, SPSS or Stata file, a folder of Parquet files, an ARX "
-            "project; or what a cluster reads, such as s3a://….",
+            help="A CSV, Parquet, Excel, SPSS, Stata or SAS file, a folder of Parquet files, an "
+            "ARX project; a database (postgresql://…, people.duckdb) with --table or --query; or "
+            "what a cluster reads, such as s3a://….",
         ),
     ],
     plan: Annotated[
         Path | None, typer.Option(help="Where to write the plan; default <name>.plan.toml here.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="The table of a database, such as clinic.visits.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="Or a SELECT of the database.")] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="The sensitive columns, separated by commas.")
+    ] = None,
+    quasi: Annotated[
+        str | None, typer.Option(help="The quasi-identifiers, separated by commas.")
+    ] = None,
+    identifier: Annotated[
+        str | None, typer.Option(help="Columns that name people, separated by commas.")
     ] = None,
     memory: Memory = None,
     engine: Engine = None,
@@ -53,11 +70,23 @@ def inspect(
 ) -> None:
     """Propose a role and a type for every column, with reasons, and draft a plan to edit."""
     from discreet.files import write_text
+    from discreet.steward.inspection import inspect_database
+    from discreet.table.databases import DatabaseTable, is_database
+    from discreet.table.inference import GivenRoles
 
+    given = GivenRoles(*(_split_names(names) for names in (quasi, sensitive, identifier)))
     file = Path(source)
-    target = plan or Path(f"{file.stem}.plan.toml")
+    name = (table or "query").split(".")[-1] if is_database(source) else file.stem
+    target = plan or Path(f"{name}.plan.toml")
     refuse_outputs([target], inputs=[file], overwrite=overwrite)
-    found = _look_at(source, target.absolute().parent, memory, engine)
+    if is_database(source):
+        with working(f"Reading {table or 'rows'}"):
+            lies = DatabaseTable(source, table, query)
+            found = inspect_database(lies, target.absolute().parent, given)
+    elif table is not None or query is not None:
+        raise SchemaError("--table and --query are of a database.", hint="Give its address.")
+    else:
+        found = _look_at(source, target.absolute().parent, memory, engine, given)
     texts = {target.parent / name: text for name, text in found.files.items()}
     refuse_outputs(list(texts), inputs=[file], overwrite=overwrite)
     for path, text in {**texts, target: found.plan}.items():
@@ -65,18 +94,33 @@ def inspect(
     if json:
         print_json({**found.to_dict(), "plan": str(target), "files": list(map(str, texts))})
         return
-    table = make_table("column", "role", "type", "missing", "why")
+    shown = make_table("column", "role", "type", "missing", "apart", "alone", "why")
+    for narrow in shown.columns[:-1]:
+        narrow.no_wrap = True
     for attribute in found.schema:
         missing = f"{found.missing[attribute.name]:,}" if attribute.name in found.missing else ""
-        table.add_row(attribute.name, attribute.role, attribute.type, missing, attribute.reason)
-    show(table)
+        told = found.telling[attribute.name]
+        shown.add_row(
+            attribute.name, attribute.role, attribute.type, missing, f"{told.separation:.1%}",
+            "" if told.adds is None else f"{told.adds:,}",
+            re.sub(r"; [\d,]+ distinct \(.*\)$", "", attribute.reason),
+        )  # fmt: skip
+    show(shown)
+    say("apart: pairs of rows that differ in it; alone: rows that become unique by it, beside the "
+        "quasi-identifiers.")  # fmt: skip
     show(found.story)
     if texts:
         show(f"From the project: {', '.join(map(str, texts))}.")
     show(f"Plan: {target}. Check the roles, then: discreet publish {quote(str(target))}")
 
 
-def _look_at(source: str, plan_folder: Path, memory: str | None, engine: str | None) -> Inspection:
+def _split_names(names: str | None) -> list[str] | None:
+    return None if names is None else [n.strip() for n in names.split(",") if n.strip()]
+
+
+def _look_at(
+    source: str, plan_folder: Path, memory: str | None, engine: str | None, given: GivenRoles
+) -> Inspection:
     """Look at a table in memory, or where it lies if that does not hold it."""
     from discreet.steward.beyond_memory import read_memory
     from discreet.steward.inspection import inspect_table
@@ -89,12 +133,12 @@ def _look_at(source: str, plan_folder: Path, memory: str | None, engine: str | N
         from discreet.steward.on_cluster import inspect_on_cluster
 
         with working_in_stages() as progress:
-            return inspect_on_cluster(remote or file, plan_folder, engine, progress)
+            return inspect_on_cluster(remote or file, plan_folder, engine, progress, given)
     if is_large(file, limit):
         with working_in_stages() as progress:
-            return inspect_on_disk(file, plan_folder, limit, progress)
+            return inspect_on_disk(file, plan_folder, limit, progress, given)
     with working(f"Reading {file.name}"):
-        return inspect_table(file, plan_folder)
+        return inspect_table(file, plan_folder, given)
 
 
 def _read_columns(file: Path, names: list[str]) -> pl.DataFrame:
@@ -173,8 +217,7 @@ def columns(
     measure = "φ²" if similarity == "contingency" else similarity
     refuse_outputs([chart], inputs=[file], overwrite=overwrite)
     with working(f"Reading {file.name}"):
-        named = (attributes or "").split(",")
-        asked = list(dict.fromkeys(name.strip() for name in named if name.strip()))
+        asked = list(dict.fromkeys(_split_names(attributes) or []))
         frame = _read_columns(file, [*asked, *([sensitive] if sensitive else [])])
         schema = _choose_attributes(frame, asked, sensitive)
     with working("Comparing attributes"):
@@ -288,6 +331,43 @@ def demo(
     with working("Publishing Adult"):
         story = run_demo(folder)
     show(story)
+
+
+@app.command()
+def plan(
+    what: Annotated[
+        str, typer.Argument(metavar="METHOD", help="A method; or check, to check a plan.")
+    ],
+    file: Annotated[Path | None, typer.Argument(help="The plan to check.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Where to write it; else it is printed.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a commented plan for a method, to begin from; or check the plan in a file."""
+    from discreet.files import write_text
+    from discreet.steward.plan import Plan
+    from discreet.steward.templates import write_template
+    from discreet.table.schema import Role
+
+    if what == "check":
+        if file is None or to is not None:
+            raise PlanError("Which plan is to be checked?", hint="Write: discreet plan check FILE.")
+        found = Plan.read(file)
+        for role in Role:
+            if columns := found.schema.having(role):
+                show(f"{role}: {', '.join(a.name for a in columns)}")
+        show(f"{found.method.title}: {found.method.principle}")
+        show(f"{file} is a plan. Try it: discreet publish {quote(str(file))} --dry-run")
+        return
+    if file is not None:
+        raise PlanError(f"{file}: only check takes a file.", hint="Give the place of a template by "
+                        "--to FILE.")  # fmt: skip
+    text = write_template(what)
+    if to is None:
+        print(text, end="")
+        return
+    refuse_outputs([to], inputs=[], overwrite=overwrite)
+    write_text(to, text)
+    show(f"Plan: {to}. Change it, then: discreet plan check {quote(str(to))}")
 
 
 @app.command("plan-schema")

@@ -15,17 +15,21 @@ from discreet.forms.ranking import mark_rows
 from discreet.sql.coarse import refuse_coarse_aggregates, restate
 from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
+from discreet.sql.expressions import find_local
 from discreet.sql.hints import list_unknown
 from discreet.sql.lookups import resolve_lookups
 from discreet.sql.planning import PlannedQuestion, name_question, plan_question
 from discreet.sql.query import ENDINGS, Query
-from discreet.sql.reading import bounded_depth
+from discreet.sql.reading import bounded_depth, refuse, show
 from discreet.sql.script import write_script
 from discreet.sql.trees import named_table
 
 if TYPE_CHECKING:
     from discreet.release import Release
 
+ORDERED = ("MIN", "MAX", "QUANTILE")
+LARGEST_FLOAT = 2**53
+"""Up to here every whole number is a float of its own."""
 DIALECTS = ("duckdb", "postgres", "spark")
 
 
@@ -128,13 +132,18 @@ class Rewritten:
         )  # fmt: skip
 
 
-def rewrite(release: Release, text: str, own: Tables | None = None) -> Rewritten:
-    """Read a question; give the statement over a release's tables, and other tables it needs."""
+def rewrite(
+    release: Release, text: str, own: Tables | None = None, *, elsewhere: bool = False
+) -> Rewritten:
+    """Read a question; give the statement over a release's tables, and other tables it needs.
+
+    What engines ``elsewhere`` than in this process would read differently is refused for them.
+    """
     with bounded_depth():
-        return _rewrite(release, text, own)
+        return _rewrite(release, text, own, elsewhere)
 
 
-def _rewrite(release: Release, text: str, own: Tables | None) -> Rewritten:
+def _rewrite(release: Release, text: str, own: Tables | None, elsewhere: bool) -> Rewritten:
     made = plan_question(
         text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()}
     )
@@ -152,6 +161,11 @@ def _rewrite(release: Release, text: str, own: Tables | None) -> Rewritten:
     if made.is_simple:
         return Rewritten(release, made, trees[0], needed)
     whole = made.answers.tree
+    if elsewhere and (local := find_local(whole)) is not None:
+        raise refuse(
+            local, f"{show(local)} over an answer is read differently by engines",
+            "Write it into GROUP BY, where it is of people, or ask without an engine.",
+        )  # fmt: skip
     for i, tree in enumerate(trees):
         whole = whole.with_(exp.to_identifier(name_question(i), quoted=True), as_=tree, copy=False)
     return Rewritten(release, made, whole, needed)
@@ -165,10 +179,25 @@ def _rewrite_one(release: Release, query: Query) -> tuple[exp.Select, Tables]:
                 f"{aggregate.function} cannot be told from a {form.name} release.",
                 hint=f"Ask for {', '.join(sorted(form.aggregates))}.",
             )
+        if aggregate.function in ORDERED:
+            _refuse_large(release, sorted(aggregate.columns))
     refuse_coarse_aggregates(query, release, bounded=form.spreads_coarse)
     query = query if form.spreads_coarse else restate(query, release)
     tree, needed = form.rewrite(query, release)
     return resolve_lookups(tree, release.tables, needed)
+
+
+def _refuse_large(release: Release, names: list[str]) -> None:
+    """Refuse whole numbers of which some forms would round the outermost to a float."""
+    for name in names:
+        for table in release.tables.values():
+            if name not in table.columns or not table[name].dtype.is_integer():
+                continue
+            if not table[name].is_between(-LARGEST_FLOAT, LARGEST_FLOAT).all():
+                raise QueryError(
+                    f"{name!r} has numbers beyond 2**53: their order cannot be told exactly.",
+                    hint="Count people, or ask for sums.",
+                )
 
 
 def _rename(tree: exp.Select, titles: dict[str, str]) -> exp.Select:
@@ -188,7 +217,7 @@ def show_sql(release: Release, text: str, dialect: str, own: Tables | None = Non
         raise QueryError(
             f"There is no dialect {dialect!r}.", hint=f"Give one of {', '.join(DIALECTS)}."
         )
-    asked = rewrite(release, text, own)
+    asked = rewrite(release, text, own, elsewhere=dialect != "duckdb")
     return write_script(asked.tree, dialect, release.tables, asked.needed)
 
 
@@ -196,7 +225,7 @@ def ask(
     release: Release, text: str, engine: str | None = None, own: Tables | None = None
 ) -> Answer:
     """Put a question to a release, on DuckDB or on the database or cluster at ``engine``."""
-    asked = rewrite(release, text, own)
+    asked = rewrite(release, text, own, elsewhere=engine is not None)
     with closing(connect(release.tables, engine, own)) as session:
         statement = session.write(asked.tree, asked.needed)
         return asked.answer(session.run(statement), statement.sql)

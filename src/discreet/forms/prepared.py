@@ -47,6 +47,7 @@ class Prepared:
         self, release: Release, engine: str | None = None, own: Tables | None = None
     ) -> None:
         self.release, self.own = release, own
+        self._is_elsewhere = engine is not None
         self._session = session = connect(release.tables, engine, own)
         self._index = (
             None if engine else find_form(release.form).index(release, cast("Embedded", session))
@@ -54,7 +55,7 @@ class Prepared:
 
     def query(self, sql: str) -> Answer:
         """Answer a question, as :meth:`Release.query` does."""
-        asked = rewrite(self.release, sql, self.own)
+        asked = rewrite(self.release, sql, self.own, elsewhere=self._is_elsewhere)
         indexed = self._index is not None and asked.query is not None
         frame = self._index.answer(asked.query) if indexed else None  # type: ignore[union-attr,arg-type]
         statement = self._session.write(asked.tree, asked.needed)

@@ -41,6 +41,11 @@ class Method(ABC):
 
     principle: Principle
 
+    @classmethod
+    def nearest(cls, principle: Principle) -> Method:
+        """Make it with a promise as near to one as it can give: mostly that itself."""
+        return cls(principle)
+
     @property
     def earlier(self) -> Sequence[Release | str | Path]:
         """The earlier releases that it takes into account, or their folders."""

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.sql import intervals
-from discreet.sql.intervals import Estimate, Known, at_least, lift, most, over, times, wrap
+from discreet.sql.intervals import Estimate, Known, at_least, least, lift, most, over, times, wrap
 from discreet.sql.query import find_columns
 from discreet.sql.reading import refuse, show
 from discreet.sql.trees import case, double, nothing, number
@@ -31,6 +31,9 @@ SPREADS: dict[type[exp.Expr], tuple[bool, bool]] = {
 PAIRED = (exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2)
 QUANTILES = (exp.Median, exp.Quantile, exp.ApproxQuantile, exp.PercentileCont, exp.PercentileDisc)
 WHOLE = (exp.CountIf, exp.ApproxDistinct, exp.LogicalOr, exp.LogicalAnd)
+CONSTANTS = (exp.Literal, exp.Boolean, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Cast,
+             exp.DataType, exp.DataTypeParam)  # fmt: skip
+"""What numbers that are written out are made of; they are never nothing."""
 AGGREGATES = (*FUNCTIONS, *SPREADS, *PAIRED, *QUANTILES, *WHOLE, exp.AggFunc)
 
 
@@ -60,6 +63,7 @@ def read_aggregate(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimat
     if isinstance(node, exp.WithinGroup):
         return _read_within(node, asks, where)
     if isinstance(node, exp.CountIf):  # of nobody it is nothing
+        _refuse_different(node, node.this)
         return replace(asks.ask("COUNT", None, [*where, node.this]), there=asks.see(None, where))
     if isinstance(node, exp.ApproxDistinct):
         return asks.count_distinct(node.this, where)
@@ -68,8 +72,10 @@ def read_aggregate(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimat
     if isinstance(node, QUANTILES):
         return _read_quantile(node, asks, where)
     if type(node) in SPREADS:
+        _refuse_different(node, node.this)
         return _spread(node.this, asks, where, *SPREADS[type(node)])
     if isinstance(node, PAIRED):
+        _refuse_different(node, node.this, node.expression)
         return _read_pair(node, asks, where)
     function = FUNCTIONS.get(type(node))
     if function is None:
@@ -80,6 +86,12 @@ def read_aggregate(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimat
     if any(part for name, part in node.args.items() if name not in ("this", "big_int")):
         raise refuse(node, f"{function} takes one column")
     return _read_plain(node, function, asks, where)
+
+
+def _refuse_different(node: exp.Expr, *arguments: exp.Expr) -> None:
+    if any(isinstance(argument, exp.Distinct) for argument in arguments):
+        raise refuse(node, f"{show(node)} cannot be told: how often values occur is left out",
+                     "Leave DISTINCT out.")  # fmt: skip
 
 
 def _read_plain(node: exp.Expr, function: str, asks: Asks, where: list[exp.Expr]) -> Estimate:
@@ -115,6 +127,9 @@ def _read_distinct(node: exp.Expr, function: str, asks: Asks, where: list[exp.Ex
 
 def _repeat(argument: exp.Expr, function: str, asks: Asks, where: list[exp.Expr]) -> Estimate:
     """Aggregate a constant: it is that as often as there are people."""
+    odd = next((n for n in argument.walk() if not isinstance(n, CONSTANTS)), None)
+    if odd is not None and not isinstance(argument, exp.Null):
+        raise refuse(odd, f"{show(argument)} is no number that is written out", "Write it out.")
     count = asks.ask("COUNT", None, where)
     if function == "COUNT":
         return count if not isinstance(argument, exp.Null) else lift(Known(number(0)))
@@ -123,7 +138,7 @@ def _repeat(argument: exp.Expr, function: str, asks: Asks, where: list[exp.Expr]
         found = asks.hold(intervals.multiply(count, value))
         some = exp.GT(this=wrap(count.high), expression=number(0))
         parts = (case(some.copy(), part, exp.null()) for part in found.parts)
-        return Estimate(*parts, there=at_least(count, 1))
+        return Estimate(*parts, there=at_least(count, 1), is_told=True)
     return replace(value, there=at_least(count, 1))
 
 
@@ -174,9 +189,16 @@ def _otherwise(condition: exp.Expr) -> exp.Expr:
 
 
 def _or_zero(value: Estimate, asks: Asks) -> Estimate:
-    gone = wrap(value.value).is_(exp.null())
-    parts = (case(gone.copy(), number(0), part) for part in value.parts)
-    return asks.hold(Estimate(*parts, there=exp.true()))
+    """Take nothing for zero: surely where nobody can have a number, perhaps where somebody may."""
+    unseen, gone = wrap(value.value).is_(exp.null()), intervals.find_gone(value)
+    surely = exp.not_(unseen) if value.there is None else value.there
+    low, high = (
+        case(gone, number(0), case(surely, end, outermost(end, number(0))))
+        for end, outermost in ((value.low, least), (value.high, most))
+    )
+    errors = (case(gone, number(0), error) for error in (value.stderr, value.width))
+    found = case(unseen, number(0), value.value)
+    return asks.hold(Estimate(found, low, high, *errors, there=exp.true()))
 
 
 def _add_all(parts: list[Estimate]) -> Estimate:
@@ -189,6 +211,7 @@ def _add_all(parts: list[Estimate]) -> Estimate:
 def _read_quantile(node: exp.Expr, asks: Asks, where: list[exp.Expr]) -> Estimate:
     if not isinstance(node, exp.Median | exp.PercentileCont):
         raise _refuse_discrete(node)
+    _refuse_different(node, node.this)
     written = node.args.get("expression")
     share = Fraction(1, 2) if isinstance(node, exp.Median) else _read_share(node, written)
     return asks.ask("QUANTILE", node.this, where, share)
@@ -314,13 +337,15 @@ def _correlate(together: Estimate, vx: Estimate, vy: Estimate, *, squared: bool)
     found = over(together.value, times(*roots))
     if squared:
         found = times(found, found)
+    ends = [number(0) if squared else exp.Neg(this=number(1)), number(1)]
+    # from numbers that were drawn at random, what is expected may be beyond
+    found = most(least(found, double(ends[1])), double(ends[0]))
     # sums of the same numbers in another order differ in the last digits
     near = exp.LTE(
         this=intervals.minus(together.high, together.low),
         expression=times(exp.Literal.number("0.000000001"), times(*roots)),
     )
     exact = exp.func("COALESCE", near, exp.false())
-    ends = [number(0) if squared else exp.Neg(this=number(1)), number(1)]
     low, high = (case(exact.copy(), found.copy(), double(end)) for end in ends)
     none = case(exact.copy(), double(number(0)), nothing())
     parts = [found, low, high, none, none.copy()]

@@ -7,6 +7,7 @@ same everywhere, and what nobody listed here, which might read files or clocks, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 import polars as pl
@@ -14,7 +15,7 @@ from sqlglot import exp, parse_one
 
 from discreet.errors import name_closest
 from discreet.sql.query import find_columns
-from discreet.sql.reading import LookedUp, refuse, show, spell
+from discreet.sql.reading import is_looked_up, look_up, refuse, show, spell
 from discreet.sql.selection import find_dtype
 from discreet.table.schema import Schema, Type
 
@@ -40,6 +41,11 @@ KNOWN = (
     exp.Distinct,
 )  # fmt: skip
 """What is looked up besides: it goes by its arguments alone."""
+LOCAL = tuple(kind for kind in KNOWN if kind not in (
+    exp.Floor, exp.Ceil, exp.Greatest, exp.Least, exp.Sqrt, exp.Pow, exp.Exp, exp.Ln, exp.Cast,
+    exp.DataType, exp.DataTypeParam, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Tuple, exp.Distinct,
+))  # fmt: skip
+"""What engines read differently, where it is not looked up: over rows of answers."""
 NAMED = {"date_part", "datepart", "dayname", "monthname", "ends_with", "prefix", "suffix", "len",
          "isodow", "decade", "century", "even", "bit_count", "strlen"}  # fmt: skip
 COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
@@ -85,7 +91,10 @@ def read_expression(expression: exp.Expr, schema: Schema) -> exp.Expr:
         if isinstance(node, exp.Like | exp.ILike) and "\\" in node.expression.sql():
             raise refuse(node, "databases read a backslash in LIKE differently")
     held = exp.Paren(this=expression.copy())
-    _spell_out_order(held, schema)
+    for node in list(filter(is_looked_up, held.find_all(exp.Coalesce))):  # COALESCE(age) is age
+        node.replace(exp.Paren(this=node.this))
+    ordinals = [a for a in schema if a.type == "ordinal"]
+    spell_out_order(held, {a.name: a.order for a in ordinals})
     for division in list(held.find_all(exp.Div)):  # by zero: nothing, on every engine
         if not division.expression.is_number or not float(division.expression.name):
             divisor = exp.Nullif(this=division.expression, expression=exp.Literal.number(0))
@@ -101,11 +110,11 @@ def _mark(held: exp.Expr) -> None:
     while left:
         node = left.pop()
         odd = next((n for n in node.walk() if not _is_portable(n)), None)
-        if odd is None or isinstance(node, LookedUp):
+        if odd is None or is_looked_up(node):
             continue
         names = find_columns(node)
         if len(names) == 1 and not isinstance(node, exp.Ordered | exp.Tuple | exp.When):
-            node.replace(LookedUp(this=node.copy()))
+            node.replace(look_up(node.copy()))
         elif names and _is_portable(node):
             left += [child for child in node.iter_expressions() if find_columns(child)]
         elif names:
@@ -130,19 +139,26 @@ def _is_date(node: exp.Cast) -> bool:
     return type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.is_type("DATE")
 
 
-def _spell_out_order(where: exp.Expr, schema: Schema) -> None:
-    """Write comparisons of ordinals as the values they mean: databases would go by the alphabet."""
-    for node in list(where.find_all(*COMPARISONS, exp.Between)):
+def spell_out_order(where: exp.Expr, orders: Mapping[str, tuple[str, ...]]) -> None:
+    """Write comparisons of ordinals as the values they mean: databases would go by the alphabet.
+
+    ``orders`` gives the values of columns that are ordinals, from low to high.
+    """
+    for node in list(where.find_all(*COMPARISONS, exp.Between)) if orders else ():
         parts = [node.this, node.args.get("low") or node.expression, node.args.get("high")]
-        ordinals = [
-            part
-            for part in parts
-            if isinstance(part, exp.Column) and schema[part.name].type == "ordinal"
-        ]
+        held = [part.unnest() for part in parts if part is not None]
+        ordinals = [p for p in held if isinstance(p, exp.Column) and p.name in orders]
+        hidden = [c for p in held for c in p.find_all(exp.Column)
+                  if c.name in orders and c not in ordinals and not _is_counted(c, p)]  # fmt: skip
+        if hidden:
+            raise refuse(
+                node, f"{show(node)} compares what is made of {hidden[0].name!r}, an ordinal, by "
+                "the alphabet", f"Compare {hidden[0].name!r} itself.",
+            )  # fmt: skip
         if not ordinals:
             continue
-        column, order = ordinals[0], schema[ordinals[0].name].order
-        ends = [part for part in parts if part is not None and part is not column]
+        column, order = ordinals[0], orders[ordinals[0].name]
+        ends = [part for part in held if part is not column]
         for end in ends:
             if not isinstance(end, exp.Literal) or str(end.this) not in order:
                 listed = ", ".join(map(repr, order))
@@ -152,9 +168,9 @@ def _spell_out_order(where: exp.Expr, schema: Schema) -> None:
                 )  # fmt: skip
         places = [order.index(str(end.this)) for end in ends]
         if isinstance(node, exp.Between):
-            meant = order[places[0] : places[1] + 1] if column is node.this else None
+            meant = order[places[0] : places[1] + 1] if column is held[0] else None
         else:
-            kind: type[exp.Expr] = type(node) if column is node.this else MIRRORED[type(node)]
+            kind: type[exp.Expr] = type(node) if column is held[0] else MIRRORED[type(node)]
             ranges: dict[type[exp.Expr], tuple[str, ...]] = {
                 exp.LT: order[: places[0]],
                 exp.LTE: order[: places[0] + 1],
@@ -168,6 +184,26 @@ def _spell_out_order(where: exp.Expr, schema: Schema) -> None:
         known = exp.not_(column.copy().is_(exp.null()))
         never = exp.Case(ifs=[exp.If(this=known, true=exp.false())])
         node.replace(exp.paren(exp.In(this=column.copy(), expressions=values) if values else never))
+
+
+def _is_counted(column: exp.Column, side: exp.Expr) -> bool:
+    """Whether a column is only read by a function whose result has an order of its own."""
+    node = column.parent
+    while node is not None and node is not side.parent:
+        if isinstance(node, exp.Length | exp.StrPosition | exp.EQ | exp.NEQ | exp.In | exp.Is):
+            return True
+        node = node.parent
+    return False
+
+
+def find_local(tree: exp.Expr) -> exp.Expr | None:
+    """Find what engines other than DuckDB would read differently in a statement over answers."""
+    for node in tree.walk():
+        text = isinstance(node, exp.Cast) and node.to.this in exp.DataType.TEXT_TYPES
+        text = text and not isinstance(node.this, exp.Null | exp.Literal)
+        if text or isinstance(node, LOCAL):
+            return node
+    return None
 
 
 def find_type(expression: exp.Expr, schema: Schema) -> str:

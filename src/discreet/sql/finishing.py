@@ -87,7 +87,7 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
         if not isinstance(value, Known):
             raise refuse(key, f"{show(key)} is estimated: rows cannot be grouped by it")
         made.append(value.tree.copy().as_(f"#g {i}", quoted=True))
-        columns["", f"#g {i}"] = Known(column(f"#g {i}"))
+        columns["", f"#g {i}"] = Known(column(f"#g {i}"), value.order)
     by = [part.unalias().copy() for part in made]
     placed: Items = []
     for name, item in items:
@@ -100,7 +100,7 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
             columns["", title] = read_again(title, value)
             node.replace(exp.column(title, quoted=True))
         for i, key in enumerate(keys):
-            for node in [n for n in held.walk() if n == key]:
+            for node in [n for n in held.walk() if n == key or _is_same(n, key, scope)]:
                 node.replace(exp.column(f"#g {i}", quoted=True))
         inner: exp.Expr = held.this
         placed.append((name, inner.pop()))
@@ -112,6 +112,15 @@ def group_again(scope: Scope, group: exp.Group | None, items: Items) -> tuple[Sc
     tree = tree.group_by(*by, copy=False) if by else tree
     grouped = tree.subquery(exp.to_identifier("#grouped", quoted=True), copy=False)
     return Scope(grouped, columns, bool(keys) and scope.uncertain), placed
+
+
+def _is_same(node: exp.Expr, key: exp.Expr, scope: Scope) -> bool:
+    """Whether two columns are one, whatever stands before them."""
+    if not isinstance(node, exp.Column) or not isinstance(key, exp.Column):
+        return False
+    if node.name.startswith("#") or node.name.lower() != key.name.lower():
+        return False
+    return scope.find(node) == scope.find(key)
 
 
 def finish(
@@ -154,9 +163,13 @@ def finish(
     decides = decides or (scope.uncertain and not any(columns.values()))
     if scope.uncertain:
         tree = tree.select(column(KEPT), column(SURE), copy=False)
+        if query.args.get("distinct"):
+            raise refuse(query, "DISTINCT of rows that may not be there cannot be told",
+                         "Use GROUP BY instead.")  # fmt: skip
     elif query.args.get("distinct"):
         tree = tree.distinct()
-    found = Answers(tree, columns, scope.uncertain, decides, there, frozenset(told))
+    orders = {name: value.order for name, value in values if isinstance(value, Known)}
+    found = Answers(tree, columns, scope.uncertain, decides, there, frozenset(told), orders)
     return _cut(query, found, ordering, top)
 
 

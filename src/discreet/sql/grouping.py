@@ -19,6 +19,7 @@ from discreet.sql.relations import Answers, Items, read_again, read_answers
 from discreet.sql.scopes import Scope
 from discreet.sql.trees import add_up, case, column, double, named_table, nothing, number
 from discreet.sql.windows import KEPT, SURE
+from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Schema
 
 PEOPLE = "#n"
@@ -105,13 +106,26 @@ class Grouping:
         return [self._find_key(self.read(inner))]
 
     def _find_key(self, expression: exp.Expr) -> int:
+        expression = self._settle(expression)
         for i, key in enumerate(self.keys):
             if key.expression == expression:
                 return i
         if not isinstance(expression, exp.Column):
             find_type(expression, self.schema)
-        self.keys.append(self._name(expression, "#k"))
+        key = self._name(expression, "#k")
+        if not key.is_plain and self._is_coarse(key):
+            raise refuse(
+                expression, f"{show(expression)} is of what was made coarser in this release",
+                "Group by the column itself, as it is shown.",
+            )  # fmt: skip
+        self.keys.append(key)
         return len(self.keys) - 1
+
+    def _settle(self, expression: exp.Expr) -> exp.Expr:
+        """Write a constant so that no database takes it for the place of a column."""
+        if find_columns(expression) or isinstance(expression, exp.Cast):
+            return expression
+        return exp.cast(expression, find_type(expression, self.schema))
 
     def _name(self, expression: exp.Expr, prefix: str) -> Term:
         if isinstance(expression, exp.Column):
@@ -135,13 +149,18 @@ class Grouping:
             term = self._name(expression, "#m")
         there: exp.Expr | None = exp.true() if function == "COUNT" else self.see(argument, where)
         filtered = self._filter(where)
-        for known in filtered.aggregates:
-            if (known.function, known.term, known.share) == (function, term, share):
-                return self._at(known.alias, there)
-        count = sum(len(f.aggregates) for f in self.asked.values())
-        made = Aggregate(function, term, f"#a {count}", share)
-        filtered.aggregates.append(made)
-        return self._at(made.alias, there)
+        made = next((known for known in filtered.aggregates
+                     if (known.function, known.term, known.share) == (function, term, share)),
+                    None)  # fmt: skip
+        if made is None:
+            count = sum(len(f.aggregates) for f in self.asked.values())
+            made = Aggregate(function, term, f"#a {count}", share)
+            filtered.aggregates.append(made)
+        # of what was made coarser there may be a number without bounds
+        return self._at(made.alias, there, is_told=not self._is_coarse(term))
+
+    def _is_coarse(self, term: Term | None) -> bool:
+        return term is not None and any(is_coarse(self.schema[name]) for name in term.columns)
 
     def see(self, argument: exp.Expr | None, where: list[exp.Expr]) -> exp.Expr | None:
         """Say when somebody surely has a number, where that is watched."""
@@ -149,10 +168,10 @@ class Grouping:
             return None
         return at_least(self.ask("COUNT", argument, where), 1)
 
-    def _at(self, alias: str, there: exp.Expr | None) -> Estimate:
+    def _at(self, alias: str, there: exp.Expr | None, *, is_told: bool = True) -> Estimate:
         value = read_answers(alias, estimated=True)
         assert isinstance(value, Estimate)
-        self.scope.columns["", alias] = told = replace(value, there=there, is_told=True)
+        self.scope.columns["", alias] = told = replace(value, there=there, is_told=is_told)
         return told
 
     def _filter(self, where: list[exp.Expr]) -> Filtered:
@@ -163,6 +182,11 @@ class Grouping:
     def count_distinct(self, argument: exp.Expr, where: list[exp.Expr]) -> Estimate:
         """Ask how many values there are: people are grouped by them besides."""
         told = self._name(self.read(argument), "#k")
+        if self._is_coarse(told):
+            raise refuse(
+                argument, f"{show(argument)} was made coarser in this release: its values "
+                "cannot be counted", "Count people: COUNT(*).",
+            )  # fmt: skip
         there = exp.not_(exp.Paren(this=argument.copy()).is_(exp.null()))
         filtered = Filtered([self.read(part) for part in [*where, there]], told=told)
         filtered.alias = f"#d {len(self.distinct)}"
@@ -228,16 +252,21 @@ class Grouping:
             place = next((i for i, k in enumerate(self.keys) if k.expression == read), None)
             if place is not None and read is not None:
                 node.replace(exp.column(f"#key {place}", quoted=True))
-                self.scope.columns["", f"#key {place}"] = Known(column(f"#key {place}"))
+                self.scope.columns["", f"#key {place}"] = self._know_key(place)
             else:
                 left += list(node.iter_expressions())
+
+    def _know_key(self, place: int) -> Known:
+        key = self.keys[place]
+        order = self.schema[key.name].order if key.is_plain else ()
+        return Known(column(f"#key {place}"), order)
 
     def _read_quietly(self, node: exp.Expr) -> exp.Expr | None:
         """Read an expression of attributes, if it is one."""
         if not find_columns(node) or find_aggregates(node) or node.find(exp.Window, exp.Query):
             return None
         try:
-            return self.read(node)
+            return self._settle(self.read(node))
         except QueryError:
             return None
 
@@ -285,7 +314,7 @@ class Grouping:
             made.append(shown.as_(f"#key {i}", quoted=True))
             made.append(number(int(not there)).as_(f"#grouping {i}", quoted=True))
             self.scope.columns["", f"#grouping {i}"] = Known(column(f"#grouping {i}"))
-            self.scope.columns["", f"#key {i}"] = Known(column(f"#key {i}"))
+            self.scope.columns["", f"#key {i}"] = self._know_key(i)
         made += [column(name, title) for a in base.aggregates for name in a.names]
         if self.keys:
             some = exp.GTE(this=column(f"{PEOPLE}_low", title), expression=number(1))

@@ -22,6 +22,8 @@ class Known:
     """What is certain: a key, a literal, a column of a table of one's own."""
 
     tree: exp.Expr
+    order: tuple[str, ...] = ()
+    """The values of an ordinal from low to high, if it is one."""
 
     @property
     def parts(self) -> list[exp.Expr]:
@@ -120,9 +122,25 @@ def most(*parts: exp.Expr) -> exp.Expr:
 
 def _outermost(kind: type[exp.Expr], parts: Sequence[exp.Expr]) -> exp.Expr:
     first, *rest = parts
-    found = kind(this=own(first), expressions=[own(part) for part in rest])
-    gone = [wrap(part).is_(exp.null()) for part in parts if not part.is_number]
-    return case(exp.or_(*gone), nothing(), found) if gone else found
+    gone = _find_nothing(parts)
+    # what is nothing was asked for here: sqlglot would do so once more
+    found = kind(this=own(first), expressions=[own(part) for part in rest], ignore_nulls=True)
+    return case(gone, nothing(), found) if gone is not None else found
+
+
+def _find_nothing(parts: Sequence[exp.Expr]) -> exp.Expr | None:
+    """Say when one of some numbers is nothing: what it is computed from, if that is arithmetic."""
+    left, asked = list(parts), dict[exp.Expr, None]()
+    while left:
+        part = left.pop()
+        if isinstance(part, exp.Add | exp.Sub | exp.Mul):
+            left += [part.this, part.expression]
+        elif isinstance(part, exp.Paren | exp.Neg | exp.Abs):
+            left.append(part.this)
+        elif not part.is_number:
+            asked[part] = None
+    gone = [wrap(part.copy()).is_(exp.null()) for part in reversed(asked)]
+    return exp.or_(*gone, copy=False) if gone else None
 
 
 def all_there(*values: Estimate) -> exp.Expr | None:
@@ -203,8 +221,12 @@ def subtract(a: Estimate, b: Estimate) -> Estimate:
 
 
 def multiply(a: Estimate, b: Estimate) -> Estimate:
-    """Multiply: the outermost of the products of the ends."""
-    ends = [times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
+    """Multiply: the outermost of the products of the ends. A number by itself is never below 0."""
+    if a.parts[:3] == b.parts[:3]:
+        a = b = magnitude(a)
+        ends = [times(a.low, a.low), times(a.high, a.high)]
+    else:
+        ends = [times(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
     errors = [
         plus(times(size(a.value), y), times(size(b.value), x))
         for x, y in ((a.stderr, b.stderr), (a.width, b.width))
@@ -257,17 +279,32 @@ def know(condition: exp.Expr) -> Doubt:
     return Doubt(held, held, held)
 
 
-def compare(kind: type[exp.Expr], a: Estimate, b: Estimate) -> Doubt:
-    """Compare two numbers, of which one is estimated. Where a bound is none both may be.
+def compare(kind: type[exp.Expr], a: Estimate, b: Estimate, *, with_number: bool) -> Doubt:
+    """Compare two values, of which one is estimated. Where a bound is none both may be.
 
-    With no number nothing is true.
+    With no number nothing is true. Where one is a number that is written out, bounds of the other
+    leave room for rounding; they may be days else.
     """
+    if with_number:
+        a, b = _blur(a), _blur(b)
     found = _compare(kind, a, b)
     there = all_there(a, b)
     sure = exp.false() if there is None else found.sure
     if there is not None and not isinstance(there, exp.Boolean):
         sure = exp.and_(exp.Paren(this=there.copy()), exp.paren(sure))
     return Doubt(found.value, sure, found.maybe)
+
+
+def _blur(value: Estimate) -> Estimate:
+    """Let bounds that are no whole numbers give way, as an engine may round them otherwise."""
+    if value.low == value.high or value.low.is_number:
+        return value
+    loose = loosen(value)
+    low, high = (
+        case(exp.EQ(this=wrap(double(end)), expression=exp.Floor(this=double(end))), end, wide)
+        for end, wide in ((value.low, loose.low), (value.high, loose.high))
+    )
+    return replace(value, low=low, high=high)
 
 
 def _compare(kind: type[exp.Expr], a: Estimate, b: Estimate) -> Doubt:

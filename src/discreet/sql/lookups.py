@@ -6,7 +6,7 @@ import polars as pl
 from sqlglot import exp
 
 from discreet.sql.dialects import Tables
-from discreet.sql.reading import LookedUp
+from discreet.sql.reading import is_looked_up
 from discreet.sql.selection import evaluate_term
 from discreet.sql.trees import case, column, named_table
 
@@ -21,7 +21,7 @@ def resolve_lookups(tree: exp.Select, tables: Tables, needed: Tables) -> tuple[e
     """
     made = dict(needed)
     found: dict[tuple[int, str], exp.Expr] = {}
-    for node in list(tree.find_all(LookedUp)):
+    for node in list(filter(is_looked_up, tree.find_all(exp.Coalesce))):
         select, place = node.find_ancestor(exp.Select), node.find(exp.Column)
         assert isinstance(select, exp.Select) and place is not None
         asked = (id(select), node.sql())

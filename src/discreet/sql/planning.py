@@ -28,7 +28,10 @@ from discreet.sql.relations import (
     join_answers,
     name_items,
     open_answers,
+    open_parentheses,
+    read_distinct,
     refuse_twice,
+    rename_columns,
     unite,
 )
 from discreet.sql.scopes import Scope
@@ -111,18 +114,20 @@ class Planner:
     ) -> Relation:
         """Plan a SELECT, or several of them, where some subqueries have names."""
         while isinstance(query, exp.Subquery):
-            query = query.this
+            query = open_parentheses(query)
         known = dict(known)
         if with_ := query.args.get("with_"):
             if with_.args.get("recursive"):
                 raise refuse(query, "WITH RECURSIVE cannot be answered", "Ask level by level.")
             for clause in with_.expressions:
-                known[clause.alias.lower()] = self.plan_query(clause.this, known)
+                found = self.plan_query(clause.this, known)
+                known[clause.alias.lower()] = rename_columns(found, clause)
         if isinstance(query, exp.Union) and query.args.get("distinct") in (None, False):
-            if any(query.args.get(name) for name in ("order", "limit", "offset")):
+            if any(query.args.get(name) for name in ("order", "limit", "offset", "by_name")):
                 raise refuse(
-                    query, "ORDER BY and LIMIT of a UNION ALL cannot be answered",
-                    "Put it into a subquery: SELECT * FROM (… UNION ALL …) ORDER BY ….",
+                    query, "ORDER BY, LIMIT and BY NAME of a UNION ALL cannot be answered",
+                    "Put it into a subquery: SELECT * FROM (… UNION ALL …) ORDER BY …; columns "
+                    "are taken by their places.",
                 )  # fmt: skip
             sides = [self.plan_query(side, known) for side in (query.this, query.expression)]
             if isinstance(sides[0], Answers) and isinstance(sides[1], Answers):
@@ -161,27 +166,32 @@ class Planner:
 
     def _read_source(self, source: exp.Expr, known: dict[str, Relation]) -> tuple[Relation, str]:
         if isinstance(source, exp.Subquery):
-            return self.plan_query(source.this, known), source.alias
+            found = self.plan_query(open_parentheses(source), known)
+            return rename_columns(found, source), source.alias
         if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier) or any(
             part for name, part in source.args.items() if name not in ("this", "alias", "db")
         ):  # fmt: skip
             raise refuse(source, "the table asked is not 'release'", "Write FROM release.")
         alias = source.alias or source.name
+        found = self._find_table(source, known)
+        return rename_columns(found, source), alias
+
+    def _find_table(self, source: exp.Table, known: dict[str, Relation]) -> Relation:
         title = ".".join(part.lower() for part in (source.db, source.name) if part)
         if title in known:
-            return known[title], alias
+            return known[title]
         if title in self.own:
             names = self.own[title]
             table = source.copy()
             table.set("alias", None)
             tree = select(*(column(name) for name in names)).from_(table)
-            return Answers(tree, dict.fromkeys(names, False)), alias
+            return Answers(tree, dict.fromkeys(names, False))
         if title != "release":
             raise refuse(
                 source, f"the table asked is not 'release': {source.sql()}",
                 name_closest(title, ["release", *known, *self.own]),
             )  # fmt: skip
-        return People({n: exp.column(n, quoted=True) for n in self.schema.names}), alias
+        return People({n: exp.column(n, quoted=True) for n in self.schema.names})
 
     # rows of people
 
@@ -195,7 +205,7 @@ class Planner:
         where = list(people.where)
         if clause := query.args.get("where"):
             where.append(read(_spell_out(clause.this, named, list(people.columns))))
-        group, distinct = query.args.get("group"), query.args.get("distinct")
+        group, distinct = query.args.get("group"), read_distinct(query)
         later = [_spell_out(query.args[name].this, named, list(people.columns))
                  for name in ("having", "qualify") if query.args.get(name)]  # fmt: skip
         wanted = [item for _, item in items]
@@ -206,13 +216,16 @@ class Planner:
             return People({name: read(item) for name, item in items}, tuple(where))
         if distinct and not group and not any(map(find_aggregates, wanted)):
             group = exp.Group(expressions=[item.copy() for item in wanted])
+            query = query.copy()
+            query.set("distinct", None)
         grouping = Grouping(self.schema, self.made.note, where, read, is_watched=self.is_watched)
         grouping.read_group(group, items, list(people.columns))
         if top and (simple := self._plan_simply(query, grouping, items)):
             return simple
         orders = [part.this for part in query.args["order"].expressions] if (
             query.args.get("order")) else []  # fmt: skip
-        spoken = {id(node): _spell_out(node, named, list(people.columns)) for node in orders
+        spoken = {id(node): _spell_out(node, named, [] if isinstance(node, exp.Column) else
+                                       list(people.columns)) for node in orders
                   if not node.is_int and node.name.upper() != "ALL"}  # fmt: skip
         placed = {}
         for node, meant in [*((i, i) for i in wanted), *((n, spoken[id(n)]) for n in orders
@@ -259,7 +272,7 @@ class Planner:
     ) -> exp.Expr:
         """Plan the subqueries that stand for single numbers."""
         held = exp.Paren(this=node.copy())
-        for inner in list(held.find_all(exp.Subquery)):
+        for inner in _list_scalars(held):
             found = self.plan_query(inner.this, known)
             if isinstance(found, People) or len(found.columns) != 1 or not _gives_one(inner.this):
                 raise refuse(inner, "a subquery that stands for a number gives more than one",
@@ -309,7 +322,7 @@ class Planner:
         self, query: exp.Select, scope: Scope, decides: bool, *, top: bool
     ) -> Answers:
         names = [name for _, name in scope.columns]
-        items = name_items(_list_selected(query, names))
+        items = name_items(_list_selected(query, names, list(scope.columns)))
         named = dict(items)
         parts = [item for _, item in items]
         if any(part.find(exp.Query) for part in [*parts, query.args.get("where") or exp.null()]):
@@ -323,9 +336,15 @@ class Planner:
             return _spell_out(node, named, names)
 
         having, qualify = (query.args.get(name) for name in ("having", "qualify"))
-        if query.args.get("group") or any(map(find_aggregates, parts)):
+        group, aggregated = query.args.get("group"), any(map(find_aggregates, parts))
+        windows = qualify or any(part.find(exp.Window) for part in parts)
+        if read_distinct(query) and scope.uncertain and not (group or aggregated or windows):
+            group = exp.Group(expressions=[part.copy() for part in parts])
+            query = query.copy()
+            query.set("distinct", None)
+        if group or aggregated:
             wanted = [*items, *([("#having", place(having.this))] if having else [])]
-            scope, placed = group_again(scope, query.args.get("group"), wanted)
+            scope, placed = group_again(scope, group, wanted)
             items = placed[: len(items)]
             if having:
                 scope, decides = filter_rows(scope, placed[-1][1], decides)
@@ -347,15 +366,37 @@ def _gives_one(query: exp.Expr) -> bool:
     )
 
 
-def _list_selected(query: exp.Select, names: list[str]) -> list[exp.Expr]:
-    """Give what is selected, with every column where a star stands."""
+def _list_scalars(held: exp.Expr) -> list[exp.Expr]:
+    """Give the subqueries that stand for numbers, and not those inside of them."""
+    found: list[exp.Expr] = []
+    left = [held]
+    while left:
+        node = left.pop()
+        if isinstance(node, exp.Subquery):
+            found.append(node)
+        else:
+            left += reversed(list(node.iter_expressions()))
+    return found
+
+
+def _list_selected(
+    query: exp.Select, names: list[str], owned: list[tuple[str, str]] | None = None
+) -> list[exp.Expr]:
+    """Give what is selected, with every column where a star stands; or those of a table."""
     found: list[exp.Expr] = []
     for item in query.expressions:
         star = isinstance(item, exp.Star) or (
             isinstance(item, exp.Column) and isinstance(item.this, exp.Star))  # fmt: skip
         if star and any(item.args.get(name) for name in ("except_", "replace", "rename")):
             raise refuse(item, f"{item.sql()} cannot be read", "Name the columns.")
-        found += [exp.column(name, quoted=True) for name in names] if star else [item]
+        table = item.table.lower() if isinstance(item, exp.Column) else ""
+        if not star:
+            found.append(item)
+        elif table and owned is not None:
+            found += [exp.column(name, table=owner, quoted=True)
+                      for owner, name in owned if owner == table]  # fmt: skip
+        else:
+            found += [exp.column(name, quoted=True) for name in names]
     return found
 
 
@@ -364,7 +405,8 @@ def _spell_out(node: exp.Expr, named: dict[str, exp.Expr], names: list[str]) -> 
     known = {name.lower() for name in names}
     meant = {name.lower(): item for name, item in named.items()}
     held = exp.Paren(this=node.copy())
-    for found in list(held.find_all(exp.Column)):
+    inside = {id(c) for query in _list_scalars(held) for c in query.find_all(exp.Column)}
+    for found in [c for c in held.find_all(exp.Column) if id(c) not in inside]:
         name = found.name.lower()
         if not found.table and name not in known and name in meant:
             found.replace(exp.paren(meant[name].copy()))

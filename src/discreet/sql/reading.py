@@ -136,15 +136,20 @@ def show(expression: exp.Expr) -> str:
     return expression.transform(_bare).sql("duckdb")
 
 
-class LookedUp(exp.Expression, exp.Func):
-    """An expression of one attribute that engines would not read alike.
+def look_up(node: exp.Expr) -> exp.Expr:
+    """Mark an expression of one attribute that engines would not read alike.
 
-    Where it is not looked up it is written as what it is, which COALESCE leaves as it is.
+    COALESCE of nothing else is the mark, as it leaves what it is given: where a mark is written, it
+    is written as what it means. A kind of node of our own would be clearer, but sqlglot's compiled
+    classes have no others below them.
     """
+    return exp.Coalesce(this=node, expressions=[])
 
-    arg_types = {"this": True}  # noqa: RUF012
-    _sql_names = ["COALESCE"]  # noqa: RUF012
+
+def is_looked_up(node: exp.Expr) -> bool:
+    """Whether a node is the mark of what is looked up."""
+    return isinstance(node, exp.Coalesce) and not node.expressions
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
-    return node.this if isinstance(node, LookedUp) else node
+    return node.this if is_looked_up(node) else node

@@ -43,6 +43,8 @@ class Answers:
     """When there surely is a number, of columns of which that is known."""
     told: frozenset[str] = frozenset()
     """Columns that a form gave as they are."""
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The values of ordinals from low to high, of columns that hold them."""
 
 
 Relation = People | Answers
@@ -52,7 +54,7 @@ def read_answers(name: str, estimated: bool, answers: Answers | None = None) -> 
     """Say what stands under a name, in some answers."""
     parts = [column(name + ending) for ending in ENDINGS]
     if not estimated:
-        return Known(parts[0])
+        return Known(parts[0], () if answers is None else answers.orders.get(name, ()))
     if answers is None:
         return Estimate(*parts)
     return Estimate(*parts, there=answers.there.get(name), is_told=name in answers.told)
@@ -61,7 +63,7 @@ def read_answers(name: str, estimated: bool, answers: Answers | None = None) -> 
 def read_again(name: str, value: Known | Estimate) -> Known | Estimate:
     """Say what stands under a name that a value was given, in rows that are not its own."""
     if isinstance(value, Known):
-        return read_answers(name, estimated=False)
+        return Known(column(name), value.order)
     known = value.there if isinstance(value.there, exp.Boolean) else None
     return Estimate(*(column(name + ending) for ending in ENDINGS), there=known)
 
@@ -96,6 +98,59 @@ def select_columns(
     return select(*made).from_(answers.tree.subquery(exp.to_identifier("#side", quoted=True)))
 
 
+def open_parentheses(query: exp.Subquery) -> exp.Expr:
+    """Give the query in parentheses; refuse what stands behind them and says more."""
+    for name, part in query.args.items():
+        if part and name not in ("this", "alias"):
+            raise refuse(query, f"{name.rstrip('_').upper()} behind parentheses cannot be answered",
+                         "Write it inside, or select from it: SELECT * FROM (…) t ….")  # fmt: skip
+    inner: exp.Expr = query.this
+    return inner
+
+
+def read_distinct(query: exp.Select) -> exp.Expr | None:
+    """Give the DISTINCT of a query, which is not ON something."""
+    distinct: exp.Expr | None = query.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        raise refuse(query, "DISTINCT ON cannot be answered: it takes any row",
+                     "Use GROUP BY, with MIN or MAX of the rest.")  # fmt: skip
+    return distinct
+
+
+def rename_columns(relation: Relation, named: exp.Expr) -> Relation:
+    """Give the columns of a relation the names that stand behind its own: t(a, b)."""
+    alias = named.args.get("alias")
+    given = [part.name for part in alias.args.get("columns") or []] if alias is not None else []
+    if not given:
+        return relation
+    if len(given) > len(relation.columns) or len({n.lower() for n in given}) < len(given):
+        raise refuse(named, f"there are {len(relation.columns)} columns to be named",
+                     "Name each once, in their order.")  # fmt: skip
+    names = dict(zip(relation.columns, [*given, *[*relation.columns][len(given) :]], strict=True))
+    refuse_twice(dict.fromkeys(names.values(), False), list(names.values()))
+    if isinstance(relation, People):
+        return replace(relation, columns={names[n]: e for n, e in relation.columns.items()})
+    return _rename(relation, names, (KEPT, SURE))
+
+
+def _rename(answers: Answers, names: Mapping[str, str], flags: tuple[str, str]) -> Answers:
+    """Give the columns of answers, and their flags, other names."""
+    renamed = [(names[n], e) for n, e in answers.columns.items()]
+    tree = select_columns(answers, renamed, flags=False)
+    there = dict[str, exp.Expr]()
+    for name, condition in answers.there.items():
+        there[names[name]] = condition
+        if isinstance(condition, exp.Column):
+            there[names[name]] = column(name_there(names[name]))
+            tree.select(name_part(condition, name_there(names[name])), copy=False)
+    if answers.uncertain:
+        tree = tree.select(*(column(own).as_(flag, quoted=True)
+                             for own, flag in zip((KEPT, SURE), flags, strict=True)))  # fmt: skip
+    told = frozenset(names[name] for name in answers.told)
+    orders = {names[name]: order for name, order in answers.orders.items()}
+    return replace(answers, tree=tree, columns=dict(renamed), there=there, told=told, orders=orders)
+
+
 def unite(query: exp.Expr, first: Answers, second: Answers) -> Answers:
     """Put rows of two answers one behind the other."""
     if len(first.columns) != len(second.columns):
@@ -118,7 +173,8 @@ def join_answers(sides: list[tuple[Answers, str]], joins: list[exp.Join]) -> tup
     """Join rows of answers, and tables of the analyst's own, by what is known."""
     scope, decides = _open_side(sides[0], 0), sides[0][0].decides
     for i, ((side, alias), join) in enumerate(zip(sides[1:], joins, strict=True), start=1):
-        kind = (join.side or join.kind or "").upper()
+        words = (join.method, join.side, "" if join.kind.upper() == "OUTER" else join.kind)
+        kind = " ".join(filter(None, words)).upper()
         if kind not in ("", "INNER", "LEFT", "CROSS") or (kind == "LEFT" and side.uncertain):
             raise refuse(join, f"{kind} JOIN of answers cannot be told", "Use JOIN or LEFT JOIN.")
         other = _open_side((side, alias), i)
@@ -160,24 +216,12 @@ def _open_side(side: tuple[Answers, str], i: int) -> Scope:
     """Give a side of a join names that no other side has."""
     answers, alias = side
     names = {name: f"#j {i} {name}" for name in answers.columns}
-    renamed = [(names[n], e) for n, e in answers.columns.items()]
-    tree = select_columns(answers, renamed, flags=False)
-    there = dict[str, exp.Expr]()
-    for name, condition in answers.there.items():
-        there[names[name]] = condition
-        if isinstance(condition, exp.Column):
-            there[names[name]] = column(name_there(names[name]))
-            tree.select(name_part(condition, name_there(names[name])), copy=False)
-    told = frozenset(names[name] for name in answers.told)
-    moved = Answers(tree, dict(renamed), there=there, told=told)
-    if answers.uncertain:
-        flags = (KEPT, SURE) if i == 0 else (f"#j {i} {KEPT}", f"#j {i} {SURE}")
-        tree = tree.select(*(column(own).as_(flag, quoted=True)
-                             for own, flag in zip((KEPT, SURE), flags, strict=True)))  # fmt: skip
+    flags = (KEPT, SURE) if i == 0 else (f"#j {i} {KEPT}", f"#j {i} {SURE}")
+    moved = _rename(answers, names, flags)
     columns: dict[tuple[str, str], Value] = {
         (alias.lower(), n): read_answers(names[n], e, moved) for n, e in answers.columns.items()
     }
-    source = tree.subquery(exp.to_identifier(f"#side {i}", quoted=True))
+    source = moved.tree.subquery(exp.to_identifier(f"#side {i}", quoted=True))
     return Scope(source, columns, answers.uncertain)
 
 

@@ -9,7 +9,7 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError, name_closest
 from discreet.sql import intervals
-from discreet.sql.expressions import KNOWN, PORTABLE
+from discreet.sql.expressions import KNOWN, PORTABLE, spell_out_order
 from discreet.sql.intervals import Doubt, Estimate, Known, Value, find_gone, lift, wrap
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show
@@ -121,6 +121,15 @@ class Scope:
         for inner in node.walk():
             if not isinstance(inner, (*PORTABLE, *KNOWN)):
                 raise refuse(inner, f"{show(inner)!r} is nothing that discreet can read here")
+        orders = {
+            c.name: value.order for c in node.find_all(exp.Column)
+            if isinstance(value := found[id(c)], Known) and value.order
+        }  # fmt: skip
+        if orders:
+            held = exp.Paren(this=node.copy())
+            spell_out_order(held, orders)
+            node = held.this
+            found = {id(c): self.find(c) for c in node.find_all(exp.Column)}
 
         def place(inner: exp.Expr) -> exp.Expr:
             value = found.get(id(inner))
@@ -151,7 +160,7 @@ class Scope:
             kind = type(node)
             value = intervals.loosen(self.hold(self.number(node.this)))
             return intervals.shift(value, lambda end: kind(this=end))
-        if isinstance(node, exp.Cast):
+        if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
             return self._cast(node)
         if isinstance(node, exp.Abs):
             return intervals.magnitude(self.hold(self.number(node.this)))
@@ -331,14 +340,18 @@ class Scope:
             return self._miss(self.hold(self.number(inner.this)), missing=True)
         if isinstance(inner, COMPARISONS):
             a, b = (self.hold(self.number(side)) for side in (inner.this, inner.expression))
-            return intervals.compare(type(inner), a, b)
+            written = any(side.unnest().is_number for side in (inner.this, inner.expression))
+            return intervals.compare(type(inner), a, b, with_number=written)
         raise refuse(inner, f"{show(inner)!r} cannot be decided from estimates",
                      "Compare them with numbers.")  # fmt: skip
 
     def _miss(self, value: Estimate, *, missing: bool) -> Doubt:
         """Say whether there is a number, or none."""
-        unseen, gone = wrap(value.value).is_(exp.null()), find_gone(value)
+        gone = find_gone(value)
         there = exp.false() if value.there is None else value.there
+        # an estimate may lack a number that surely is there
+        absent = exp.and_(wrap(value.value).is_(exp.null()), exp.not_(exp.paren(there)))
+        unseen = exp.paren(absent)
         if missing:
             return Doubt(unseen, gone, exp.not_(exp.paren(there)))
         return Doubt(exp.not_(unseen), there.copy(), exp.not_(exp.paren(gone)))

@@ -19,7 +19,7 @@ from discreet.release.coarse_labels import list_runs
 from discreet.release.labels import Labels
 from discreet.release.selection import Selection, find_positions
 from discreet.sql.engines.duckdb import Embedded
-from discreet.sql.reading import LookedUp
+from discreet.sql.reading import is_looked_up
 from discreet.sql.trees import case, column, named_table
 from discreet.table.arrays import Bools, Ints
 from discreet.table.coarsening import is_coarse
@@ -133,7 +133,7 @@ def find_numbers(parts: Sequence[exp.Expr]) -> list[Fraction] | None:
     """
     found: list[Fraction] = []
     for part in parts:
-        if isinstance(part, (*CONNECTIVES, LookedUp)):
+        if isinstance(part, CONNECTIVES) or is_looked_up(part):
             inside = find_numbers(list(part.iter_expressions()))
         elif isinstance(part, exp.Is) and isinstance(part.expression, exp.Null):
             inside = [] if isinstance(part.this, exp.Column) else None
@@ -176,7 +176,7 @@ def _solve(side: exp.Expr, numbers: list[Fraction]) -> list[Fraction] | None:
         return None
     if isinstance(side, exp.Column):
         return numbers
-    if isinstance(side, exp.Paren | LookedUp):
+    if isinstance(side, exp.Paren) or is_looked_up(side):
         return _solve(side.this, numbers)
     if isinstance(side, exp.Neg):
         return _solve(side.this, [-n for n in numbers])

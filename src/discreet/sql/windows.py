@@ -52,7 +52,8 @@ def aggregate_rows(node: exp.Expr, scope: Scope, over: Over) -> Value:
 def _count(value: Estimate) -> Estimate:
     """Count a row for one if there is a number."""
     there = exp.false() if value.there is None else value.there
-    seen = case(wrap(value.value).is_(exp.null()), number(0), number(1))
+    unseen = exp.and_(wrap(value.value).is_(exp.null()), exp.not_(exp.paren(there)))
+    seen = case(unseen, number(0), number(1))
     low, high = case(there, number(1), number(0)), case(find_gone(value), number(0), number(1))
     none = case(low.copy().eq(high.copy()), double(number(0)), nothing())
     return Estimate(seen, low, high, none, none, there=exp.true())
@@ -119,6 +120,7 @@ def open_window(scope: Scope, node: exp.Window) -> Value:
                 for value, o in sorted_by
             ]))  # fmt: skip
         if spec := node.args.get("spec"):
+            _refuse_columns(spec)
             made.set("spec", spec.copy())
         return made
 
@@ -162,6 +164,13 @@ def _know(scope: Scope, node: exp.Expr) -> exp.Expr:
     return value.tree
 
 
+def _refuse_columns(node: exp.Expr) -> None:
+    """Refuse a frame, or what stands in for a row that is not there, that goes by columns."""
+    if node.find(exp.Column, exp.Query, exp.Func) is not None:
+        raise refuse(node, f"{show(node)} goes by other columns, which may be estimated",
+                     "Write numbers there.")  # fmt: skip
+
+
 def _all_sure(scope: Scope, whole: Over) -> exp.Expr:
     if not scope.uncertain:
         return exp.true()
@@ -172,6 +181,9 @@ def _all_sure(scope: Scope, whole: Over) -> exp.Expr:
 def _look_aside(scope: Scope, inner: exp.Expr, over: Over, whole: Over) -> Value:
     """Take a row before or behind: which one that is, is known where all rows surely are there."""
     value = scope.compile(inner.this)
+    for name in ("offset", "default"):
+        if inner.args.get(name) is not None:
+            _refuse_columns(inner.args[name])
 
     def at(part: exp.Expr) -> exp.Expr:
         moved = inner.copy()

@@ -25,7 +25,7 @@ from discreet.table.coded_table import Intake
 from discreet.table.facts import Facts, survey
 from discreet.table.isolation import measure_free
 from discreet.table.parquet_files import BATCH, ParquetFiles
-from discreet.table.readers import is_parquet
+from discreet.table.readers import TableFile, is_parquet
 from discreet.table.schema import Role, Schema
 from discreet.table.spare_memory import spare
 
@@ -119,7 +119,7 @@ def refuse_unscaled(plan: Plan) -> None:
         raise SchemaError(
             "insecure_seed: decides nothing for tables beyond memory.", hint="Leave it out."
         )
-    if plan.table.format.missing:
+    if isinstance(plan.table, TableFile) and plan.table.format.missing:
         raise SchemaError(
             "source.missing: cells of tables beyond memory are not emptied.",
             hint="Say it of every column that has them: na = [...].",

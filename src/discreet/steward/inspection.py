@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,34 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from discreet.errors import DiscreetError, visible
-from discreet.publishing.methods import REGISTRY as METHODS
+from discreet.errors import DiscreetError
+from discreet.steward.drafting import draft_plan
 from discreet.table.arx_projects import PROJECT, read_project
+from discreet.table.cell_summaries import CellSummary
 from discreet.table.coded_table import CodedTable
+from discreet.table.databases import DatabaseTable
+from discreet.table.inference import GivenRoles, list_date_formats, look_at, propose
 from discreet.table.microdata import read
 from discreet.table.people import count_repeats, read_persons
+from discreet.table.people_key import PeopleKey
 from discreet.table.readers import TableFile, read_described
-from discreet.table.schema import Attribute, Missing, PeopleKey, Role, Schema, Type
+from discreet.table.schema import Attribute, Role, Schema, Type
+from discreet.table.spelling import PLAIN
 from discreet.table.spss_stata import Described
 from discreet.table.taxonomy import Taxonomy, canonical_text
 from discreet.table.text_files import AS_FOUND, FileFormat
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How much a column tells people apart."""
+
+    distinction: float
+    """The share of rows that are needed to show all its values once."""
+    separation: float
+    """The share of pairs of rows that differ in it."""
+    adds: int | None = None
+    """How many rows, or people, become unique by it beside the quasi-identifiers."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,10 @@ class Inspection:
     """Texts of the files that the plan refers to and that lie nowhere yet."""
     repeats: dict[str, int]
     """Distinct values of columns that name people, and have some value twice."""
+    telling: dict[str, Telling]
+    """Per column how much it tells people apart."""
+    asked: tuple[str, ...]
+    """Columns of dates of which nothing tells days from months."""
 
     @property
     def story(self) -> str:
@@ -62,6 +82,8 @@ class Inspection:
                 f"{self.rows / distinct:.1f} rows each: say in the plan whether they are of one "
                 f'person (person = "{name}") or rows are people (rows_are_people = true).'
             )
+        for name in self.asked:
+            told += f"\n{name} has dates that may be read in two ways: say which in the plan."
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,6 +98,10 @@ class Inspection:
                     "role": str(a.role),
                     "type": str(a.type),
                     "missing": self.missing.get(a.name, 0),
+                    "distinction": self.telling[a.name].distinction,
+                    "separation": self.telling[a.name].separation,
+                    "adds_unique_rows": self.telling[a.name].adds,
+                    "asked": a.name in self.asked,
                     "reason": a.reason,
                 }
                 for a in self.schema
@@ -93,17 +119,39 @@ class Measured:
     repeats: dict[str, int]
     unique: int
     most_frequent: dict[str, list[tuple[str, float]]]
-    """The two most frequent values of sensitive categories with their shares."""
+    """The two most frequent values of sensitive attributes with their shares."""
+    telling: dict[str, Telling]
+    notes: dict[str, list[str]]
+    """What has to be said of columns."""
+    asked: tuple[str, ...]
 
 
-def inspect_table(path: Path, plan_folder: Path) -> Inspection:
+NO_ROLES = GivenRoles()
+
+
+def inspect_table(path: Path, plan_folder: Path, given: GivenRoles = NO_ROLES) -> Inspection:
     """Propose roles and types, count who is unique, and draft a plan beside it."""
     if path.suffix.lower() == PROJECT:
         return _inspect_project(path)
-    told = read_described(TableFile(path))
-    schema = Schema(tuple(_describe(a, told) for a in Schema.infer(told.frame)))
-    source = os.path.relpath(path.absolute(), plan_folder)
-    return draft(schema, _measure(told.frame, schema), source, format_=told.format)
+    return _inspect(TableFile(path), os.path.relpath(path.absolute(), plan_folder), given)
+
+
+def inspect_database(source: DatabaseTable, plan_folder: Path, given: GivenRoles) -> Inspection:
+    """Do the same with a table of a database."""
+    address = source.database
+    if "://" not in address:
+        address = os.path.relpath(Path(address).absolute(), plan_folder)
+    return _inspect(source, address, given)
+
+
+def _inspect(table: TableFile | DatabaseTable, source: str, given: GivenRoles) -> Inspection:
+    told = read_described(table)
+    seen = {name: look_at(told.frame[name], name) for name in told.frame.columns}
+    proposed = [_describe(propose(name, [found]), told) for name, found in seen.items()]
+    schema = Schema(tuple(given.settle(proposed)))
+    found = _measure(told.frame, schema, seen)
+    lies = source if isinstance(table, TableFile) else replace(table, database=source)
+    return draft(schema, found, lies, format_=told.format)
 
 
 def _inspect_project(path: Path) -> Inspection:
@@ -112,7 +160,8 @@ def _inspect_project(path: Path) -> Inspection:
     table = f"{path.stem}.csv"
     files, taxonomies = {table: project.frame.write_csv()}, {}
     attributes = []
-    for attribute in Schema.infer(project.frame):
+    seen = {name: look_at(project.frame[name], name) for name in project.frame.columns}
+    for attribute in [propose(name, [found]) for name, found in seen.items()]:
         role = project.roles[attribute.name]
         why = f"{attribute.reason.split('; ')[0]}; {role} in the project"
         adopted = replace(attribute, role=role, reason=why)
@@ -128,7 +177,7 @@ def _inspect_project(path: Path) -> Inspection:
                 taxonomies[attribute.name] = file
         attributes.append(adopted)
     schema = Schema(tuple(attributes))
-    return draft(schema, _measure(project.frame, schema), table, taxonomies, files)
+    return draft(schema, _measure(project.frame, schema, seen), table, taxonomies, files)
 
 
 def _fit_hierarchy(
@@ -147,6 +196,7 @@ def _fit_hierarchy(
         attribute,
         type=Type.CATEGORY,
         decimals=None,
+        spelling=PLAIN,
         reason=f"{attribute.reason}; a category, as its hierarchy is of no {attribute.type}",
     )
     problem = ""
@@ -171,7 +221,7 @@ def _write_rows(rows: list[list[str]]) -> str:
     return text.getvalue()
 
 
-def _measure(frame: pl.DataFrame, schema: Schema) -> Measured:
+def _measure(frame: pl.DataFrame, schema: Schema, seen: Mapping[str, CellSummary]) -> Measured:
     """Count who is unique, and what is missing, in a table that memory holds."""
     # count missing cells of every column, also of those that will not be published
     everything = Schema(tuple(readable(a) for a in schema)).of_rows
@@ -180,19 +230,77 @@ def _measure(frame: pl.DataFrame, schema: Schema) -> Measured:
     if repeats and data.rows is None:
         key = PeopleKey(choose_key(repeats))
         data = replace(data, persons=read_persons(frame, key))
-    shares = {name: list_frequent(data, name) for name in list_categories(schema)}
+    shares = {name: list_frequent(data, name) for name in schema.sensitive}
     unique = data.count_unique(schema.quasi_identifiers)
-    return Measured(frame.height, data.intake.missing, repeats, unique, shares)
+    telling = measure_telling(schema, seen, lambda names: data.count_unique(names) - unique)
+
+    def find_row(name: str, cell: object) -> int | None:
+        found = (frame[name].cast(pl.String).str.strip_chars() == cell).arg_true()
+        return int(found[0]) if len(found) else None
+
+    notes, asked = note_dates(schema, seen, find_row)
+    return Measured(
+        frame.height, data.intake.missing, repeats, unique, shares, telling, notes, asked
+    )
+
+
+def measure_telling(
+    schema: Schema, seen: Mapping[str, CellSummary], count_more: Callable[[list[str]], int]
+) -> dict[str, Telling]:
+    """Say how much each column tells people apart.
+
+    ``count_more`` counts how many more are unique on some columns than on the quasi-identifiers.
+    """
+    telling, known = {}, schema.quasi_identifiers
+    for attribute in schema:
+        name, cells, adds = attribute.name, seen[attribute.name], None
+        if attribute.role is not Role.IDENTIFIER:
+            others = [n for n in known if n != name]
+            adds = abs(count_more(others if name in known else [*known, name]))
+        pairs = cells.rows * (cells.rows - 1)
+        distinction = (cells.distinct + (cells.named < cells.rows)) / cells.rows
+        telling[name] = Telling(distinction, 1 - cells.alike / pairs if pairs else 0.0, adds)
+    return telling
+
+
+def note_dates(
+    schema: Schema,
+    seen: Mapping[str, CellSummary],
+    find_row: Callable[[str, object], int | None],
+) -> tuple[dict[str, list[str]], tuple[str, ...]]:
+    """Say which cells are no dates, and ask where nothing tells days from months."""
+    notes: dict[str, list[str]] = {}
+    asked = []
+    for name in [a.name for a in schema if a.type is Type.DATE]:
+        formats = list_date_formats(seen[name])
+        if not formats:
+            continue
+        lines, dates = notes.setdefault(name, []), seen[name].dated
+        if none := sorted(dates[formats[0]].none):
+            rows = [(find_row(name, text), text) for text in none]
+            first = sorted(rows, key=lambda found: (found[0] is None, found))[:5]
+            shown = ", ".join(f"{text!r}" + ("" if row is None else f" in row {row + 1:,}")
+                              for row, text in first)  # fmt: skip
+            rows_none = dates[formats[0]].rows
+            said = f"{rows_none:,} cells are no dates" if rows_none > 1 else "One cell is no date"
+            lines += [
+                f"{said}: {shown}"
+                + (f" and {len(none) - 5:,} other texts" if len(none) > 5 else "") + ".",
+                'They are taken for missing: missing = "drop" leaves their rows out, and',
+                'unreadable = "reject" refuses the table until they are corrected.',
+            ]  # fmt: skip
+        if len(formats) > 1:
+            asked.append(name)
+            lines.append("No cell tells days from months. Nothing is published until you say")
+            lines += [f'date_format = "{f}"   from {dates[f].first} to {dates[f].last}, or'
+                      for f in formats]  # fmt: skip
+            lines[-1] = lines[-1].removesuffix(", or")
+    return notes, tuple(asked)
 
 
 def choose_key(repeats: Mapping[str, int]) -> str:
     """Of columns that name people and repeat, give the one that says most rows are of one."""
     return min(repeats, key=repeats.__getitem__)
-
-
-def list_categories(schema: Schema) -> list[str]:
-    """Give the sensitive attributes of which the most frequent values matter."""
-    return [name for name in schema.sensitive if schema[name].type is Type.CATEGORY]
 
 
 def list_frequent(data: CodedTable, name: str) -> list[tuple[str, float]]:
@@ -205,7 +313,7 @@ def list_frequent(data: CodedTable, name: str) -> list[tuple[str, float]]:
 def draft(
     schema: Schema,
     found: Measured,
-    source: str,
+    source: str | DatabaseTable,
     taxonomies: Mapping[str, str] | None = None,
     files: Mapping[str, str] | None = None,
     format_: FileFormat = AS_FOUND,
@@ -224,7 +332,11 @@ def draft(
             taxonomies=taxonomies or {},
             repeats=found.repeats,
             format_=format_,
+            notes=found.notes,
+            asked=found.asked,
         ),
+        telling=found.telling,
+        asked=found.asked,
         repeats=found.repeats,
         files=dict(files or {}),
     )
@@ -252,121 +364,3 @@ def _describe(attribute: Attribute, told: Described) -> Attribute:
         reason = f"{told.labels[attribute.name]}; {attribute.reason}"
         attribute = replace(attribute, reason=reason)
     return attribute
-
-
-def draft_plan(
-    schema: Schema,
-    source: str,
-    *,
-    rows: int,
-    most_frequent: Mapping[str, Sequence[tuple[str, float]]],
-    taxonomies: Mapping[str, str],
-    repeats: Mapping[str, int],
-    format_: FileFormat = AS_FOUND,
-) -> str:
-    """Write a commented plan that runs as it is and is meant to be edited.
-
-    ``most_frequent`` gives the two most frequent values of each sensitive attribute with their
-    shares, so that the promise drafted is one the table can keep; ``taxonomies`` the files of those
-    that attributes have.
-    """
-    lines = [
-        "# A plan for `discreet publish`. Check every role: it decides who learns what.",
-        "#   identifier        names a person; never leaves",
-        "#   quasi-identifier  known to others; published blurred",
-        "#   sensitive         must not be learned about a person; published, unlinked",
-        "#   other             dropped, unless keep = true publishes it unchanged",
-        "# Types: integer, decimal, date, ordinal (with order = [...]), category, boolean.",
-        '# missing = "reject", "value" (missing is a value of its own) or "drop" (leave rows out).',
-        "# Numbers can be made coarser: top = 90, bottom = 16, round = 5; or aggregate = 5.",
-        "# A taxonomy names groups of values, for example:",
-        '#   taxonomy = { file = "country.csv" }   ARX, Amnesia or JSON',
-        '#   taxonomy = { intervals = [5, 10] }    or prefixes = [3, 1], dates = ["month"]',
-        "",
-        "[source]",
-        f"file = {_quote(source)}",
-        *_write_format(format_),
-    ]
-    for name, distinct in repeats.items():
-        lines += [
-            f"# {visible(name)} names people and has {distinct:,} values in {rows:,} rows. Nothing "
-            "is published until you say",
-            f"# person = {_quote(name)}",
-            "# if rows with the same value are of one person (all are published; or say",
-            '# most_rows = 3, rows = "one", or rows = "fold" with fold = "…" for columns), or',
-            "# rows_are_people = true",
-        ]
-    for attribute in schema:
-        lines += ["", f"[columns.{_quote(attribute.name)}]", f"# {visible(attribute.reason)}"]
-        lines.append(f"role = {_quote(attribute.role)}")
-        lines.append(f"type = {_quote(attribute.type)}")
-        if attribute.missing is not Missing.REJECT:
-            lines.append(f"missing = {_quote(attribute.missing)}")
-        if attribute.na:
-            lines.append(f"na = [{', '.join(map(_quote, attribute.na))}]")
-        if attribute.order:
-            lines.append(f"order = [{', '.join(map(_quote, attribute.order))}]")
-        if attribute.name in taxonomies:
-            lines.append(f"taxonomy = {{ file = {_quote(taxonomies[attribute.name])} }}")
-        if attribute.decimals is not None:
-            lines.append(f"decimals = {attribute.decimals}")
-    lines += [
-        "",
-        "[method]",
-        f"# name: {', '.join(METHODS)}",
-        'name = "generalization"',
-        "",
-        "[[method.principles]]",
-        'name = "k-anonymity"',
-        f"k = {max(1, min(10, rows // 2))}",
-    ]
-    for name, ((value, share), *others) in most_frequent.items():
-        reach = int(1 / share + 1e-9)
-        if reach < 2:
-            lines += [
-                "",
-                f"# {visible(name)}: one value covers {share:.1%} of rows, so no group can keep it "
-                "below one half.",
-                *_leave_out(name, value, others),
-            ]
-            continue
-        lines += [
-            "",
-            "[[method.principles]]",
-            f"# the most frequent value of {visible(name)} covers {share:.1%} of rows: l ≤ {reach}",
-            'name = "frequency-diversity"',
-            f"l = {min(3, reach)}",
-            f"on = {_quote(name)}",
-        ]
-    lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
-    return "\n".join(lines)
-
-
-def _write_format(found: FileFormat) -> list[str]:
-    """Say how a file was read, where that is not what everybody would expect."""
-    lines = []
-    if found.encoding not in (None, "utf-8"):
-        lines.append("# found by its bytes: look whether names in the release are spelled right")
-        lines.append(f"encoding = {_quote(found.encoding or '')}")
-    if found.separator not in (None, ","):
-        lines.append(f"separator = {_quote(found.separator or '')}")
-    return lines
-
-
-def _leave_out(name: str, value: str, others: Sequence[tuple[str, float]]) -> list[str]:
-    """Suggest, as a comment, not to count a value that most people have."""
-    if not others:
-        return []
-    reach = int(1 / others[0][1] + 1e-9)
-    return [
-        "# If to have that value tells nothing about a person, it need not count:",
-        "# [[method.principles]]",
-        '# name = "frequency-diversity"',
-        f"# l = {min(3, reach)}",
-        f"# on = {_quote(name)}",
-        f'# values = {{ {_quote(value)} = "any" }}',
-    ]
-
-
-def _quote(text: str) -> str:
-    return visible(json.dumps(str(text), ensure_ascii=False))

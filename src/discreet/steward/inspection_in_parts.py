@@ -12,18 +12,20 @@ from pathlib import Path
 
 from discreet.steward.beyond_memory import GROUND, LEAST, is_beyond
 from discreet.steward.inspection import (
+    NO_ROLES,
     Inspection,
     Measured,
     choose_key,
     draft,
-    list_categories,
     list_frequent,
+    measure_telling,
+    note_dates,
     readable,
 )
 from discreet.table.cell_summaries import CellSummary, check_cells, merge_summaries, summarize
 from discreet.table.coded_table import raise_all
 from discreet.table.facts import PartedScan, Progress, survey
-from discreet.table.inference import propose
+from discreet.table.inference import GivenRoles, propose
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.people import name_key, refuse_nameless
 from discreet.table.readers import is_parquet
@@ -42,21 +44,26 @@ def is_large(source: Path, memory: int) -> bool:
     return is_beyond(source, every, memory)
 
 
-def inspect_on_disk(path: Path, plan_folder: Path, memory: int, progress: Progress) -> Inspection:
+def inspect_on_disk(
+    path: Path, plan_folder: Path, memory: int, progress: Progress, given: GivenRoles = NO_ROLES
+) -> Inspection:
     """Look at a table in Parquet files with no more memory than may be used."""
     at_once = max(LEAST, (memory - GROUND) // EACH)
     source = os.path.relpath(path.absolute(), plan_folder)
-    return inspect_in_parts(ParquetFiles(path), source, at_once, progress)
+    return inspect_in_parts(ParquetFiles(path), source, at_once, progress, given)
 
 
-def inspect_in_parts(scan: PartedScan, source: str, at_once: int, progress: Progress) -> Inspection:
+def inspect_in_parts(
+    scan: PartedScan, source: str, at_once: int, progress: Progress, given: GivenRoles = NO_ROLES
+) -> Inspection:
     """Look at a table wherever its rows are, so many cells at once."""
     seen: dict[str, CellSummary] = {}
     for number, name in enumerate(scan.columns):
         progress("Reading", number, len(scan.columns))
-        look = partial(summarize, stored=scan.types.get(name))
+        look = partial(summarize, stored=scan.types.get(name), is_part=True)
         seen[name] = merge_summaries(list(scan.map_cells(name, look, at_once)))
-    schema = Schema(tuple(propose(name, [summary]) for name, summary in seen.items()))
+    proposed = [propose(name, [summary]) for name, summary in seen.items()]
+    schema = Schema(tuple(given.settle(proposed)))
     missing = _count_missing(scan, schema, at_once, progress)
     repeats = {a.name: seen[a.name].distinct for a in schema.having(Role.IDENTIFIER)
                if seen[a.name].distinct < seen[a.name].named}  # fmt: skip
@@ -65,14 +72,21 @@ def inspect_in_parts(scan: PartedScan, source: str, at_once: int, progress: Prog
         key = seen[choose_key(repeats)]
         person = name_key(choose_key(repeats))
         refuse_nameless(f"person = {person.name!r}", key.rows - key.named, key.rows)
-    known = [readable(schema[name]) for name in schema.quasi_identifiers]
-    unique = scan.count_lone(known, person, at_once, progress) if known else 0
+
+    def count_lone(names: list[str]) -> int:
+        known = [readable(schema[name]) for name in names]
+        return scan.count_lone(known, person, at_once, progress) if known else 0
+
+    unique = count_lone(schema.quasi_identifiers)
+    telling = measure_telling(schema, seen, lambda names: count_lone(names) - unique)
     shares = {}
-    if categories := list_categories(schema):
-        facts = survey(scan, Schema(tuple(readable(schema[name]) for name in categories)))
-        shares = {name: list_frequent(facts, name) for name in categories}
+    if schema.sensitive:
+        facts = survey(scan, Schema(tuple(readable(schema[name]) for name in schema.sensitive)))
+        shares = {name: list_frequent(facts, name) for name in schema.sensitive}
     rows = next(iter(seen.values())).rows
-    return draft(schema, Measured(rows, missing, repeats, unique, shares), source)
+    notes, asked = note_dates(schema, seen, scan.find_row)
+    found = Measured(rows, missing, repeats, unique, shares, telling, notes, asked)
+    return draft(schema, found, source)
 
 
 def _count_missing(

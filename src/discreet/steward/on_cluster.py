@@ -25,12 +25,13 @@ from discreet.publishing.in_parts import publish_in_parts
 from discreet.publishing.method import Method
 from discreet.release.store import refuse_to_replace
 from discreet.steward.beyond_memory import refuse_unscaled, working_folder
-from discreet.steward.inspection import Inspection
+from discreet.steward.inspection import NO_ROLES, Inspection
 from discreet.steward.inspection_in_parts import inspect_in_parts
 from discreet.steward.plan import Plan
 from discreet.steward.worker_memory import WorkerMemory, measure_own
 from discreet.table.coded_table import Intake
 from discreet.table.facts import Facts, survey
+from discreet.table.inference import GivenRoles
 from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Schema
 from discreet.table.spark_frames import SparkFrame, collect
@@ -160,12 +161,13 @@ def _open_source(session: SparkSession, source: Path | str) -> SparkFrame:
 
 
 def inspect_on_cluster(
-    source: Path | str, plan_folder: Path, address: str, progress: Progress
-) -> Inspection:
+    source: Path | str, plan_folder: Path, address: str, progress: Progress,
+    given: GivenRoles = NO_ROLES,
+) -> Inspection:  # fmt: skip
     """Look at a table where the rows are."""
     file = source if isinstance(source, str) else os.path.relpath(source.absolute(), plan_folder)
     with _working_on(address, {}) as (session, _):
-        return inspect_in_parts(_open_source(session, source), file, CAPACITY, progress)
+        return inspect_in_parts(_open_source(session, source), file, CAPACITY, progress, given)
 
 
 def publish_on_cluster(

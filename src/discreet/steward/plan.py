@@ -25,6 +25,7 @@ from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY as METHODS
 from discreet.release import Format
 from discreet.steward.sections import ColumnPlan, ReleasePlan, Section, SourcePlan
+from discreet.table.databases import DatabaseTable
 from discreet.table.readers import TableFile
 from discreet.table.schema import Schema
 
@@ -133,7 +134,7 @@ def _method_model() -> Any:
 class Plan:
     """What to publish, how, and where to."""
 
-    table: TableFile
+    table: TableFile | DatabaseTable
     schema: Schema
     method: Method
     folder: Path
@@ -148,8 +149,8 @@ class Plan:
 
     @property
     def source(self) -> Path:
-        """Where the table lies."""
-        return self.table.path
+        """The file of the table, or what it is called in a database."""
+        return self.table.path if isinstance(self.table, TableFile) else Path(self.table.name)
 
     def refuse_seed(self) -> None:
         """Refuse a plan whose release would be decided by a seed."""
@@ -203,18 +204,15 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
     used = [column.taxonomy for column in plan.columns.values()]
     taxonomies = [folder / t.file for t in used if t is not None and t.file is not None]
     try:
-        weight = plan.source.weight
-        columns = tuple(
-            c.make(name, folder, weighs=name == weight) for name, c in plan.columns.items()
-        )
-        schema = Schema(columns, plan.source.make_key(), weight)
+        columns = tuple(c.make(name, folder, plan.source) for name, c in plan.columns.items())
+        schema = Schema(columns, plan.source.make_key(), plan.source.weight)
         method = _make_method(plan.method.model_dump(), folder)
         contenders = tuple(_list_contenders(plan.compare, path))
         table = plan.source.make_file(folder)
     except DiscreetError as error:
         error.message = f"{path.name}: {error.message}"
         raise
-    remote = plan.source.file if "://" in plan.source.file else None
+    remote = plan.source.file if "://" in (plan.source.file or "") else None
     return Plan(
         table,
         schema,
@@ -222,10 +220,17 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         folder / plan.release.folder,
         plan.release.format,
         plan.release.insecure_seed,
-        (path, folder / plan.source.file, *taxonomies, *_list_earlier(plan, folder)),
+        (path, *_list_files(table), *taxonomies, *_list_earlier(plan, folder)),
         remote,
         contenders,
     )
+
+
+def _list_files(table: TableFile | DatabaseTable) -> list[Path]:
+    """Give the file that a table lies in, if it is one."""
+    if isinstance(table, TableFile):
+        return [table.path]
+    return [Path(table.database)] if "://" not in table.database else []
 
 
 def _list_earlier(plan: Any, folder: Path) -> list[Path]:

@@ -11,25 +11,32 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.errors import PlanError
 from discreet.release import Format
+from discreet.table.databases import SERVERS, DatabaseTable
+from discreet.table.people_key import Fold, PeopleKey, Rows
 from discreet.table.readers import TableFile
-from discreet.table.schema import Attribute, Fold, Missing, PeopleKey, Role, Rows, Type
+from discreet.table.schema import Attribute, Missing, Role, Type, Unreadable
+from discreet.table.spelling import Spelling
 from discreet.table.taxonomy import DATE_LEVELS, Dates, Intervals, Prefixes, Taxonomy, TaxonomyRule
-from discreet.table.text_files import FileFormat
+from discreet.table.text_files import AS_FOUND, FileFormat
 
 
 class Section(BaseModel):
     """A table of a plan; what it does not know is refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 class TaxonomyPlan(Section):
     """Where a taxonomy comes from: one of a file, or a rule."""
 
     file: str | None = None
+    """A file of ARX, Amnesia or JSON."""
     intervals: list[float] | None = None
+    """Widths of intervals of numbers, from fine to coarse."""
     prefixes: list[Annotated[int, Field(ge=0, le=10_000)]] | None = None
+    """Lengths of prefixes of texts, from long to short."""
     dates: list[Literal[DATE_LEVELS]] | None = None  # type: ignore[valid-type]
+    """Calendar levels, such as "month", "year"."""
 
     def make(self, attribute: str, folder: Path) -> Taxonomy | TaxonomyRule:
         """Read the file or make the rule."""
@@ -51,25 +58,53 @@ class ColumnPlan(Section):
     """One column of the table."""
 
     role: Role
+    """identifier, quasi-identifier, sensitive or other."""
     type: Type = Type.CATEGORY
+    """integer, decimal, date, ordinal, category or boolean."""
     missing: Missing = Missing.REJECT
+    """Of missing cells: reject the table, take them for a value, or drop their rows."""
     na: list[str] = []
+    """Texts that mean missing."""
     order: list[str] = []
+    """The values of an ordinal, from low to high."""
     decimals: int | None = Field(default=None, ge=0, le=18)
+    """Digits kept after the point of a decimal."""
+    decimal: str | None = None
+    """The sign before decimals: "." or ","."""
+    thousands: str | None = None
+    """The sign between thousands: ",", ".", " " or "'"."""
+    unit: str | None = None
+    """What stands at numbers, such as "€" or "%"."""
+    date_format: str | None = None
+    """How dates are written, such as "%d.%m.%Y"."""
+    unreadable: Unreadable = "reject"
+    """Of cells that cannot be read as the type: reject the table, or take them for missing."""
     low: int | float | str | date | None = None
+    """The least that a number or date can be, whoever is in the table."""
     high: int | float | str | date | None = None
+    """The largest that it can be."""
     values: list[str] | Literal["taxonomy"] = []
+    """What a category can be, or "taxonomy" for the leaves of its taxonomy."""
     top: int | float | str | date | None = None
+    """Numbers from here on show this."""
     bottom: int | float | str | date | None = None
+    """Numbers up to here show this."""
     round: int | float | str | None = None
+    """Numbers are rounded to a multiple of this."""
     aggregate: int | None = None
+    """So many people or more with consecutive numbers show their mean."""
     keep: bool = False
+    """Publish a column of role other unchanged."""
     fold: Fold | None = None
+    """What becomes of it where rows of a person are folded into one."""
     guards: str | None = None
+    """The sensitive column of which it says what each person guards."""
     taxonomy: TaxonomyPlan | None = None
+    """Groups of its values: a file or a rule."""
 
-    def make(self, name: str, folder: Path, *, weighs: bool = False) -> Attribute:
+    def make(self, name: str, folder: Path, source: SourcePlan) -> Attribute:
         """Make the attribute; one that weighs rows is kept, if nothing else is said."""
+        weighs = name == source.weight
         taxonomy = self.taxonomy.make(name, folder) if self.taxonomy else None
         unsaid = "keep" not in self.model_fields_set
         values = self.values
@@ -89,6 +124,8 @@ class ColumnPlan(Section):
             order=tuple(self.order),
             decimals=self.decimals if self.type is Type.DECIMAL else None,
             na=tuple(self.na),
+            spelling=self._make_spelling(source),
+            unreadable=self.unreadable,
             low=self.low,
             high=self.high,
             values=tuple(values),
@@ -101,36 +138,89 @@ class ColumnPlan(Section):
             guards=self.guards,
         )
 
+    def _make_spelling(self, source: SourcePlan) -> Spelling:
+        """Say how the column is written: as it says, else as the whole table is."""
+        shared: dict[str, str | None] = {}
+        if self.type in (Type.INTEGER, Type.DECIMAL):
+            shared = {"decimal": source.decimal, "thousands": source.thousands}
+        elif self.type is Type.DATE:
+            shared = {"date_format": source.date_format}
+        own = {part.name: getattr(self, part.name) for part in fields(Spelling)}
+        told = [(name, text) for name, text in (*shared.items(), *own.items()) if text is not None]
+        return Spelling(**dict(told))
+
 
 class SourcePlan(Section):
     """The table to publish, and whose rows are whose in it."""
 
-    file: str
+    file: str | None = None
+    """The table, from where the plan lies: text, Parquet, Excel, SPSS, Stata or SAS."""
+    database: str | None = None
+    """Or where it lies: postgresql://user@host/database, or a file of DuckDB."""
+    table: str | None = None
+    """The table of the database, such as "people" or "clinic.visits"."""
+    query: str | None = None
+    """Or a SELECT that gives it."""
     encoding: str | None = None
+    """The encoding of text, where its bytes are misread."""
     separator: str | None = None
+    """What separates cells of text."""
     sheet: str | None = None
+    """The sheet of a workbook; else the first."""
     missing: list[str] = []
+    """Texts that mean missing in every column."""
+    decimal: str | None = None
+    """The sign before decimals in all columns of numbers."""
+    thousands: str | None = None
+    """The sign between thousands in all columns of numbers."""
+    date_format: str | None = None
+    """How dates are written in all columns of dates."""
     person: str | None = None
+    """The column that says which rows are of one person; it never leaves."""
     cluster: str | None = None
+    """The column that says who would be found together, such as a household."""
     rows: Rows = "all"
+    """What is published of a person: all rows, one drawn, or one that all are folded into."""
     most_rows: int | None = Field(default=None, ge=1, strict=True)
+    """At most so many rows of a person."""
     rows_are_people: bool = Field(default=False, strict=True)
+    """Every row is a person, although a column that names people repeats."""
     weight: str | None = None
+    """The column of sampling weights."""
 
     def make_key(self) -> PeopleKey:
         """Say which rows are of one person, and what is published of them."""
         told = {part.name: getattr(self, part.name) for part in fields(PeopleKey)}
         return PeopleKey(**told)
 
-    def make_file(self, folder: Path) -> TableFile:
+    def make_file(self, folder: Path) -> TableFile | DatabaseTable:
         """Say where the table lies, and how it is written."""
         told = FileFormat(self.encoding, self.separator, self.sheet, tuple(self.missing))
-        return TableFile(folder / self.file, told)
+        if (self.file is None) == (self.database is None):
+            raise PlanError(
+                "source: where is the table?", hint='Give file = "…", or database = "…".'
+            )
+        if self.file is not None:
+            if self.table is not None or self.query is not None:
+                raise PlanError("source: table and query are of a database, not of a file.")
+            return TableFile(folder / self.file, told)
+        if told != AS_FOUND:
+            raise PlanError(
+                "source: encoding, separator, sheet and missing are about files.",
+                hint="Of a database, say na = [...] for columns.",
+            )
+        address = str(self.database)
+        if not address.startswith(SERVERS):
+            address = str(folder / address)
+        return DatabaseTable(address, self.table, self.query)
 
 
 class ReleasePlan(Section):
     """Where the release goes."""
 
     folder: str = "release"
+    """Where the release goes, from where the plan lies."""
     format: Format = "parquet"
+    """parquet or csv."""
     insecure_seed: int | None = Field(default=None, ge=0, strict=True)
+    """For test releases that can be made again; needs --insecure."""

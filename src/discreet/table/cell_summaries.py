@@ -6,6 +6,7 @@ of the parts is put together, and is what would be said of the whole.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,17 @@ import polars as pl
 
 from discreet.errors import MicrodataError
 from discreet.table.arrays import Ints
-from discreet.table.domain import ISO, MOST_DIGITS, reduce_column
-from discreet.table.schema import Attribute
+from discreet.table.domain import EPOCH, MOST_DIGITS, REACH, reduce_column
+from discreet.table.schema import Attribute, Type
+from discreet.table.spelling import (
+    DATE_FORMATS,
+    SEPARATORS,
+    Spelling,
+    find_signs,
+    find_units,
+    list_spellings,
+    move_sign,
+)
 
 NA_IN_NUMBERS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None", "NA", "na", "-",
                  "--", ".", "..", "x", ":")  # fmt: skip
@@ -25,6 +35,9 @@ FEW = 3
 """More different texts than true and false."""
 FIRST = 200
 """So many texts, the first by their order, show what a column's texts look like."""
+ALL_SIGNS = frozenset(SEPARATORS)
+MOST_UNREADABLE = 50
+"""More texts of which there is no such day, and a column is not taken for one of dates."""
 INTEGER = re.compile(r"^[+-]?\d+(\.0+)?$")
 PLAIN = r"^[+-]?([0-9]{1,16}(\.[0-9]{1,12})?|[0-9]{17,28})$"
 """Texts of numbers that can be looked at without reading them."""
@@ -38,6 +51,18 @@ class NumbersSeen:
     whole: bool
     decimals: int
     whole_digits: int
+
+
+@dataclass(frozen=True)
+class DatesSeen:
+    """What the cells of a column are if they are dates in some format."""
+
+    first: dt.date | None
+    last: dt.date | None
+    none: frozenset[str]
+    """Texts of which there is no such day."""
+    rows: int
+    """Rows that have such a text."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +81,25 @@ class CellSummary:
     lowered: frozenset[str]
     """The others in small letters, or a few if there are many."""
     digits: bool
-    """Whether the others are all digits, then dates, then numbers."""
-    dates: bool
+    """Whether the others are all digits, then numbers written plainly."""
     numeric: bool
     leading_zero: bool
     numbers: NumbersSeen
+    spelled: dict[Spelling, NumbersSeen]
+    """How the others may be written, units aside, if they are numbers, the likeliest first."""
+    units: frozenset[str]
+    """Units that stand at them."""
+    signs: frozenset[str]
+    """What may stand between thousands in them."""
+    dated: dict[str, DatesSeen]
+    """What the others are by formats of dates, the likeliest first, if nearly all are dates."""
     first: tuple[str, ...]
     span: tuple[int, int] | None
     """The least and the largest of the cells that are whole numbers."""
     counted: int
     """How many are whole numbers."""
+    alike: int
+    """How many pairs of rows have the same cell, each pair twice; those without one are alike."""
 
     @property
     def counts_up(self) -> bool:
@@ -73,14 +107,19 @@ class CellSummary:
         return self.span is not None and self.span[1] - self.span[0] + 1 == self.counted
 
 
-def summarize(cells: pl.Series, counts: Ints, *, stored: pl.DataType | None) -> CellSummary:
+def summarize(
+    cells: pl.Series, counts: Ints, *, stored: pl.DataType | None, is_part: bool = False
+) -> CellSummary:
     """Look at different cells, settled, of which each occurs so often.
 
-    ``stored`` is their type where they lie, which says more than theirs of categories.
+    ``stored`` is their type where they lie, which says more than theirs of categories. Cells that
+    are plain numbers are looked at further if they are a part: others may be written otherwise.
     """
     kept = stored if stored is not None and stored in (pl.Categorical, pl.Enum) else cells.dtype
+    cells_given = cells
     rows, nulls = int(counts.sum()), int(counts[cells.is_null().to_numpy()].sum())
     named, texts = rows - nulls, pl.Series([], dtype=pl.String)
+    stripped = texts
     if kept == pl.String:
         stripped = cells.str.strip_chars()
         named -= int(counts[(stripped == "").fill_null(False).to_numpy()].sum())
@@ -89,7 +128,7 @@ def summarize(cells: pl.Series, counts: Ints, *, stored: pl.DataType | None) -> 
         cells = cells.drop_nulls()
     is_na = texts.is_in(NA_IN_NUMBERS)
     others = texts.filter(~is_na)
-    digits = all(text.isdigit() for text in others)
+    digits = bool(others.str.contains("^[0-9]+$").all())
     numbers, plain = others, others
     if kept.is_float() or kept.is_decimal():
         numbers = cells
@@ -99,6 +138,8 @@ def summarize(cells: pl.Series, counts: Ints, *, stored: pl.DataType | None) -> 
     numeric = all(map(_is_number, odd))
     if not numeric:
         odd = [] if numbers is others else list(filter(_is_number, odd))
+    units = frozenset[str]() if numeric else find_units(others)
+    signs = frozenset[str]() if numeric else find_signs(others)
     whole = cells.head(0)
     if kept == pl.String or kept.is_numeric():
         whole = cells.cast(pl.Int64, strict=False).drop_nulls()
@@ -111,13 +152,19 @@ def summarize(cells: pl.Series, counts: Ints, *, stored: pl.DataType | None) -> 
         na=frozenset(texts.filter(is_na)),
         lowered=_list_few(text.lower() for text in others),
         digits=digits,
-        dates=all(map(ISO.match, others)),
         numeric=numeric,
         leading_zero=digits and any(map(LEADING_ZERO.match, others)),
         numbers=_look_at_numbers(plain.filter(is_plain), odd),
+        spelled=_list_spelled(others, units, ALL_SIGNS if is_part else signs)
+        if is_part or not numeric
+        else {},
+        units=units,
+        signs=signs,
+        dated=_list_dated(others, stripped, counts) if kept == pl.String else {},
         first=tuple(texts.sort().head(FIRST)),
         span=(int(whole.min()), int(whole.max())) if len(whole) else None,  # type: ignore[arg-type]
         counted=len(whole),
+        alike=_count_alike(cells_given, counts),
     )
 
 
@@ -135,17 +182,17 @@ def merge_summaries(parts: Sequence[CellSummary]) -> CellSummary:
         na=frozenset().union(*(part.na for part in parts)),
         lowered=_list_few(text for part in parts for text in part.lowered),
         digits=all(part.digits for part in parts),
-        dates=all(part.dates for part in parts),
         numeric=all(part.numeric for part in parts),
         leading_zero=any(part.leading_zero for part in parts),
-        numbers=NumbersSeen(
-            all(part.numbers.whole for part in parts),
-            max(part.numbers.decimals for part in parts),
-            max(part.numbers.whole_digits for part in parts),
-        ),
+        numbers=_merge_numbers([part.numbers for part in parts]),
+        spelled=_merge_spelled(parts),
+        units=frozenset().union(*(part.units for part in parts)),
+        signs=frozenset().union(*(part.signs for part in parts)),
+        dated=_merge_dated(parts),
         first=tuple(sorted(text for part in parts for text in part.first)[:FIRST]),
         span=(min(low for low, _ in spans), max(high for _, high in spans)) if spans else None,
         counted=sum(part.counted for part in parts),
+        alike=sum(part.alike for part in parts),
     )
 
 
@@ -166,6 +213,69 @@ def check_cells(
     return int(counts[found.absent].sum())
 
 
+def _list_spelled(
+    others: pl.Series, units: frozenset[str], signs: frozenset[str]
+) -> dict[Spelling, NumbersSeen]:
+    found = list_spellings(others, units, signs)
+    return {spelling: _look_at_numbers(read, ()) for spelling, read in found}
+
+
+def _list_dated(others: pl.Series, stripped: pl.Series, counts: Ints) -> dict[str, DatesSeen]:
+    """Read texts as dates in every format that all have the shape of."""
+    found = {}
+    for format_ in DATE_FORMATS if len(others) else ():
+        spelling = Spelling(date_format=format_)
+        if not all(map(spelling.looks_like_dates, (others.head(FEW), others))):
+            continue
+        days = spelling.read_dates(others)
+        low, high = (EPOCH + dt.timedelta(days=end) for end in REACH[Type.DATE])
+        none = others.filter(~days.is_between(low, high).fill_null(False))
+        if len(none) <= MOST_UNREADABLE:
+            rows = int(counts[stripped.is_in(none.implode()).fill_null(False).to_numpy()].sum())
+            found[format_] = DatesSeen(days.min(), days.max(), frozenset(none), rows)  # type: ignore[arg-type]
+    return found
+
+
+def _merge_numbers(parts: Sequence[NumbersSeen]) -> NumbersSeen:
+    return NumbersSeen(
+        all(part.whole for part in parts),
+        max(part.decimals for part in parts),
+        max(part.whole_digits for part in parts),
+    )
+
+
+def _merge_spelled(parts: Sequence[CellSummary]) -> dict[Spelling, NumbersSeen]:
+    """Keep the spellings in which all parts are numbers, of one unit."""
+    if len(frozenset[str]().union(*(part.units for part in parts))) > 1:
+        return {}
+    listed = [part.spelled for part in parts if part.distinct > len(part.na)]
+    shared = [s for s in (listed[0] if listed else ()) if all(s in other for other in listed)]
+    return {spelling: _merge_numbers([part[spelling] for part in listed]) for spelling in shared}
+
+
+def _merge_dated(parts: Sequence[CellSummary]) -> dict[str, DatesSeen]:
+    """Keep the formats in which all parts are dates; a part may have no cell at all."""
+    named = [part.dated for part in parts if part.distinct > len(part.na)]
+    merged = {}
+    for format_ in [f for f in (named[0] if named else ()) if all(f in other for other in named)]:
+        seen = [part[format_] for part in named]
+        none = frozenset[str]().union(*(part.none for part in seen))
+        if len(none) <= MOST_UNREADABLE:
+            ends = [(p.first, p.last) for p in seen if p.first is not None and p.last is not None]
+            first = min((first for first, _ in ends), default=None)
+            last = max((last for _, last in ends), default=None)
+            merged[format_] = DatesSeen(first, last, none, sum(part.rows for part in seen))
+    return merged
+
+
+def _count_alike(cells: pl.Series, counts: Ints) -> int:
+    if cells.dtype == pl.String:
+        cells = cells.str.strip_chars().fill_null("")
+        summed = pl.DataFrame({"cell": cells, "n": counts}).group_by("cell").agg(pl.col("n").sum())
+        counts = summed["n"].to_numpy()
+    return int((counts * (counts - 1)).sum())
+
+
 def _list_few(texts: Iterable[str]) -> frozenset[str]:
     """Give the different texts, or a few of them if there are many."""
     found: set[str] = set()
@@ -184,7 +294,7 @@ def _look_at_numbers(plain: pl.Series, odd: Iterable[str]) -> NumbersSeen:
     decimals, digits = fractions.max() or 0, integers.max() or 0
     assert isinstance(decimals, int) and isinstance(digits, int)
     whole = not decimals
-    for text in odd:
+    for text in map(move_sign, odd):
         number = Decimal(text)
         if not INTEGER.match(text):
             whole, number = False, number.normalize()
@@ -195,7 +305,7 @@ def _look_at_numbers(plain: pl.Series, odd: Iterable[str]) -> NumbersSeen:
 
 def _is_number(text: str) -> bool:
     try:
-        number = Decimal(text)
+        number = Decimal(move_sign(text))
         return number.is_finite() and abs(number.adjusted()) <= MOST_DIGITS
     except InvalidOperation:
         return False

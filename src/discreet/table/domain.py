@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discreet.errors import MicrodataError, SchemaError, TaxonomyError
 from discreet.table.arrays import Bools, Ints
 from discreet.table.schema import Attribute, Type
+from discreet.table.spelling import ISO_DAY, PLAIN, move_sign
 from discreet.table.taxonomy import Taxonomy, canonical_text, write_decimal
 
 MISSING = "(missing)"
@@ -219,6 +220,8 @@ def reduce_column(
                                         f'add it to na = ["{MISSING}"]'])  # fmt: skip
     else:
         canonical, absent, bad = _canonical_units(uniques, attribute)
+        if attribute.unreadable == "missing":
+            absent, bad = absent | bad, np.zeros(len(uniques), dtype=bool)
         nothing = np.zeros(1, dtype=np.int64)
     if bad.any():
         raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute, find_row)])
@@ -241,14 +244,32 @@ def _describe_bad(
     row = first if find_row is None else find_row(found.item())
     where = "" if row is None else f" in data row {row + 1}"
     what = {
-        Type.INTEGER: "an integer of up to 18 digits",
-        Type.DECIMAL: f"a number of up to 15 digits, {attribute.decimals} of them decimals",
-        Type.DATE: "a date written YYYY-MM-DD",
+        Type.INTEGER: f"an integer of up to 18 digits{_show_spelling(attribute, cell)}",
+        Type.DECIMAL: f"a number of up to 15 digits, {attribute.decimals} of them decimals"
+        f"{_show_spelling(attribute, cell)}",
+        Type.DATE: f"a date written {_show_format(attribute)}",
         Type.BOOLEAN: "true or false",
         Type.ORDINAL: f"one of {list(attribute.order)}",
     }[attribute.type]
-    comma = " (a decimal comma? write a point)" if DECIMAL_COMMA.match(str(cell)) else ""
-    return f"{cell!r}{where} is not {what}{comma}; {int(bad.sum())} such distinct values in all"
+    return f"{cell!r}{where} is not {what}; {int(bad.sum())} such distinct values in all"
+
+
+def _show_spelling(attribute: Attribute, cell: str) -> str:
+    """Say how numbers are to be written, where that may be what is wrong with one."""
+    if attribute.spelling != PLAIN:
+        return f' written as "{attribute.spelling.write_example()}"'
+    if DECIMAL_COMMA.match(cell):
+        return ' (a decimal comma? say decimal = ",")'
+    grouped = re.match(r"^\D{0,3}\d[\d., '’]*\D{0,3}$", cell)
+    return " (say decimal, thousands or unit if that is how it is written)" if grouped else ""
+
+
+def _show_format(attribute: Attribute) -> str:
+    """Say how dates are to be written."""
+    format_ = attribute.spelling.date_format
+    if format_ == ISO_DAY:
+        return "YYYY-MM-DD (or say date_format)"
+    return f"as {dt.date(1970, 3, 25).strftime(format_)}, by date_format = {format_!r}"
 
 
 def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
@@ -311,11 +332,14 @@ def _canonical_units(uniques: pl.Series, attribute: Attribute) -> tuple[Ints, Bo
     if uniques.dtype == pl.String:
         uniques = uniques.str.strip_chars()
         absent |= uniques.is_in(["", *attribute.na]).to_numpy()
-    units, known = _guess_units(uniques, kind, decimals)
     bad = np.zeros(len(uniques), dtype=bool)
+    if uniques.dtype == pl.String and (kind is Type.DATE or attribute.spelling != PLAIN):
+        uniques = _unspell(uniques, attribute)
+        bad = uniques.is_null().to_numpy() & ~absent
+    units, known = _guess_units(uniques, kind, decimals)
     for i in np.flatnonzero(~known & ~absent):
         unit = read_unit(uniques[int(i)], kind, decimals)
-        bad[i] = unit is None
+        bad[i] |= unit is None
         units[i] = unit or 0
     low, high = REACH[kind]
     bad |= ~absent & ((units < low) | (units > high))
@@ -326,17 +350,29 @@ def _canonical_units(uniques: pl.Series, attribute: Attribute) -> tuple[Ints, Bo
     return units, absent, bad & ~absent
 
 
+def _unspell(texts: pl.Series, attribute: Attribute) -> pl.Series:
+    """Read texts as the column spells them: dates as such, numbers as they are written plainly."""
+    if attribute.type is Type.DATE:
+        return attribute.spelling.read_dates(texts)
+    if attribute.type is Type.BOOLEAN:
+        return texts
+    return attribute.spelling.read_numbers(texts)
+
+
 def _guess_units(uniques: pl.Series, kind: Type, decimals: int) -> tuple[Ints, Bools]:
     """Read the cells that whole-column arithmetic reads exactly; say which those are."""
     dtype = uniques.dtype
     if kind is Type.DATE and dtype in (pl.Date, pl.Datetime):
         days = uniques.dt.date() if dtype == pl.Datetime else uniques  # local, not UTC
-        return days.to_physical().cast(pl.Int64).to_numpy().copy(), np.ones(len(uniques), bool)
+        counted = days.to_physical().cast(pl.Int64)
+        return counted.fill_null(0).to_numpy().copy(), np.ones(len(uniques), bool)
     if dtype == pl.Boolean and kind is not Type.DATE:
         return uniques.cast(pl.Int64).to_numpy() * 10**decimals, np.ones(len(uniques), dtype=bool)
     if kind is Type.INTEGER and (dtype == pl.String or dtype.is_integer()):
         cast = uniques.cast(pl.Int64, strict=False)
         return cast.fill_null(0).to_numpy().copy(), cast.is_not_null().to_numpy()
+    if kind is Type.DECIMAL and dtype == pl.String:
+        return _read_decimals(uniques, decimals)
     if dtype.is_float() and kind in (Type.INTEGER, Type.DECIMAL):
         cells = uniques.cast(pl.Float64).to_numpy()
         finite = np.where(np.isfinite(cells), cells, 0.0)
@@ -345,6 +381,16 @@ def _guess_units(uniques: pl.Series, kind: Type, decimals: int) -> tuple[Ints, B
         exact = (np.abs(scaled) < 2**53) & (scaled / 10.0**decimals == cells)
         return np.where(exact, scaled, 0).astype(np.int64), exact
     return np.zeros(len(uniques), dtype=np.int64), np.zeros(len(uniques), dtype=bool)
+
+
+def _read_decimals(texts: pl.Series, decimals: int) -> tuple[Ints, Bools]:
+    """Read decimals that are written plainly and need no rounding: as the digits that they have."""
+    plain = texts.str.contains(rf"^[+-]?[0-9]{{1,15}}(\.[0-9]{{0,{decimals}}})?$").fill_null(False)
+    parts = texts.str.split_exact(".", 1).struct.unnest()
+    digits = parts["field_0"] + parts["field_1"].fill_null("").str.pad_end(decimals, "0")
+    units = digits.cast(pl.Int64, strict=False)
+    known = plain & units.is_not_null()
+    return units.fill_null(0).to_numpy().copy(), known.fill_null(False).to_numpy()
 
 
 def read_unit(cell: object, kind: Type, decimals: int) -> int | None:
@@ -358,7 +404,7 @@ def read_unit(cell: object, kind: Type, decimals: int) -> int | None:
             return (dt.date.fromisoformat(text[:10]) - EPOCH).days if ISO.match(text) else None
         except ValueError:
             return None
-    unit = read_decimal(text, decimals)
+    unit = read_decimal(move_sign(text), decimals)
     return None if unit is None or abs(unit) > LARGEST_UNIT else unit
 
 

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from discreet.errors import SchemaError, name_closest
-from discreet.table.cell_summaries import CellSummary, NumbersSeen, merge_summaries, summarize
+from discreet.table.cell_summaries import (
+    CellSummary,
+    DatesSeen,
+    NumbersSeen,
+    merge_summaries,
+    summarize,
+)
 from discreet.table.coded_table import NEARLY_UNIQUE, SMALLEST_JUDGED
 from discreet.table.domain import FALSE_TEXTS, TRUE_TEXTS
 from discreet.table.facts import settle_cells
+from discreet.table.people_key import PeopleKey
 from discreet.table.readers import TableLike, read_table
-from discreet.table.schema import Attribute, Missing, PeopleKey, Role, Schema, Type
+from discreet.table.role_words import CODED, KINDS, NAMES, PERSONS, SEXES, WEIGHTS, speak
+from discreet.table.schema import Attribute, Missing, Role, Schema, Type, Unreadable
+from discreet.table.spelling import ISO_DAY, PLAIN, Spelling
 
 NA_TEXTS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None")
 """Texts that mean missing in categories, too, where NA may be Namibia."""
@@ -24,32 +33,23 @@ NA_TEXTS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None")
 BOOLEAN_PAIRS = [{yes, no} for yes, no in zip(TRUE_TEXTS, FALSE_TEXTS, strict=True)][:-1]
 """Both texts of a pair must occur: F alone may be female. 0 and 1 are rather numbers."""
 
-EMAIL = re.compile(r"^[^@\s]+@[^@\s]+\.[^@\s]+$")
-PHONE = re.compile(r"^\+?[\d\s()/-]{8,}$")
+LEAST_DIGIT_DATES = 5
+"""Eight digits are dates if so many different ones all are, of years that people live in."""
+MOST_CODES = 1000
+"""Of more different numbers nobody keeps a list of what they mean."""
+MANY_DATES = 20
+"""Of so many dates one may be of no such day."""
 
 
-class _Name(StrEnum):
-    """Words in a column's name that tell its role."""
+class TypeSeen(NamedTuple):
+    """What a column's cells are."""
 
-    IDENTIFIER = (
-        r"(^|[_\W])(id|ids|uuid|guid|ssn|nin|iban|mrn|passport|e?mail|phone|mobile|tel|"
-        r"address|street|(first|last|sur|family|full|user)?_?name|insurance_?n\w*)($|[_\W])"
-    )
-    PERSON = (
-        r"(^|[_\W])([pu]?id|uuid|guid|ssn|nin|mrn|(person|patient|customer|client|member|subject|"
-        r"respondent|student|employee)(_?(no|nr|id|key|number))?)($|[_\W])"
-    )
-    SENSITIVE = (
-        r"(^|[_\W])(disease|diagnosis|diagnoses|icd\d*|condition|illness|symptom|hiv|medication|"
-        r"treatment|salary|income|wage|wages|pay|earnings|debt|credit|capital|religion|crime|"
-        r"offence|grade|score)($|[_\W])"
-    )
-    QUASI_IDENTIFIER = (
-        r"(^|[_\W])(age|birth\w*|dob|sex|gender|race|ethnic\w*|zip\w*|post\w*|city|town|county|"
-        r"state|region|country|nationality|citizen\w*|marital|education|degree|school\w*|"
-        r"occupation|job|profession|workclass|employer|industry|relationship|household|children|"
-        r"language|height|weight|hours)($|[_\W])"
-    )
+    type: Type
+    why: str
+    na: tuple[str, ...] = ()
+    decimals: int | None = None
+    spelling: Spelling = PLAIN
+    unreadable: Unreadable = "reject"
 
 
 def infer(
@@ -63,53 +63,68 @@ def infer(
 ) -> Schema:
     """Propose a schema; see :meth:`discreet.table.schema.Schema.infer`."""
     frame = read_table(source)
-    given = _gather_roles(frame.columns, quasi_identifiers, sensitive, identifiers)
+    given = GivenRoles(quasi_identifiers, sensitive, identifiers)
     keys = [name for name in (people.person, people.cluster) if name is not None]
     for name in (*keep, *keys, *([] if weight is None else [weight])):
         _refuse_unknown(name, frame.columns)
-    given = dict.fromkeys(keys, Role.IDENTIFIER) | given
-    named = {Role.QUASI_IDENTIFIER: quasi_identifiers, Role.SENSITIVE: sensitive}
-    closed = [role for role, names in named.items() if names is not None]
+    roles = given.gather(frame.columns)
     attributes = []
-    for name in frame.columns:
-        proposal = _propose(frame[name], name)
-        if name in given:
-            proposal = _with_role(proposal, given[name], "named by the steward")
-        elif proposal.role in closed:
-            proposal = _with_role(proposal, Role.OTHER, f"not named among the {proposal.role}s")
-        if name == weight and name not in given:
-            proposal = _with_role(proposal, Role.OTHER, "the sampling weight")
+    proposed = [propose(name, [look_at(frame[name], name)]) for name in frame.columns]
+    for proposal in given.settle(proposed, keys):
+        name = proposal.name
+        if name == weight and name not in {**dict.fromkeys(keys), **roles}:
+            proposal = _with_role(proposal, Role.OTHER, "the sampling weight")  # noqa: PLW2901
         kept = name in keep or (name == weight and proposal.role is Role.OTHER)
         attributes.append(replace(proposal, keep=kept))
     return Schema(tuple(attributes), people, weight)
 
 
-def _gather_roles(
-    columns: list[str],
-    quasi_identifiers: Sequence[str] | None,
-    sensitive: Sequence[str] | None,
-    identifiers: Sequence[str] | None,
-) -> dict[str, Role]:
-    given: dict[str, Role] = {}
-    for role, names in (
-        (Role.IDENTIFIER, identifiers),
-        (Role.QUASI_IDENTIFIER, quasi_identifiers),
-        (Role.SENSITIVE, sensitive),
-    ):
-        for name in names or ():
-            _refuse_unknown(name, columns)
-            if name in given:
-                raise SchemaError(
-                    f"Column {name!r} is named both {given[name]} and {role}.",
-                    hint="Give every column one role.",
-                )
-            given[name] = role
-    return given
+@dataclass(frozen=True)
+class GivenRoles:
+    """Roles that the steward gives, by names of columns; a list that is given names all of them."""
+
+    quasi_identifiers: Sequence[str] | None = None
+    sensitive: Sequence[str] | None = None
+    identifiers: Sequence[str] | None = None
+
+    def gather(self, columns: Sequence[str]) -> dict[str, Role]:
+        """Give the role of every column that is named."""
+        given: dict[str, Role] = {}
+        for role, names in (
+            (Role.IDENTIFIER, self.identifiers),
+            (Role.QUASI_IDENTIFIER, self.quasi_identifiers),
+            (Role.SENSITIVE, self.sensitive),
+        ):
+            for name in names or ():
+                _refuse_unknown(name, columns)
+                if name in given:
+                    raise SchemaError(
+                        f"Column {name!r} is named both {given[name]} and {role}.",
+                        hint="Give every column one role.",
+                    )
+                given[name] = role
+        return given
+
+    def settle(self, proposed: Sequence[Attribute], keys: Sequence[str] = ()) -> list[Attribute]:
+        """Give attributes the roles that are given, and ``keys`` that of an identifier."""
+        given = dict.fromkeys(keys, Role.IDENTIFIER) | self.gather([a.name for a in proposed])
+        named = {Role.QUASI_IDENTIFIER: self.quasi_identifiers, Role.SENSITIVE: self.sensitive}
+        settled = []
+        for attribute in proposed:
+            made, role = attribute, attribute.role
+            if attribute.name in given:
+                made = _with_role(attribute, given[attribute.name], "named by the steward")
+            elif named.get(role) is not None:
+                made = _with_role(attribute, Role.OTHER, f"not named among the {role}s")
+            settled.append(made)
+        return settled
 
 
-def _refuse_unknown(name: str, columns: list[str]) -> None:
+def _refuse_unknown(name: str, columns: Sequence[str]) -> None:
     if name not in columns:
-        raise SchemaError(f"Column {name!r} is not in the table.", hint=name_closest(name, columns))
+        raise SchemaError(
+            f"Column {name!r} is not in the table.", hint=name_closest(name, list(columns))
+        )
 
 
 def _with_role(attribute: Attribute, role: Role, reason: str) -> Attribute:
@@ -117,72 +132,158 @@ def _with_role(attribute: Attribute, role: Role, reason: str) -> Attribute:
     return replace(attribute, role=role, reason=f"{typed}; {reason}")
 
 
-def _propose(series: pl.Series, name: str) -> Attribute:
+def look_at(series: pl.Series, name: str) -> CellSummary:
+    """Look at the cells of a column."""
     if series.dtype == pl.Object:
         series = pl.Series([None if c is None else str(c) for c in series], dtype=pl.String)
     settled = series.to_frame(name).select(settle_cells(name, series.dtype)).to_series()
     counted = settled.alias("cell").value_counts(name="rows")
     counts = counted["rows"].to_numpy().astype(np.int64)
-    return propose(name, [summarize(counted["cell"], counts, stored=series.dtype)])
+    return summarize(counted["cell"], counts, stored=series.dtype)
 
 
 def propose(name: str, parts: Sequence[CellSummary]) -> Attribute:
     """Propose a type and a role for a column by what was seen of its cells."""
     seen = merge_summaries(parts)
-    kind, decimals, na, why_type = _infer_type(seen)
-    distinct = seen.distinct - len(na)
-    role, why_role = _infer_role(seen, name, kind, distinct)
-    empty = bool(na) or seen.named < seen.rows or distinct == 0
+    found = _infer_type(seen)
+    distinct = seen.distinct - len(found.na)
+    if found.type is Type.INTEGER and seen.stored == pl.String and 2 < distinct <= MOST_CODES:
+        found = _find_codes(found, name)
+    role, why_role = _infer_role(seen, name, found.type, distinct)
+    lacking = seen.named < seen.rows or found.unreadable == "missing"
     return Attribute(
         name,
         role,
-        kind,
-        missing=Missing.VALUE if empty else Missing.REJECT,
-        decimals=decimals,
-        na=na,
-        reason=f"{why_type}; {why_role}",
+        found.type,
+        missing=Missing.VALUE if found.na or lacking or distinct == 0 else Missing.REJECT,
+        decimals=found.decimals,
+        na=found.na,
+        spelling=found.spelling,
+        unreadable=found.unreadable,
+        reason=f"{found.why}; {why_role}",
     )
 
 
-def _infer_type(seen: CellSummary) -> tuple[Type, int | None, tuple[str, ...], str]:
+def adopt_spellings(frame: pl.DataFrame, schema: Schema) -> Schema:
+    """Find how a table writes what a schema, which may be that of a release, knows by its type."""
+    adopted = []
+    for attribute in schema:
+        name, numeric = attribute.name, attribute.type.numeric
+        if numeric and name in frame.columns and frame[name].dtype == pl.String:
+            seen = look_at(frame[name], name)
+            if attribute.type is Type.DATE and len(list_date_formats(seen)) > 1:
+                raise SchemaError(
+                    f"Nothing in column {name!r} tells days from months.",
+                    hint="Give the plan, which says it: --plan FILE.",
+                )
+            found = _infer_type(seen)
+            if found.type.numeric and (found.type is Type.DATE) == (attribute.type is Type.DATE):
+                adopted.append(
+                    replace(attribute, spelling=found.spelling, unreadable=found.unreadable)
+                )
+    return schema.changed(*adopted)
+
+
+def _infer_type(seen: CellSummary) -> TypeSeen:
     dtype = seen.stored
     if dtype == pl.Boolean:
-        return Type.BOOLEAN, None, (), "true or false"
+        return TypeSeen(Type.BOOLEAN, "true or false")
     if dtype.is_integer():
-        return Type.INTEGER, None, (), "whole numbers"
+        return TypeSeen(Type.INTEGER, "whole numbers")
     if dtype.is_temporal() and dtype not in (pl.Duration, pl.Time):
         note = "" if dtype == pl.Date else ", time of day is dropped"
-        return Type.DATE, None, (), f"dates{note}"
+        return TypeSeen(Type.DATE, f"dates{note}")
     if dtype.is_float() or dtype.is_decimal():
-        return _infer_number(seen.numbers, (), "numbers")
+        return _infer_number(seen.numbers, ())
     if dtype not in (pl.String, pl.Null):
-        return Type.CATEGORY, None, (), f"stored as {dtype}"
+        return TypeSeen(Type.CATEGORY, f"stored as {dtype}")
     return _infer_text(seen)
 
 
-def _infer_text(seen: CellSummary) -> tuple[Type, int | None, tuple[str, ...], str]:
+def _infer_text(seen: CellSummary) -> TypeSeen:
     na = tuple(sorted(seen.na))
     if seen.distinct > len(na):
         if seen.lowered in BOOLEAN_PAIRS:
-            return Type.BOOLEAN, None, na, "true or false"
+            return TypeSeen(Type.BOOLEAN, "true or false", na)
         if seen.leading_zero and seen.digits:
-            return Type.CATEGORY, None, na, "digits with leading zeros: codes, not numbers"
-        if seen.dates:
-            return Type.DATE, None, na, "dates"
+            return TypeSeen(
+                Type.CATEGORY, "digits with leading zeros: codes, not numbers",
+                tuple(t for t in na if t in NA_TEXTS),
+            )  # fmt: skip
+        if dates := _infer_dates(seen, na):
+            return dates
         if seen.numeric:
-            return _infer_number(seen.numbers, na, "numbers")
-    return Type.CATEGORY, None, tuple(t for t in na if t in NA_TEXTS), "text"
+            return _infer_number(seen.numbers, na)
+        if spelled := [s for s in seen.spelled if not s.thousands or s.thousands in seen.signs]:
+            spelling = replace(spelled[0], unit="".join(seen.units))
+            return _infer_number(seen.spelled[spelled[0]], na, spelling, len(spelled) > 1)
+    return TypeSeen(Type.CATEGORY, "text", tuple(t for t in na if t in NA_TEXTS))
+
+
+def list_date_formats(seen: CellSummary) -> list[str]:
+    """Give the formats in which a column's cells are dates: several if nothing tells them apart."""
+    texts = seen.distinct - len(seen.na)
+    fewest = min((dates.rows for dates in seen.dated.values()), default=0)
+    if fewest > max(2, seen.named // MANY_DATES) or 2 * fewest >= max(seen.named, 1):
+        return []
+    if seen.digits and (texts < LEAST_DIGIT_DATES or fewest):
+        return []
+    return [f for f, dates in seen.dated.items() if dates.rows == fewest
+            and not (seen.digits and not _is_lived_in(dates))]  # fmt: skip
+
+
+def _is_lived_in(dates: DatesSeen) -> bool:
+    assert dates.first is not None and dates.last is not None
+    return dates.first.year >= 1850 and dates.last.year < 2100
+
+
+def _infer_dates(seen: CellSummary, na: tuple[str, ...]) -> TypeSeen | None:
+    formats = list_date_formats(seen)
+    if not formats:
+        return None
+    chosen, none = formats[0], sorted(seen.dated[formats[0]].none)
+    why = "dates" if chosen == ISO_DAY else f"dates as {chosen}"
+    if len(formats) > 1:
+        why += f" or {' or '.join(formats[1:])}, which no cell tells apart"
+    if none:
+        many = f"{len(none)} texts are" if len(none) > 1 else "one text is"
+        why += f", but {many} none, such as {none[0]!r}"
+    return TypeSeen(
+        Type.DATE, why, na, spelling=Spelling(date_format=chosen),
+        unreadable="missing" if none else "reject",
+    )  # fmt: skip
 
 
 def _infer_number(
-    seen: NumbersSeen, na: tuple[str, ...], why: str
-) -> tuple[Type, int | None, tuple[str, ...], str]:
+    seen: NumbersSeen,
+    na: tuple[str, ...],
+    spelling: Spelling = PLAIN,
+    may_be_other: bool = False,
+) -> TypeSeen:
+    written = ""
+    if spelling != PLAIN:
+        written = f" written as {spelling.write_example(whole=seen.whole)}"
+    if may_be_other and spelling.thousands:
+        written += f", if {spelling.thousands!r} stands between thousands"
     fitting = max(0, 15 - max(seen.whole_digits, 1))
     if not seen.whole and seen.decimals > fitting:
-        return Type.DECIMAL, fitting, na, f"{why}, rounded to {fitting} decimals to stay exact"
+        why = f"numbers{written}, rounded to {fitting} decimals to stay exact"
+        return TypeSeen(Type.DECIMAL, why, na, fitting, spelling)
     if seen.whole or not seen.decimals:
-        return Type.INTEGER, None, na, why.replace("numbers", "whole numbers")
-    return Type.DECIMAL, seen.decimals, na, f"{why} with up to {seen.decimals} decimals"
+        return TypeSeen(Type.INTEGER, f"whole numbers{written}", na, None, spelling)
+    why = f"numbers{written} with up to {seen.decimals} decimals"
+    return TypeSeen(Type.DECIMAL, why, na, seen.decimals, spelling)
+
+
+def _find_codes(found: TypeSeen, name: str) -> TypeSeen:
+    """Take whole numbers for codes if the name says so: their differences mean nothing."""
+    told = CODED.search(speak(name))
+    if told is None or found.spelling != PLAIN:
+        return found
+    return found._replace(
+        type=Type.CATEGORY, why=f"whole numbers, but {told.group(1)!r} is told by codes",
+        na=tuple(t for t in found.na if t in NA_TEXTS),
+    )  # fmt: skip
 
 
 def _infer_role(seen: CellSummary, name: str, kind: Type, distinct: int) -> tuple[Role, str]:
@@ -190,22 +291,37 @@ def _infer_role(seen: CellSummary, name: str, kind: Type, distinct: int) -> tupl
     share = distinct / rows if rows else 0.0
     spread = f"{distinct} distinct ({share:.1%})"
     judged = rows >= SMALLEST_JUDGED
-    spoken = re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
+    spoken = speak(name)
     if kind is Type.CATEGORY and seen.first and distinct:
-        for pattern, what in ((EMAIL, "e-mail addresses"), (PHONE, "phone numbers")):
-            if all(pattern.match(cell) for cell in seen.first):
-                return Role.IDENTIFIER, f"cells look like {what}"
+        for look in KINDS:
+            if all(look.pattern.match(cell) for cell in seen.first):
+                return look.role, f"cells look like {look.what}"
     if judged and share > NEARLY_UNIQUE and kind is Type.CATEGORY:
         return Role.IDENTIFIER, f"{share:.0%} of cells are distinct"
-    if judged and kind is Type.INTEGER and distinct == rows and re.search(_Name.IDENTIFIER, spoken):
+    named = NAMES[Role.IDENTIFIER].search(spoken)
+    if judged and kind is Type.INTEGER and distinct == rows and named:
         return Role.IDENTIFIER, "name of an identifier, every value distinct"
     if judged and kind is Type.INTEGER and distinct == rows and seen.counts_up:
         return Role.IDENTIFIER, "counts the rows"
+    if found := WEIGHTS.search(spoken):
+        return Role.OTHER, (f"{found.group(1)!r} says a sampling weight: name it as weight in "
+                            "[source], or it is left out")  # fmt: skip
     for role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER):
-        if found := re.search(_Name[role.name], spoken):
-            return role, f"name says {found.group(2)!r}; {spread}"
-    if re.search(_Name.IDENTIFIER, spoken) and (share > 0.5 or not judged):
+        if found := NAMES[role].search(spoken):
+            return role, f"name says {found.group(1)!r}; {spread}"
+    if named and (share > 0.5 or not judged):
         return Role.IDENTIFIER, f"name of an identifier; {spread}"
-    if re.search(_Name.PERSON, spoken) and judged:
+    if PERSONS.search(spoken) and judged and kind is not Type.BOOLEAN:
         return Role.IDENTIFIER, f"name of a key of people; {distinct:,} values in {rows:,} rows"
+    return _infer_by_values(seen, kind, spread)
+
+
+def _infer_by_values(seen: CellSummary, kind: Type, spread: str) -> tuple[Role, str]:
+    """Propose a role by what cells are, where the name says nothing."""
+    if kind is Type.CATEGORY and seen.lowered and seen.lowered <= SEXES and seen.distinct < 6:
+        return Role.QUASI_IDENTIFIER, f"cells look like sexes; {spread}"
+    if kind is Type.DATE:
+        return Role.QUASI_IDENTIFIER, f"others know dates of people; {spread}"
+    if seen.leading_zero and all(re.match(r"^\d{5}$", cell) for cell in seen.first):
+        return Role.QUASI_IDENTIFIER, f"cells look like postcodes; {spread}"
     return Role.OTHER, f"nothing tells its role: left out; {spread}"

@@ -22,6 +22,7 @@ from discreet.table.coded_table import (
     refuse_unknown,
     refuse_unpublished,
 )
+from discreet.table.databases import DatabaseTable
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.guards import check_guards, read_guards
 from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
@@ -264,8 +265,8 @@ def read(
         key = replace(told, person=person or told.person, cluster=cluster or told.cluster)
         schema = replace(schema, people=key)
     where = "the table"
-    if isinstance(source, str | Path | TableFile):
-        where = source.name if isinstance(source, TableFile) else Path(source).name
+    if isinstance(source, str | Path | TableFile | DatabaseTable):
+        where = Path(source).name if isinstance(source, str | Path) else source.name
     refuse_unknown(schema, frame.columns, where)
     published = refuse_unpublished(schema)
     weights = check_weights(frame, schema)

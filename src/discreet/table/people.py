@@ -18,7 +18,8 @@ import polars as pl
 from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import MISSING, Domain, reduce_column
-from discreet.table.schema import Attribute, Fold, PeopleKey, Role, Type
+from discreet.table.people_key import Fold, PeopleKey
+from discreet.table.schema import Attribute, Role, Type
 
 if TYPE_CHECKING:
     from discreet.table.coded_table import CodedTable

@@ -11,6 +11,7 @@ import polars as pl
 
 from discreet.errors import MicrodataError
 from discreet.files import open_plain
+from discreet.table.databases import DatabaseTable
 from discreet.table.isolation import read_apart, unreadable
 from discreet.table.spss_stata import LABELLED, Described, read_labelled
 from discreet.table.text_files import (
@@ -46,7 +47,7 @@ class TableFile:
 
 
 TableLike: TypeAlias = (
-    "str | Path | TableFile | pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table"
+    "str | Path | TableFile | DatabaseTable | pl.DataFrame | pl.LazyFrame | pd.DataFrame | pa.Table"
 )
 
 
@@ -56,7 +57,7 @@ def read_table(source: TableLike) -> pl.DataFrame:
     Text files and spreadsheets come back as text: a zip code ``01234`` must not become a
     number before the schema has said what it is. Codes of SPSS and Stata files become labels.
     """
-    if isinstance(source, TableFile):
+    if isinstance(source, TableFile | DatabaseTable):
         return read_described(source).frame
     if isinstance(source, str | Path):
         return read_described(TableFile(Path(source))).frame
@@ -70,8 +71,12 @@ def read_table(source: TableLike) -> pl.DataFrame:
     return frame
 
 
-def read_described(file: TableFile) -> Described:
+def read_described(file: TableFile | DatabaseTable) -> Described:
     """Read a file, with what it says about its columns besides their cells."""
+    if isinstance(file, DatabaseTable):
+        rows = file.read()
+        refuse_empty(rows.width, rows.height, f"{file.name}: ")
+        return Described(rows)
     refuse_format(file)
     described = _read_file(file.path, file.format)
     frame = _miss(described.frame, file.format.missing)

@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from discreet.errors import SchemaError, name_closest
+from discreet.table.people_key import ROWS_ARE_ALONE, Fold, PeopleKey
+from discreet.table.spelling import PLAIN, Spelling
 from discreet.table.taxonomy import Taxonomy, TaxonomyRule, canonical_text
 
 if TYPE_CHECKING:
@@ -63,63 +65,20 @@ class Missing(StrEnum):
     """Leave the row out, and count it."""
 
 
-Fold = Literal["first", "last", "sum", "mean", "min", "max", "set", "count"]
-"""How the values of a person's rows become one."""
-Rows = Literal["all", "one", "fold"]
-"""What is published of a person's rows: each, one of them, or one made of all."""
-
-
-@dataclass(frozen=True)
-class PeopleKey:
-    """Which rows are of one person, who would be found together, and what is published of them.
-
-    ``person`` and ``cluster`` name columns, which never leave. Of a person's rows all are
-    published, or ``most_rows`` of them; or one, drawn; or one that all are folded into.
-    ``rows_are_people`` says that every row is a person, although a column that names people
-    repeats.
-    """
-
-    person: str | None = None
-    cluster: str | None = None
-    rows: Rows = "all"
-    most_rows: int | None = None
-    rows_are_people: bool = False
-
-    def __post_init__(self) -> None:
-        if self.person is None and (self.rows != "all" or self.most_rows is not None):
-            raise SchemaError(
-                "rows and most_rows are about people who have several rows.",
-                hint='Say whose they are: person = "the column that tells".',
-            )
-        if self.person is not None and self.rows_are_people:
-            raise SchemaError(
-                f"Rows are people, but person = {self.person!r} says whose rows are whose.",
-                hint="Leave one of them out.",
-            )
-        if self.rows not in ("all", "one", "fold"):
-            raise SchemaError(f"rows = {self.rows!r}: give one of all, one, fold.")
-        whole = isinstance(self.most_rows, int) and not isinstance(self.most_rows, bool)
-        if self.most_rows is not None and (self.rows != "all" or not whole or self.most_rows < 1):
-            raise SchemaError(
-                f"most_rows = {self.most_rows}: it caps how many of all rows of a person are "
-                "published.",
-                hint='Give a whole number of at least 1, with rows = "all".',
-            )
-        if self.person is not None and self.person == self.cluster:
-            raise SchemaError(
-                f"{self.person!r} is both person and cluster.",
-                hint="A cluster holds several people, such as a household.",
-            )
+Unreadable = Literal["reject", "missing"]
+"""What to do with a cell from which the type cannot be read."""
 
 
 @dataclass(frozen=True)
 class Attribute:
     """One column: its role, its type, and how to read it.
 
-    ``order`` lists the values of an ordinal from low to high. ``decimals`` is the number of
-    digits kept after the point of a decimal; ``na`` lists the texts that mean missing. ``low`` and
-    ``high`` of a number or date, and ``values`` of a category, are its public domain: what it can
-    be, whoever is in the table. An ordinal's is its order.
+    ``spelling`` says how numbers and dates are written where they are text; cells that cannot be
+    read are refused, or missing if ``unreadable`` says so. ``order`` lists the values of an ordinal
+    from low to high. ``decimals`` is the number of digits kept after the point of a decimal; ``na``
+    lists the texts that mean missing. ``low`` and ``high`` of a number or date, and ``values`` of a
+    category, are its public domain: what it can be, whoever is in the table. An ordinal's is its
+    order.
 
     Numbers may be made coarser as they are read: those from ``top`` on, and up to ``bottom``, show
     these, others are rounded to a multiple of ``round``; or ``aggregate`` people or more with
@@ -146,6 +105,8 @@ class Attribute:
     """What becomes of it where a person's rows are folded into one; ``None`` if all are equal."""
     guards: str | None = None
     """The sensitive attribute of which it says what each person guards. It never leaves."""
+    spelling: Spelling = PLAIN
+    unreadable: Unreadable = "reject"
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -172,6 +133,7 @@ class Attribute:
                 subject=self,
             )
         self._check_public_domain()
+        self._check_spelling()
         numbers = self.type in (Type.INTEGER, Type.DECIMAL)
         if (self.fold in ("sum", "mean") and not numbers) or (
             self.fold in ("min", "max") and not self.type.numeric
@@ -221,6 +183,18 @@ class Attribute:
                 subject=self,
             )
 
+    def _check_spelling(self) -> None:
+        if self.spelling == PLAIN:
+            return
+        problem = self.spelling.problem
+        told = replace(self.spelling, date_format=PLAIN.date_format)
+        if problem is None and self.type is not Type.DATE and told != self.spelling:
+            problem = f"date_format is about dates, and it is a {self.type}"
+        if problem is None and self.type not in (Type.INTEGER, Type.DECIMAL) and told != PLAIN:
+            problem = f"decimal, thousands and unit are about numbers, and it is a {self.type}"
+        if problem is not None:
+            raise SchemaError(f"Column {self.name!r}: {problem}.", subject=self)
+
     @property
     def has_public_domain(self) -> bool:
         """Whether it is known what its values can be, whoever is in the table."""
@@ -238,7 +212,8 @@ class Attribute:
             plain = self
         else:
             return self
-        return replace(plain, low=None, high=None, values=(), fold=None)
+        spelled = PLAIN if plain.type is not self.type else self.spelling
+        return replace(plain, low=None, high=None, values=(), fold=None, spelling=spelled)
 
     def reads_like(self, other: Attribute) -> bool:
         """Whether its values can be compared with those of another attribute."""
@@ -262,7 +237,7 @@ class Schema:
     """
 
     attributes: tuple[Attribute, ...]
-    people: PeopleKey = PeopleKey()
+    people: PeopleKey = ROWS_ARE_ALONE
     """Whose rows are whose. The steward's, never published."""
     weight: str | None = None
     """The column that says how many people of the population a row stands for."""

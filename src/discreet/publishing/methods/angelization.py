@@ -25,7 +25,7 @@ from discreet.publishing.methods.batches_in_parts import (
 )
 from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.boxes_in_parts import label_in_parts
-from discreet.publishing.methods.exact import recode_exactly, refuse_names, take_exactly
+from discreet.publishing.methods.exact import part_alike, recode_exactly, refuse_names, take_exactly
 from discreet.publishing.methods.marginals_in_parts import ReferringLabels
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
@@ -93,6 +93,12 @@ class Angelization(Method):
     exact: bool = False
     ends: Ends = "tight"
     together: bool = False
+
+    @classmethod
+    def nearest(cls, principle: Principle) -> Angelization:
+        """Let its tables be k-anonymous, and its batches keep everything else."""
+        alike, others = part_alike(principle)
+        return cls(others, k=alike) if alike and others is not None else cls(principle)
 
     def __post_init__(self) -> None:
         require_whole("k", self.k)
@@ -322,6 +328,12 @@ class Anatomy(Method):
 
     batches: Batching | None = None
     together: bool = False
+
+    @classmethod
+    def nearest(cls, principle: Principle) -> Anatomy:
+        """Leave out how many look alike: exact quasi-identifiers tell people apart."""
+        _, others = part_alike(principle)
+        return cls(principle if others is None else others)
 
     def __post_init__(self) -> None:
         self._angelization()

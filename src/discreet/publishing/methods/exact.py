@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
+from math import ceil
+from operator import and_
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
+from discreet.principles import KAnonymity
 from discreet.principles.base import Principle, demands
 from discreet.principles.spread import KE
 from discreet.publishing.partitioners.histograms import require_names
@@ -16,6 +20,21 @@ from discreet.release import Recoding, Transformation
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
+
+
+def part_alike(principle: Principle) -> tuple[int, Principle | None]:
+    """Part a promise into how many people look alike, and everything else."""
+    alike = [part.k for part in principle.parts if isinstance(part, KAnonymity)]
+    others = tuple(part for part in principle.parts if not isinstance(part, KAnonymity))
+    return max(alike, default=0), reduce(and_, others) if others else None
+
+
+def find_nearest_ke(principle: Principle) -> Principle:
+    """Give the (k,e) nearest to a promise: as many different numbers as it asks for values."""
+    if any(isinstance(part, KE) for part in principle.parts):
+        return reduce(and_, (part for part in principle.parts if isinstance(part, KE)))
+    wanted = [ceil(part.l) for part in principle.parts if hasattr(part, "l")]
+    return KE(max(wanted), 0) if wanted else principle
 
 
 def require_ke(method: str, principle: Principle) -> None:

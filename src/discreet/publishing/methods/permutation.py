@@ -7,13 +7,14 @@ from typing import ClassVar
 
 from discreet.forms.permuted.help_table import build_help
 from discreet.forms.permuted.wording import word_permuted
-from discreet.principles.base import require_choice
+from discreet.principles.base import Principle, require_choice
 from discreet.principles.spread import KE
 from discreet.publishing.backends import Backend, ShowClasses
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
 from discreet.publishing.methods.boxes_in_parts import one_line
 from discreet.publishing.methods.exact import (
+    find_nearest_ke,
     find_numbers,
     lay_out,
     recode_exactly,
@@ -63,6 +64,11 @@ class Permutation(Method):
     paper: ClassVar[str] = "Zhang, Koudas, Srivastava, Yu: Aggregate Query Answering, ICDE 2007"
 
     objective: Objective = "sum"
+
+    @classmethod
+    def nearest(cls, principle: Principle) -> Permutation:
+        """Promise as many different numbers as are asked for values."""
+        return cls(find_nearest_ke(principle))
 
     def __post_init__(self) -> None:
         require_ke("Permutation", self.principle)

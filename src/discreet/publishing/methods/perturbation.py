@@ -12,7 +12,7 @@ import numpy as np
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.forms.perturbed.wording import word_perturbed
-from discreet.principles.base import Number, require_choice, require_ratio
+from discreet.principles.base import Number, Principle, require_choice, require_ratio
 from discreet.principles.base import ratio as exactly
 from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
@@ -65,6 +65,12 @@ class Perturbation(Method):
 
     check: Strictness = "safe"
     within: tuple[Number, Number] | None = None
+
+    @classmethod
+    def nearest(cls, principle: Principle) -> Perturbation:
+        """Promise what is asked about nearness alone."""
+        near = [part for part in principle.parts if isinstance(part, Proximity)]
+        return cls(near[0] if len(near) == 1 else principle)
 
     def __post_init__(self) -> None:
         if not all(isinstance(p, Proximity) and p.m >= 2 for p in self.principle.parts):

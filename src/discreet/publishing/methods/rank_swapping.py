@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from discreet.forms.swapped.rank_windows import RankWindows, build_windows
 from discreet.forms.swapped.wording import word_swapped
+from discreet.principles.base import Principle
 from discreet.principles.spread import KE
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method
-from discreet.publishing.methods.exact import find_numbers, lay_out, require_ke
+from discreet.publishing.methods.exact import find_nearest_ke, find_numbers, lay_out, require_ke
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.release import Recoding, Release, number_title
 from discreet.table.arrays import Ints
@@ -51,6 +52,11 @@ class RankSwapping(Method):
     title: ClassVar[str] = "rank-swapping"
     form: ClassVar[str] = "swapped"
     paper: ClassVar[str] = "Moore: Controlled Data-Swapping Techniques, US Bureau of Census, 1996"
+
+    @classmethod
+    def nearest(cls, principle: Principle) -> RankSwapping:
+        """Promise as many different numbers as are asked for values."""
+        return cls(find_nearest_ke(principle))
 
     def __post_init__(self) -> None:
         require_ke("Rank swapping", self.principle)

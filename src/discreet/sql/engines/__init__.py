@@ -34,6 +34,8 @@ def connect(tables: Tables, engine: str | None, own: Tables | None = None) -> Se
     for name in own or {}:
         if name.casefold() in taken:
             raise QueryError(f"The release has a table {name!r} itself.", hint="Rename yours.")
+        if not name.strip():
+            raise QueryError("A table of your own has no name.", hint="Give it one.")
     tables = {**tables, **(own or {})}
     if engine is None:
         from discreet.sql.engines.duckdb import Embedded

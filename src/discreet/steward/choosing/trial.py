@@ -35,11 +35,14 @@ class Refused(NamedTuple):
 
 
 def list_contenders(principle: Principle) -> list[Method | Refused]:
-    """Every method there is, under one promise; those that cannot give it, with the reason."""
+    """Every method there is, under a promise or what is nearest to it of what it can give.
+
+    Those that can give nothing like it come with the reason.
+    """
     found: list[Method | Refused] = []
     for title, kind in REGISTRY.items():
         try:
-            found.append(kind(principle))
+            found.append(kind.nearest(principle))
         except DiscreetError as error:
             found.append(Refused(title, principle, error.message))
     return found
