@@ -100,5 +100,6 @@ def name_closest(name: str, known: list[str]) -> str:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether somebody interrupted, be it that native code caught it and panicked about it."""
-    return isinstance(error, KeyboardInterrupt) or "KeyboardInterrupt" in str(error)
+    """Whether somebody interrupted, be it that native code caught it and says so otherwise."""
+    said = ("KeyboardInterrupt", "Query interrupted")  # a panic about it; DuckDB's RuntimeError
+    return isinstance(error, KeyboardInterrupt) or any(text in str(error) for text in said)

@@ -202,6 +202,26 @@ def test_an_interrupt_leaves_nothing_half_written(
     assert "Traceback" not in errors
 
 
+STRUCK = """
+import duckdb, signal, sys
+from discreet.errors import is_interrupt
+
+def stop(*_): raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, stop)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+try:
+    duckdb.sql("SELECT COUNT(*) FROM range(10000000) a, range(10000000) b").fetchall()
+except BaseException as error:
+    sys.exit(0 if is_interrupt(error) else f"{error!r} is not known for an interrupt")
+"""
+
+
+def test_an_interrupt_that_strikes_the_database_is_known_for_one() -> None:
+    done = subprocess.run([sys.executable, "-c", STRUCK], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     done = discreet("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

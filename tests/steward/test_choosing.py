@@ -325,11 +325,11 @@ def test_an_interrupted_comparison_can_be_read_and_goes_on(office: Path) -> None
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode in (0, 130), said
     done = json.loads((office / "people.comparison" / "comparison.json").read_text())
     assert done["trials"]
     if process.returncode:
-        assert process.returncode == 130
         assert done["not_tried"] > 0
     again = discreet("compare", "people.plan.toml", "--questions", "400", "--json", cwd=office)
     assert json.loads(again.stdout)["not_tried"] == 0

@@ -129,7 +129,11 @@ def compare(
             tell(name, i, len(methods))
             trials.append(kept.take(method, course))
     except BaseException as error:
-        if not is_interrupt(error) or folder is None or not trials:
+        if not is_interrupt(error) or folder is None:
+            raise
+        # what was kept counts, even if the interrupt came before it was added here
+        trials = [trial for method in methods if (trial := kept.find(method)) is not None]
+        if not trials:
             raise
     return Comparison(
         trials, data.n, workload.counts, course.target if course.train else None, original, chance,
@@ -194,18 +198,19 @@ class _Kept:
 
     def take(self, method: Method | Refused, course: Course) -> Trial:
         """Give a trial that was made before, else make it and keep it."""
-        if isinstance(method, Refused):
-            return try_method(method, course)
-        key = self._key(
-            f"{method.title} {method.principle} {name_setting(method)} {_print_earlier(method)}"
-        )
-        if key in self.found:
-            # what another version kept cannot be read
-            with suppress(KeyError, TypeError, ValueError, AttributeError):
-                return Trial.from_dict(self.found[key])
-        trial = try_method(method, course)
-        self._keep(key, trial.to_dict())
+        if (trial := self.find(method)) is None:
+            trial = try_method(method, course)
+            if not isinstance(method, Refused):
+                self._keep(self._name(method), trial.to_dict())
         return trial
+
+    def find(self, method: Method | Refused) -> Trial | None:
+        """Give a trial that was made before."""
+        # what another version kept cannot be read
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            if not isinstance(method, Refused):
+                return Trial.from_dict(self.found[self._name(method)])
+        return None
 
     def guess(self, course: Course) -> tuple[float | None, float | None]:
         """The same for what models learn from the original."""
@@ -215,6 +220,10 @@ class _Kept:
             kept = list(course.guess())
             self._keep(key, kept)
         return kept[0], kept[1]
+
+    def _name(self, method: Method) -> str:
+        setting = name_setting(method)
+        return self._key(f"{method.title} {method.principle} {setting} {_print_earlier(method)}")
 
     def _key(self, text: str) -> str:
         return hashlib.sha256(f"{self.course} {text}".encode()).hexdigest()
