@@ -66,6 +66,20 @@ def test_some_principle_that_calls_itself_not_monotone_is_not() -> None:
 
 
 @each_instance
+@settings(max_examples=60, deadline=None)
+@given(bags=BAGS)
+def test_no_value_is_more_of_an_admitted_bag_than_its_largest_share(
+    principle: Principle, bags: list[list[int]]
+) -> None:
+    groups = Groups.of(bags)
+    admitted = np.flatnonzero(principle.admits(groups))
+    for bag in [bags[i] for i in admitted]:
+        counted = [value for value in bag if principle.counts(str(value))]
+        most = max((bag.count(value) for value in counted), default=0)
+        assert most <= min(part.max_share for part in principle.parts) * len(bag)
+
+
+@each_instance
 @settings(max_examples=40, deadline=None)
 @given(bags=BAGS)
 def test_no_bag_below_the_least_size_is_admitted(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +27,18 @@ from discreet.cli.screen import (
 from discreet.errors import StoreError, visible
 
 if TYPE_CHECKING:
+    from discreet.evaluate.questions import Errors
     from discreet.steward.choosing import Comparison
+
+
+class Purpose(StrEnum):
+    """What releases are asked."""
+
+    COUNT = "count"
+    RANGE = "range"
+    SUM = "sum"
+    AVERAGE = "average"
+    OWN = "own"
 
 
 @app.command()
@@ -41,7 +53,14 @@ def compare(
     ] = None,
     belief: Annotated[
         str | None,
-        typer.Option(help="Advise only what leaves no value believed with more than this: 1/3."),
+        typer.Option(
+            help="Advise only what leaves no value believed with more than this, 1/3; "
+            "default what the plan promises."
+        ),
+    ] = None,
+    purpose: Annotated[
+        list[Purpose] | None,
+        typer.Option(help="What the release must be good for; may be given several times."),
     ] = None,
     seed: Annotated[int, typer.Option(help="For questions and shuffles.", min=0)] = 0,
     json: Json = False,
@@ -72,9 +91,13 @@ def compare(
         data = read(wanted.table, wanted.schema)
     with working("Asking the original"):
         asked = draw_questions(data, questions, own=own, seed=seed)
-    methods = list(wanted.contenders) or list_contenders(wanted.method.principle)
+    promise = wanted.method.principle
+    methods = list(wanted.contenders) or list_contenders(promise)
     with _counting() as tell:
-        found = try_all(data, methods, asked, folder=folder, seed=seed, belief=belief, tell=tell)
+        found = try_all(
+            data, methods, asked, folder=folder, seed=seed, belief=belief, promise=promise,
+            purposes=[named.value for named in purpose or []], tell=tell,
+        )  # fmt: skip
     written = write_all(found, folder)
     if json:
         print_json(found.to_dict())
@@ -109,7 +132,7 @@ def _print(found: Comparison) -> None:
     table = make_table("", "belief", "member", "lost", *kinds, "model", "s")
     for number, t in enumerate(found.trials, start=1):
         if t.problem is None:
-            errors = [_share(t.errors.get(kind)) + ("*" if kind in t.unanswered else "")
+            errors = [_spread(t.errors.get(kind)) + ("*" if kind in t.unanswered else "")
                       for kind in kinds]  # fmt: skip
             table.add_row(
                 str(number), _share(t.worst_belief), _share(t.membership), _share(t.loss),
@@ -119,8 +142,9 @@ def _print(found: Comparison) -> None:
     for number, t in enumerate(found.trials, start=1):
         say(f"{number}: {t.label}" + (" (no release)" if t.problem is not None else ""))
     say("belief: the largest in anybody's value; member: members told from others (chance: 50%); "
-        f"lost: precision; {', '.join(kinds)}: average error (*: not all answered); model: people "
-        "it gets right; s: seconds to publish, the first of a kind with compilation.")  # fmt: skip
+        f"lost: precision; {', '.join(kinds)}: half of the answers, and nine of ten, are off by at "
+        "most this (*: not all answered); model: people it gets right; s: seconds to publish, the "
+        "first of a kind with compilation.")  # fmt: skip
     show()
     for text in found.advice:
         say(f"- {text}")
@@ -128,3 +152,7 @@ def _print(found: Comparison) -> None:
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.1%}"
+
+
+def _spread(errors: Errors | None) -> str:
+    return "–" if errors is None else f"{errors.median:.1%}, {errors.high:.1%}"

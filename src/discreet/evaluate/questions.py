@@ -46,6 +46,30 @@ class Batch:
     truth: Floats
 
 
+@dataclass(frozen=True)
+class Errors:
+    """Relative errors of the answers to questions of one kind."""
+
+    mean: float
+    median: float
+    high: float
+    """Nine of ten are no larger."""
+    questions: int
+    """How many have an answer."""
+
+    @staticmethod
+    def of(wrong: Floats) -> Errors:
+        """Sum up what each answer is off by.
+
+        >>> Errors.of(np.array([0.0, 0.1, 0.2]))
+        Errors(mean=0.1, median=0.1, high=0.2, questions=3)
+        """
+        if not len(wrong):  # nobody was meant by any question
+            return Errors(0.0, 0.0, 0.0, 0)
+        middle, high = np.quantile(wrong, [0.5, 0.9], method="higher").tolist()
+        return Errors(float(wrong.mean().round(15)), middle, high, len(wrong))
+
+
 @dataclass(frozen=True, eq=False)
 class Questions:
     """What all methods are asked: drawn batches, and the steward's own questions."""
@@ -258,8 +282,8 @@ def measure_errors(truth: Floats, estimate: Floats, least: float) -> Floats:
 
 def answer_questions(
     release: Release, data: Microdata, questions: Questions
-) -> tuple[dict[str, float], dict[str, str]]:
-    """Put all questions to a release; give the average error of each kind, and what it refused."""
+) -> tuple[dict[str, Errors], dict[str, str]]:
+    """Put all questions to a release; give the errors of each kind, and what it refused."""
     estimator = Estimator(release, data)
     wrong: dict[str, list[np.ndarray]] = {}
     unanswered: dict[str, str] = {}
@@ -285,4 +309,4 @@ def answer_questions(
             unanswered.setdefault("own", error.message)
     if own:
         wrong["own"] = own
-    return {kind: float(np.concatenate(parts).mean()) for kind, parts in wrong.items()}, unanswered
+    return {kind: Errors.of(np.concatenate(parts)) for kind, parts in wrong.items()}, unanswered

@@ -74,6 +74,8 @@ class Principle(ABC):
     """Whether its bags are groups of a join of tables."""
     personal: ClassVar[bool] = False
     """Whether it is about what each person asks for, which no release tells."""
+    max_share: ClassVar[Fraction] = Fraction(1)
+    """The most of a bag that it lets any value be which it protects; 1 is no bound."""
 
     on: str | None = field(default=None, kw_only=True)
 
@@ -414,10 +416,8 @@ def ratio(value: Number) -> Fraction:
 
 def at_most(left: np.ndarray, a: int, right: np.ndarray, b: int) -> Bools:
     """Compare ``left * a <= right * b`` exactly, in int64 where it fits, else in big integers."""
-    reach = max(
-        max(int(np.abs(left).max(initial=0)), 1) * abs(a),
-        max(int(np.abs(right).max(initial=0)), 1) * abs(b),
-    )
+    sides = ((left, a), (right, b))
+    reach = max(max(int(np.abs(side).max(initial=0)), 1) * abs(times) for side, times in sides)
     if reach < 2**63:
         return np.asarray(left * a <= right * b, dtype=bool)
     return np.asarray(left.astype(object) * a <= right.astype(object) * b, dtype=bool)

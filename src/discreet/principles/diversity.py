@@ -273,6 +273,12 @@ class RecursiveDiversity(Principle):
         strictly_more = ~at_most(tail, exact.numerator, groups.largest, exact.denominator)
         return np.asarray(strictly_more, dtype=bool)
 
+    @property
+    def max_share(self) -> Fraction:  # type: ignore[override]
+        """The largest count r1 is below c times all others: r1 < c · (n - r1)."""
+        exact = ratio(self.c)
+        return exact / (exact + 1)
+
     def _tail(self, groups: Groups) -> np.ndarray:
         ranked = np.lexsort((-groups.weights, groups.owners))
         rank = np.arange(len(ranked)) - np.repeat(groups.offsets[:-1], groups.distinct)

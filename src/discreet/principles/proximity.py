@@ -75,6 +75,11 @@ class Proximity(CountedPrinciple):
                 )
 
     @property
+    def max_share(self) -> Fraction:  # type: ignore[override]
+        """A value lies in its own neighbourhood."""
+        return Fraction(1, self.m)
+
+    @property
     def sides(self) -> tuple[Fraction, Fraction]:
         """How far a neighbourhood reaches below and above."""
         pair = self.epsilon if isinstance(self.epsilon, tuple) else (self.epsilon,) * 2

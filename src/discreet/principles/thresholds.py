@@ -88,6 +88,12 @@ class ShareBound(CountedPrinciple):
         """The values that have thresholds of their own."""
         return tuple(self.own)
 
+    @property
+    def max_share(self) -> Fraction:  # type: ignore[override]
+        """The largest threshold of those that bound anything."""
+        shares = [self.common, *self.own.values()]
+        return max((share for share in shares if share < 1), default=Fraction(1))
+
     def counts(self, value: str) -> bool:
         """Whether there is a bound on a value."""
         return self.own.get(value, self.common) < 1

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,12 @@ import polars as pl
 from discreet.errors import SchemaError, StoreError, is_interrupt
 from discreet.evaluate.questions import Questions, draw_questions
 from discreet.files import write_text
-from discreet.principles.base import Number, ratio, require_ratio
+from discreet.principles.base import Number, Principle, demands, part_joins, ratio, require_ratio
 from discreet.publishing.method import Method
 from discreet.release import Release
 from discreet.release.manifest import MANIFEST
 from discreet.release.store import fingerprint
-from discreet.steward.choosing.advice import advise
+from discreet.steward.choosing.advice import Advice, Bar, advise
 from discreet.steward.choosing.page import show_comparison
 from discreet.steward.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
 from discreet.table.microdata import Microdata
@@ -42,8 +44,10 @@ class Comparison:
     chance: float | None
     missing: int = 0
     """Trials that were not come to."""
-    belief: float | None = None
+    bar: Bar | None = None
     """The largest belief that advice may leave in anybody's value."""
+    purposes: tuple[str, ...] = ()
+    """What a release must be good for, all of it, to be recommended."""
 
     @property
     def table(self) -> pl.DataFrame:
@@ -56,7 +60,9 @@ class Comparison:
                     "worst belief": t.worst_belief, "mean belief": t.mean_belief,
                     "identity": t.identity, "membership": t.membership, "loss": t.loss,
                     "KL": t.divergence,
-                    **{f"error: {kind}": t.errors.get(kind) for kind in kinds},
+                    **{f"{name} error: {kind}": found and getattr(found, part)
+                       for kind in kinds for found in [t.errors.get(kind)]
+                       for name, part in (("median", "median"), ("90 %", "high"))},
                     "accuracy": t.accuracy, "seconds": t.seconds, "bytes": t.size,
                     "problem": t.problem,
                 }
@@ -68,8 +74,13 @@ class Comparison:
     @property
     def advice(self) -> list[str]:
         """Which method for which purpose, with reasons and limits, in sentences."""
+        return [told.text for told in self.advices]
+
+    @cached_property
+    def advices(self) -> list[Advice]:
+        """The same, each with the purpose and the trial that it recommends."""
         tested = int(self.people * TESTED)
-        return advise(self.trials, self.original, self.chance, self.belief, tested)
+        return advise(self.trials, self.original, self.chance, self.bar, tested, self.purposes)
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain values, for ``--json``."""
@@ -97,14 +108,18 @@ def compare(
     folder: str | Path | None = None,
     seed: int = 0,
     belief: Number | None = None,
+    promise: Principle | None = None,
+    purposes: Sequence[str] = (),
     tell: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Comparison:
     """Try several methods on one table: what each protects, and what it is good for.
 
     ``workload`` is the questions to ask, or how many to draw. With a ``folder`` every finished
     trial is kept there and taken from there the next time; an interrupt gives what there is.
-    ``belief`` is the most that advice may leave anybody's value believed with. ``tell`` is called
-    with the name of each trial before it, its number, and how many there are.
+    ``belief`` is the most that advice may leave anybody's value believed with, else what the
+    ``promise`` allows. Advice names only what is good for all of the ``purposes``: of "count",
+    "range", "sum", "average" and "own". ``tell`` is called with the name of each trial before it,
+    its number, and how many there are.
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation", quasi_identifiers=["age", "sex"]).head(300)
@@ -118,6 +133,7 @@ def compare(
         require_ratio("belief", belief, 0, 1)
     if workload is None or isinstance(workload, int):
         workload = draw_questions(data, 1000 if workload is None else workload, seed=seed)
+    _require_purposes(purposes, workload)
     course = Course.lay(data, workload, seed)
     kept = _Kept(Path(folder) if folder is not None else None, _print(course))
     trials: list[Trial] = []
@@ -137,8 +153,32 @@ def compare(
             raise
     return Comparison(
         trials, data.n, workload.counts, course.target if course.train else None, original, chance,
-        len(methods) - len(trials), None if belief is None else float(ratio(belief)),
+        len(methods) - len(trials), _set_bar(belief, promise, data.sensitive), tuple(purposes),
     )  # fmt: skip
+
+
+def _require_purposes(purposes: Sequence[str], asked: Questions) -> None:
+    for purpose in purposes:
+        if purpose not in asked.counts:
+            raise SchemaError(
+                f"Nothing is asked about the purpose {purpose!r}.",
+                hint=f"Of this table there are questions for: {', '.join(asked.counts)}.",
+            )
+
+
+def _set_bar(belief: Number | None, promise: Principle | None, sensitive: list[str]) -> Bar | None:
+    """What releases are compared at: as asked, else what is promised of the sensitive values."""
+    if belief is not None:
+        return Bar(float(ratio(belief)))
+    alone = None if promise is None else part_joins(promise)[0]
+    if alone is None or not sensitive:
+        return None
+    most = dict.fromkeys(sensitive, Fraction(1))
+    for part, name in demands(alone, sensitive):
+        if name is not None:
+            most[name] = min(most[name], part.max_share)
+    worst = max(most.values())
+    return None if worst == 1 else Bar(float(worst), f"what the plan promises, {worst}")
 
 
 def _print(course: Course) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 
 from discreet.errors import DiscreetError
 from discreet.evaluate.divergence import diverge_in_part
-from discreet.evaluate.questions import Questions, answer_questions
+from discreet.evaluate.questions import Errors, Questions, answer_questions
 from discreet.principles.base import Principle
 from discreet.publishing import publish
 from discreet.publishing.method import Method
@@ -71,8 +71,8 @@ class Trial:
     """How often a member is told from somebody who is none; a half is chance."""
     loss: float | None = None
     divergence: float | None = None
-    errors: dict[str, float] = field(default_factory=dict)
-    """Per kind of question the average relative error."""
+    errors: dict[str, Errors] = field(default_factory=dict)
+    """Per kind of question how far answers are off."""
     unanswered: dict[str, str] = field(default_factory=dict)
     """Per kind of question why some could not be answered."""
     accuracy: float | None = None
@@ -96,8 +96,9 @@ class Trial:
     def from_dict(values: dict[str, Any]) -> Trial:
         """Read it back."""
         near = {name: [tuple(p) for p in points] for name, points in values["proximity"].items()}
+        errors = {kind: Errors(**told) for kind, told in values["errors"].items()}
         open_ = tuple(values["leaves_open"])
-        return Trial(**{**values, "proximity": near, "leaves_open": open_})  # type: ignore[arg-type]
+        return Trial(**{**values, "proximity": near, "errors": errors, "leaves_open": open_})  # type: ignore[arg-type]
 
 
 def name_setting(method: Method) -> str:
