@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,23 @@ def test_many_numbers_at_once() -> None:
     bounds = curve.by_m["absolute"].to_list()
     assert bounds[0] is None
     assert bounds[1:] == sorted(bounds[1:], reverse=True)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_no_step_of_a_chart_is_higher_than_what_can_be_kept(relative: bool) -> None:
+    numbers = np.random.default_rng(2).lognormal(8, 1, 900).astype(np.int64) + 1
+    curve = dc.Tradeoff("pay", np.sort(numbers), 0)
+    steps = curve.steps(relative=relative)
+    assert len(steps) > 10
+    for (first, m), (last, _) in pairwise(steps):
+        for place in np.linspace(first, last, 6)[1:-1]:
+            most = curve.largest_m(float(place), relative=relative)
+            assert m <= most
+            assert m == most or most > 30
+    for m in range(2, 8):  # as the table has it
+        below = curve.supremum(m, relative=relative)
+        assert below is not None
+        assert below == 0 or any(place == float(below) for place, _ in steps)
 
 
 def test_the_command_line_shows_and_draws_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.auditing.wording import say_share
 from discreet.forms.posterior import Posterior
 from discreet.principles.base import Principle
 from discreet.principles.thresholds import require_named
@@ -38,7 +39,7 @@ class Counted:
     def __str__(self) -> str:
         named = "; ".join(f"{name}: {', '.join(vs)}" for name, vs in self.left_out.items())
         return (
-            f"Of values that count as sensitive: {self.worst} = {float(self.worst):.1%}. Left out "
+            f"Of values that count as sensitive: {say_share(self.worst)}. Left out "
             f"of that, and protected by nothing: {named}."
         )
 

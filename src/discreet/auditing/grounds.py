@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.auditing.wording import say_briefly
 from discreet.errors import SchemaError
 from discreet.forms.base import View
 from discreet.forms.matches import Matches
@@ -107,7 +108,7 @@ def _list_shares(shares: Shares) -> list[dict[str, str]]:
 
 
 def _say(shares: Shares) -> str:
-    return ", ".join(f"{value} {share}" for value, share in shares)
+    return ", ".join(f"{value} {say_briefly(share)}" for value, share in shares)
 
 
 def explain_person(report: AuditReport, row: int) -> Grounds:

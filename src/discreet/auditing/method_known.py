@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.auditing.wording import say_share
+
 
 @dataclass(frozen=True)
 class ShadowAttack:
@@ -59,10 +61,9 @@ class MinimalityAttack:
     def __str__(self) -> str:
         return (
             f"Minimality: who knows the method and {self.known} believes a value of somebody with "
-            f"{self.worst} = {float(self.worst):.1%}, without the method {self.unaware} = "
-            f"{float(self.unaware):.1%}; it raises the belief about {self.raised:,} of "
-            f"{self.tried:,} people tried ({self.kept:,} of {self.worlds:,} arrangements of values "
-            "give this very release)."
+            f"{say_share(self.worst)}, without the method {say_share(self.unaware)}; it raises the "
+            f"belief about {self.raised:,} of {self.tried:,} people tried ({self.kept:,} of "
+            f"{self.worlds:,} arrangements of values give this very release)."
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.auditing.wording import say_number
 from discreet.forms.posterior import Posterior, find_largest
 from discreet.principles.base import Principle, demands
 from discreet.principles.groups import Groups
@@ -124,7 +125,7 @@ def _list_steps(whole: Groups, relative: bool) -> list[tuple[Fraction, str]]:
     steps: dict[int, tuple[Fraction, str]] = {}
     for share in SHARES:
         step = reach * share / 100
-        said = f"{float(step):g} ({share} % of the range)"
+        said = f"{say_number(step)} ({share} % of the range)"
         # a step that reaches no farther than the one before would say the same
         steps.setdefault(int(step * 10**whole.domain.decimals), (step, said))
     return list(steps.values())

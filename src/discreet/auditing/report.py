@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.auditing.grounds import Grounds
 from discreet.auditing.identity import PRESETS
 from discreet.pages import render_page
 from discreet.release.explanation import Explanation
+from discreet.release.store import digest_release
 from discreet.table.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport
+
+ROUNDING = 1e-12
+"""A belief so little above a bound is one that was rounded."""
 
 
 def summarize(report: AuditReport) -> dict[str, Any]:
@@ -67,6 +76,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
         "attacks": [vars(attack) for attack in report.attacks],
         "risks": [risk.to_dict() for risk in report.risks],
         "method_known": None if report.method_known is None else report.method_known.to_dict(),
+        "cautions": report.cautions,
         "worst_explained": [grounds.to_dict() for grounds in report.worst_explained],
         "proximity": {name: near.to_dict() for name, near in report.proximity.items()},
         "loss": {
@@ -74,17 +84,45 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "per_attribute": report.loss.per_attribute,
             "discernibility": report.loss.discernibility,
             "average_class_size": report.loss.average_class_size,
+            "sensitive": {name: loss.to_dict() for name, loss in report.sensitive_loss.items()},
         },
         "not_protected": list(report.promise.leaves_open),
     }
 
 
-def render_html(report: AuditReport, how: Explanation | None) -> str:
+@dataclass(frozen=True)
+class Subject:
+    """Which release was audited, against which table."""
+
+    release: str
+    digest: str
+    """Of all its files."""
+    source: str
+
+    @staticmethod
+    def of(folder: Path, source: Path, name: str | None = None) -> Subject:
+        """Name a folder, or the place that it is a draft for, and a file."""
+        return Subject(name or folder.name, digest_release(folder), source.name)
+
+
+def render_html(
+    report: AuditReport,
+    how: Explanation | None,
+    *,
+    subject: Subject | None = None,
+    rows: int = 0,
+) -> str:
     """Make the page; it loads nothing from anywhere."""
+    from discreet import __version__
+
     return render_page(
         "report.html",
         report=report,
         how=how,
+        subject=subject,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        version=__version__,
+        release=None if report.examined is None else report.examined[0],
         found=summarize(report),
         presets={name: PRESETS[name].meaning for name in report.presets},
         beliefs={
@@ -95,7 +133,24 @@ def render_html(report: AuditReport, how: Explanation | None) -> str:
             {"label": name, "share": share, "text": f"{share:.1%}"}
             for name, share in sorted(report.loss.per_attribute.items(), key=lambda item: -item[1])
         ],
+        sampled=_sample_rows(report, rows),
     )
+
+
+def _sample_rows(report: AuditReport, count: int) -> list[tuple[dict[str, str], Grounds]]:
+    """Draw people: what the microdata says of each, and what may be theirs in the release."""
+    if report.examined is None or not count:
+        return []
+    release, data = report.examined
+    numbers = SystemRandom().sample(range(report.people), min(count, report.people))
+    rows = report.rows[numbers]
+    places = numbers if data.persons is None else data.persons.first[numbers].tolist()
+    names = [name for name in release.schema.names if name in data.codes]
+    return [
+        ({name: data.domains[name].texts[data.codes[name][place]] for name in names},
+         report.explain(int(row)))
+        for place, row in zip(places, rows, strict=True)
+    ]  # fmt: skip
 
 
 def _average(belief: Floats, times: Ints | None) -> float:
@@ -103,9 +158,12 @@ def _average(belief: Floats, times: Ints | None) -> float:
 
 
 def _belief_bars(belief: Floats, times: Ints | None) -> list[dict[str, Any]]:
-    edges = np.linspace(0, 1, 11)
-    counts = np.histogram(belief, edges, weights=times)[0]
-    return _bars([f"{low:.1f}–{low + 0.1:.1f}" for low in edges[:-1]], counts)
+    """Count people by belief, in tenths with their upper ends, as promises say at most; and 1."""
+    tenths = np.array([i / 10 for i in range(1, 10)])  # as exactly as 3/10 is itself
+    place = np.where(belief >= 1, 10, np.searchsorted(tenths, belief - ROUNDING))
+    counts = np.bincount(place, weights=times, minlength=11).astype(np.int64)
+    names = ["up to 10 %", *(f"{10 * i} to {10 * i + 10} %" for i in range(1, 9)), "above 90 %"]
+    return _bars([*names, "certain"], counts)
 
 
 def _size_bars(candidates: Ints, times: Ints | None) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def record(
     wanted: Plan,
     release: Release,
     data: Microdata,
-    examine: Callable[[Release], None],
+    examine: Callable[[Path, Release], None],
     *,
     overwrite: bool,
 ) -> tuple[Entry, list[str]]:

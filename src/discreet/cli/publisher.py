@@ -162,7 +162,7 @@ def _put_out(
 ) -> tuple[AuditReport, Entry | None, list[str]]:
     """Audit a draft, and put it in place if the promise is kept; say what was found."""
     from discreet.auditing import audit
-    from discreet.auditing.report import render_html
+    from discreet.auditing.report import Subject, render_html
     from discreet.publishing import ask_of_rows
     from discreet.release.store import write
 
@@ -170,11 +170,13 @@ def _put_out(
     entry: Entry | None = None
     notes: list[str] = []
 
-    def examine(written: Release) -> None:
+    def examine(draft: Path, written: Release) -> None:
         found = audit(written, data, earlier=wanted.method.earlier)
         audits.append(found)
         if report is not None:
-            write_page(render_html(found, ask_of_rows(wanted.method, data).explain(data)))
+            how = ask_of_rows(wanted.method, data).explain(data)
+            subject = Subject.of(draft, wanted.source, wanted.folder.name)
+            write_page(render_html(found, how, subject=subject))
         found.require_kept()
 
     with _beforehand(report) as write_page:
@@ -184,7 +186,7 @@ def _put_out(
             else:
                 with working("Auditing"):
                     write(release, wanted.folder, format=wanted.format, overwrite=overwrite,
-                          approve=lambda _, written: examine(written),
+                          approve=examine,
                           insecure=release.insecure, spend=True)  # fmt: skip
         except PromiseError as error:  # of a breach the page is what is left
             if not audits or error.subject is not audits[0]:

@@ -87,6 +87,13 @@ def audit(
         typer.Option(help="An earlier release that the promise of a sequential one is about."),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page for reviewers here.")] = None,
+    rows: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Show so many rows of the microdata on that page, as they are and as released.",
+        ),
+    ] = 0,
     evidence: Annotated[
         Path | None,
         typer.Option(help="Write a pack for sign-off into this folder: a page, and JSON."),
@@ -101,13 +108,16 @@ def audit(
 ) -> None:
     """Check a release independently, from the bytes on disk; exit 1 on a breach."""
     from discreet.auditing import audit as examine
+    from discreet.auditing.report import Subject
     from discreet.files import write_file
     from discreet.steward.beyond_memory import is_beyond, read_memory
     from discreet.table.microdata import read
 
     inputs = [given for given in (microdata, plan, control, population_file) if given is not None]
-    if control is not None and not attacks and evidence is None:
-        raise SchemaError("--control is for attacks.", hint="Add --attacks.")
+    _refuse_alone(
+        control=control is not None and not attacks and evidence is None,
+        rows=rows > 0 and report is None,
+    )
     packed = [] if evidence is None else _list_pack(evidence)
     refuse_outputs(
         [report, per_person, *packed], inputs=inputs, release=release, overwrite=overwrite
@@ -117,7 +127,7 @@ def audit(
     limit = read_memory(memory)
     if engine is not None or is_beyond(microdata, schema, limit):
         more = {"--attacks": attacks, "--control": control,
-                  "--evidence": evidence, "--explain": explain is not None,
+                  "--evidence": evidence, "--rows": rows, "--explain": explain is not None,
                   "--per-person": per_person, "--population": population,
                   "--population-file": population_file}  # fmt: skip
         asked = [option for option, given in more.items() if given]
@@ -153,7 +163,8 @@ def audit(
         found = _attack_method(found, wanted.method)
     grounds = None if explain is None else found.explain(explain)
     if report is not None:
-        found.to_html(report)
+        with working("Writing the page"):
+            found.to_html(report, subject=Subject.of(release, microdata), rows=rows)
     if evidence is not None:
         with working("Measuring what it is good for"):
             seal, kept = _pack(release, microdata, data, found, evidence)
@@ -170,6 +181,14 @@ def audit(
             _hand_over(evidence, seal, kept)
     if not found.kept:
         raise typer.Exit(1)
+
+
+def _refuse_alone(*, control: bool, rows: bool) -> None:
+    """Refuse options that are for something else, without it."""
+    if control:
+        raise SchemaError("--control is for attacks.", hint="Add --attacks.")
+    if rows:
+        raise SchemaError("--rows is for the page.", hint="Say where to write it: --report FILE.")
 
 
 def _audit_in_parts(
@@ -201,7 +220,9 @@ def _audit_in_parts(
                 release, microdata, schema, means, asked=asked, progress=progress
             )
     if report is not None:
-        found.to_html(report)
+        from discreet.auditing.report import Subject
+
+        found.to_html(report, subject=Subject.of(release, microdata))
     if json:
         print_json(found.to_dict())
     else:

@@ -156,6 +156,7 @@ def say(text: str) -> None:
 def print_findings(found: Any) -> None:
     """Print what an audit found, for people."""
     from discreet.auditing.rates import NO_CONTROL
+    from discreet.auditing.wording import say_share
 
     table = make_table("promise", "about", "people for whom it fails")
     for check in found.checks:
@@ -165,12 +166,11 @@ def print_findings(found: Any) -> None:
     show(f"{found.people:,} people in {found.groups:,} groups; {found.crowd}.")
     if found.kept_columns is not None:
         show(f"CAUTION: {found.kept_columns}", AMBER)
+    for caution in found.cautions:
+        show(f"CAUTION: {caution}.", AMBER)
     lines = [] if found.several is None else [str(found.several)]
     if found.max_belief is not None:
-        lines.append(
-            f"Largest belief in a sensitive value of anyone: {found.worst} "
-            f"= {found.max_belief:.1%}."
-        )
+        lines.append(f"Largest belief in a sensitive value of anyone: {say_share(found.worst)}.")
         lines += [str(found.counted)] if found.counted is not None else []
         bounds = [f"{name}: {how}" for name, how in found.how.items() if how != "exactly"]
         lines += [f"Beliefs were found {bound}." for bound in bounds]
@@ -187,7 +187,10 @@ def print_findings(found: Any) -> None:
             f"most on {most}."
         )
     else:
-        lines.append("No precision lost: quasi-identifiers are exact.")
+        others = " and ".join(found.beliefs)
+        lines.append("Quasi-identifiers are exact" + (
+            f"; what is lost is how they go together with {others}: see --report." if others
+            else "."))  # fmt: skip
     for name, near in found.proximity.items():
         told = near.promised or near.curve[-1]
         mixed = ""

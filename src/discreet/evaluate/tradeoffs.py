@@ -26,6 +26,9 @@ from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
 
+MOST_EXACT = 30
+"""Up to here every m has its own step in a chart."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tradeoff:
@@ -133,13 +136,40 @@ class Tradeoff:
             "largest_m": self.by_epsilon.to_dicts(),
         }
 
+    def steps(self, *, relative: bool = False) -> list[tuple[float, int]]:
+        """List where the largest m falls as ε grows: from each ε on, so many up to the next.
+
+        Each m up to 30 falls at its own ε; above, m is said at the round numbers, and between them
+        what holds up to the next: never more than can be kept.
+
+        >>> pay = np.array([1000, 1010, 1020, 16000, 24000, 31000, 33000, 50000])
+        >>> Tradeoff("pay", pay, 0).steps()[-3:]
+        [(10.0, 4), (20.0, 2), (23000.0, 1)]
+        """
+        kind = "relative" if relative else "absolute"
+        asked = self.by_epsilon.filter((pl.col("kind") == kind) & (pl.col("epsilon") > 0))
+        falls = [self.supremum(m, relative=relative) for m in range(2, MOST_EXACT + 1)]
+        places = sorted({*map(Fraction, map(str, asked["epsilon"])), *(f for f in falls if f)})
+        found: list[tuple[float, int]] = []
+        most = [self.largest_m(place, relative=relative) for place in places]
+        for i, place in enumerate(places):
+            after = most[i + 1] if i + 1 < len(places) else most[i]
+            m = most[i] if most[i] <= MOST_EXACT else max(after, MOST_EXACT)
+            if not found or found[-1][1] != m or i + 1 == len(places):
+                found.append((float(place), m))
+        return found
+
     def draw(self, target: Path) -> Path:
         """Draw the largest m over ε, one panel per kind of neighbourhood, as an SVG file."""
         alt = require_charts()
-        shown = self.by_epsilon.filter(pl.col("epsilon") > 0)
+        kinds = {"absolute": False, "relative": True} if self.has_relative else {"absolute": False}
+        shown = pl.DataFrame(
+            [(kind, *step) for kind, flag in kinds.items() for step in self.steps(relative=flag)],
+            schema=["kind", "epsilon", "m"], orient="row",
+        )  # fmt: skip
         chart = (
             alt.Chart(alt.InlineData(shown.to_dicts()))
-            .mark_line(point=True, interpolate="step-after")
+            .mark_line(interpolate="step-after")
             .encode(
                 x=alt.X("epsilon:Q", title="ε", scale=alt.Scale(type="log")),
                 y=alt.Y("m:Q", title="largest m", scale=alt.Scale(type="log")),

@@ -13,6 +13,7 @@ import polars as pl
 
 from discreet.evaluate.charts import save_chart
 from discreet.files import write_text
+from discreet.pages.marks import MARKS
 
 Given = ParamSpec("Given")
 
@@ -104,12 +105,19 @@ def draw(outcome: Outcome, target: Path) -> Path | None:
         .encode(
             x=alt.X("x:Q", title=x, scale=scale, axis=ticks),
             y=alt.Y("value:Q", title=outcome.y, scale=height),
-            color=alt.Color("line:N", title=None, sort=lines),
+            color=alt.Color("line:N", title=None, sort=lines, scale=_colour(alt, lines)),
         )
         .transform_calculate(x=f"datum[{json.dumps(x)}]")
         .properties(width=460, height=280)
     )
     return save_chart(chart, target)
+
+
+def _colour(alt: Any, lines: list[str]) -> Any:
+    """Draw methods in their own colours, where lines are methods."""
+    if not all(line in MARKS for line in lines):
+        return alt.Undefined
+    return alt.Scale(domain=lines, range=[MARKS[line].colour for line in lines])
 
 
 class Experiment:

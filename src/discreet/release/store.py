@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -106,6 +107,15 @@ def fingerprint(folder: Path) -> dict[str, str]:
                 hint="Get the release again from its publisher.",
             )
     return {path.name: digest(path) for path in sorted(folder.iterdir())}
+
+
+def digest_release(folder: Path) -> str:
+    """Give one SHA-256 for a whole release: of the names and digests of its files.
+
+    ``LC_ALL=C; sha256sum * | sha256sum`` in the folder gives the same.
+    """
+    lines = "".join(f"{sha}  {name}\n" for name, sha in fingerprint(folder).items())
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> Path:

@@ -11,6 +11,7 @@ import json
 import platform
 import secrets
 from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from discreet.auditing import AuditReport
-from discreet.auditing.counted import Counted
+from discreet.auditing.before import measure_before
+from discreet.auditing.findings import HALF
 from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
@@ -26,9 +28,8 @@ from discreet.evaluate.questions import answer_questions, draw_questions
 from discreet.files import digest, open_plain, read_text, resolve, write_file, write_text
 from discreet.forms.verify import verify
 from discreet.pages import write_page
-from discreet.principles.groups import Groups
 from discreet.release import Release
-from discreet.release.store import fingerprint, load
+from discreet.release.store import digest_release, fingerprint, load
 from discreet.table.microdata import Microdata
 from discreet.table.readers import read_table
 
@@ -62,9 +63,11 @@ def gather(
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "verdict": "not kept" if problems else "kept",
         "problems": problems,
+        "cautions": report.cautions,
         "judged_by": [str(part) for part in report.judged.parts],
         "verifier": broken or KEPT,
         "files": fingerprint(folder),
+        "release_digest": digest_release(folder),
         "microdata": {"file": source.name, SALTED: _digest_salted(source, salt),
                       "people": report.people, "read": data.intake.read,
                       "dropped": data.intake.dropped},
@@ -165,20 +168,18 @@ def _describe_kept(report: AuditReport) -> dict[str, Any] | None:
 
 def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
     """Each risk before and after, beside what was promised."""
-    classes = data.number(data.quasi_identifiers) if data.quasi_identifiers else (
-        np.zeros(data.n, dtype=np.int64))  # fmt: skip
-    sizes = data.count_people(classes, int(classes.max()) + 1)
+    before = measure_before(data, report.counted)
     identity = report.identity
     alike = max((p.look_alikes for p in report.judged.parts), default=1)
     rows: list[dict[str, Any]] = [
-        {"risk": "people who look the same, at least", "before": int(sizes.min()),
+        {"risk": "people who look the same, at least", "before": before.smallest,
          "threshold": alike if alike > 1 else None, "after": identity.smallest},
-        {"risk": "people who look like nobody else", "before": int((sizes == 1).sum()),
+        {"risk": "people who look like nobody else", "before": before.alone,
          "threshold": None, "after": int((report.candidates == 1).sum())},
-        {"risk": "chance to name a record, at most", "before": 1 / int(sizes.min()),
+        {"risk": "chance to name a record, at most", "before": 1 / before.smallest,
          "threshold": None, "after": float(identity.prosecutor)},
         {"risk": "records expected to be named rightly",
-         "before": min(1.0, len(sizes) / report.people), "threshold": None,
+         "before": before.named, "threshold": None,
          "after": float(identity.marketer)},
         {"risk": "members told from others (chance: 0.5)", "before": 1.0, "threshold": None,
          "after": report.membership and report.membership.told},
@@ -197,29 +198,22 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
              "threshold": None, "after": presence.advantage},
         ]  # fmt: skip
     for name, belief in report.beliefs.items():
-        bags = Groups.from_labels(classes, data.codes[name], data.domains[name], count=len(sizes))
-        before = (bags.largest / bags.sizes)[classes]
-        parts = [str(p) for p in report.judged.parts
+        parts = [p for p in report.judged.parts
                  if p.reads_values and not p.joins and p.on in (None, name)]  # fmt: skip
+        most = min((p.max_share for p in parts), default=Fraction(1))
         rows += [
-            {"risk": f"belief in a value of {name}, at most", "before": float(before.max()),
-             "threshold": " and ".join(parts) or None, "after": float(belief.max())},
-            {"risk": f"belief in a value of {name}, on average", "before": float(before.mean()),
-             "threshold": None, "after": float(belief.mean())},
+            {"risk": f"belief in a value of {name}, at most", "before": before.worst[name],
+             "threshold": float(most) if most < 1 else None, "after": float(belief.max()),
+             "caution": most == 1 and belief.max() > HALF},
+            {"risk": f"belief in a value of {name}, mean over people", "before": before.mean[name],
+             "threshold": None, "after": float(np.average(belief, weights=report.times))},
         ]  # fmt: skip
         if report.counted is not None and name in report.counted.left_out:
-            rows.append(_count_values(report.counted, name, bags))
+            out = ", ".join(report.counted.left_out[name])
+            rows.append({"risk": f"belief in a value of {name} that counts (not: {out}), at most",
+                         "before": before.counted[name], "threshold": None,
+                         "after": float(report.counted.beliefs[name])})  # fmt: skip
     return rows
-
-
-def _count_values(counted: Counted, name: str, bags: Groups) -> dict[str, Any]:
-    """The risk of values that count, where some are called not sensitive."""
-    out = counted.left_out[name]
-    meant = np.array([text not in out for text in bags.domain.texts])[bags.codes]
-    shares = (bags.weights / bags.sizes[bags.owners])[meant]
-    return {"risk": f"belief in a value of {name} that counts (not: {', '.join(out)}), at most",
-            "before": float(shares.max(initial=0)), "threshold": None,
-            "after": float(counted.beliefs[name])}  # fmt: skip
 
 
 def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict[str, Any]:
@@ -230,7 +224,7 @@ def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict
         "per_attribute": report.loss.per_attribute,
         "divergence": diverge_in_part(release, data),
         "questions": sum(questions.counts.values()),
-        "errors": errors,
+        "errors": {kind: vars(error) for kind, error in errors.items()},
         "not_answered": unanswered,
     }
 

@@ -59,6 +59,7 @@ class Comparison:
                     "method": t.method, "promise": t.promise, "setting": t.setting,
                     "worst belief": t.worst_belief, "mean belief": t.mean_belief,
                     "identity": t.identity, "membership": t.membership, "loss": t.loss,
+                    "in a wrong cell": t.moved,
                     "KL": t.divergence,
                     **{f"{name} error: {kind}": found and getattr(found, part)
                        for kind in kinds for found in [t.errors.get(kind)]

@@ -151,6 +151,7 @@ def _draw(alt: Any, points: list[dict[str, Any]], kind: str, found: Comparison) 
         .configure(background="transparent", font="system-ui, sans-serif")
         .configure_view(stroke="var(--line)")
         .configure_axis(labelFontSize=13, titleFontSize=13, titleFontWeight="normal", **INK)
+        .configure_axisY(titlePadding=16)
         .configure_legend(
             labelFontSize=13,
             labelColor="var(--ink)",

@@ -70,6 +70,9 @@ class Trial:
     membership: float | None = None
     """How often a member is told from somebody who is none; a half is chance."""
     loss: float | None = None
+    """Of the precision of quasi-identifiers."""
+    moved: float | None = None
+    """Of all people, the share in a wrong cell of two-way tables with a sensitive attribute."""
     divergence: float | None = None
     errors: dict[str, Errors] = field(default_factory=dict)
     """Per kind of question how far answers are off."""
@@ -202,6 +205,10 @@ def _examine(release: Release, course: Course) -> dict[str, Any]:
         },
         "membership": found.membership and found.membership.told,
         "loss": found.loss.ncp,
+        "moved": max(
+            (lost.moved for lost in found.sensitive_loss.values() if lost.moved is not None),
+            default=None,
+        ),
         "exact": all(
             release.recodings[name].transformation is Transformation.EXACT
             for name in release.schema.quasi_identifiers

@@ -156,15 +156,15 @@ class Ledger:
         format: Format = "parquet",
         overwrite: bool = False,
         insecure: bool = False,
-        examine: Callable[[Release], None] | None = None,
+        examine: Callable[[Path, Release], None] | None = None,
     ) -> tuple[Entry, list[str]]:
         """Check a release against all before it, audit it, record it, and put it into a folder.
 
         On a breach nothing is written. Gives the entry, and notes on what was not examined. What
         columns the check needs depends on the releases so far: ``data`` may be a function that
-        reads them, called when no other publication can come in between. ``examine`` is shown what
-        was read back from disk, in place of the audit here, and raises if it must not go out. A
-        release that a seed decided is taken only with ``insecure``.
+        reads them, called when no other publication can come in between. ``examine`` is shown the
+        draft's folder and what was read back from it, in place of the audit here, and raises if it
+        must not go out. A release that a seed decided is taken only with ``insecure``.
         """
         refuse_insecure(release, insecure=insecure)
         folder = resolve(Path(folder))
@@ -177,7 +177,7 @@ class Ledger:
             broken, notes = self.check(release, known)
             if broken:
                 raise refuse(broken)
-            check = examine or (lambda written: self._examine(written, known))
+            check = examine or (lambda _, written: self._examine(written, known))
             entry = self._record(release, folder, format, overwrite, check)
             try:
                 self._place(entry)
@@ -234,14 +234,14 @@ class Ledger:
         folder: Path,
         format: Format,
         replaces: bool,
-        examine: Callable[[Release], None],
+        examine: Callable[[Path, Release], None],
     ) -> Entry:
         """Write the copy, then the entry, then name the copy; whoever is struck can be told so."""
         number = max((entry.number for entry in self.entries), default=0) + 1
         place = self.folder / RELEASES / f"{number:04}"
 
         def note(draft: Path, written: Release) -> None:
-            examine(written)
+            examine(draft, written)
             self._book.insert(
                 _describe(number, now(), written, draft, str(folder), replaces, "pending")
             )
