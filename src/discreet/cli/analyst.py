@@ -15,6 +15,7 @@ from discreet.cli.screen import (
     is_terminal,
     make_table,
     print_json,
+    say,
     say_error,
     show,
     show_number,
@@ -145,6 +146,9 @@ def _print_answer(answer: Any, json: bool) -> None:
             table.add_row(*first, *last)
     show(table)
     show(f"From {' and '.join(answer.tables)}.")
+    open_ends = [answer.frame[f"{n}_low"].ne_missing(answer.frame[f"{n}_high"]) for n in told]
+    if any(differs.any() for differs in open_ends):
+        say(answer.coverage)
     if answer.left_out:
         show(f"{answer.left_out} more may belong to the answer.")
     for note in answer.notes:

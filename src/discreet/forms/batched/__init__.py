@@ -42,7 +42,7 @@ class Batched(GroupedForm):
     coverage: ClassVar[str] = (
         "It is taken to be chance who of a batch has which value, and people to be spread evenly "
         "in their boxes; the standard error is the spread of that chance, and no interval around "
-        "the truth: people who are alike were mixed on purpose. Only low and high are hard."
+        "the truth: people who are alike were mixed on purpose. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "batch"

@@ -33,8 +33,8 @@ class Generalized(GroupedForm):
     name: ClassVar[str] = "generalized"
     coverage: ClassVar[str] = (
         "People are taken to be spread evenly in their boxes, and the standard error is the spread "
-        "of that alone. The width is learned from the release and was measured to cover the truth "
-        "in about 19 of 20 questions, not proved to. Only low and high are hard."
+        "of that alone. The width (± 95 %) is learned from the release and was measured to cover "
+        "the truth in about 19 of 20 questions, not proved to. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "class"

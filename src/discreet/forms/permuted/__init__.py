@@ -30,7 +30,7 @@ class Permuted(GroupedForm):
     name: ClassVar[str] = "permuted"
     coverage: ClassVar[str] = (
         "It is taken to be chance who of a group has which number; the standard error is the "
-        "spread of that chance, and no interval around the truth. Only low and high are hard."
+        "spread of that chance, and no interval around the truth. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = "group"

@@ -29,7 +29,7 @@ class Perturbed(Form):
     name: ClassVar[str] = "perturbed"
     coverage: ClassVar[str] = (
         "What numbers drawn at random contribute is subtracted, and the standard error is their "
-        "spread. Only low and high are hard."
+        "spread. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {

@@ -29,7 +29,7 @@ class Sliced(Form):
     name: ClassVar[str] = "sliced"
     coverage: ClassVar[str] = (
         "It is taken to be chance which values of a bucket's columns belong together; the standard "
-        "error is the spread of that chance, and no interval around the truth. Only low and high "
+        "error is the spread of that chance, and no interval around the truth. Only the bounds "
         "are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}

@@ -26,7 +26,7 @@ class Swapped(Form):
     name: ClassVar[str] = "swapped"
     coverage: ClassVar[str] = (
         "What is shown is taken for the truth. How far that leads is not known, so that there is "
-        "no standard error. Only low and high are hard."
+        "no standard error. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     transformations: ClassVar[dict[str, str]] = {
