@@ -18,11 +18,13 @@ from discreet.errors import DiscreetError
 from discreet.steward.drafting import draft_plan
 from discreet.table.arx_projects import PROJECT, read_project
 from discreet.table.cell_summaries import CellSummary
-from discreet.table.coded_table import CodedTable
+from discreet.table.coded_table import CodedTable, attempt_each
 from discreet.table.databases import DatabaseTable
+from discreet.table.distinct_cells import tell_apart
+from discreet.table.domain import reduce_cells
 from discreet.table.inference import GivenRoles, list_date_formats, look_at, propose
-from discreet.table.microdata import read
-from discreet.table.people import count_repeats, read_persons
+from discreet.table.microdata import Microdata, read, settle_missing
+from discreet.table.people import read_persons
 from discreet.table.people_key import PeopleKey
 from discreet.table.readers import TableFile, read_described
 from discreet.table.schema import Attribute, Role, Schema, Type
@@ -30,6 +32,7 @@ from discreet.table.spelling import PLAIN
 from discreet.table.spss_stata import Described
 from discreet.table.taxonomy import Taxonomy, canonical_text
 from discreet.table.text_files import AS_FOUND, FileFormat
+from discreet.table.uniqueness import Uniqueness
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,21 @@ class Measured:
     asked: tuple[str, ...]
 
 
+class _Apart:
+    """A table that memory holds, and the different cells of its columns."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self.frame = frame
+        found = attempt_each(frame.columns, lambda name: tell_apart(frame[name]))
+        self.apart = dict(zip(frame.columns, found, strict=True))
+
+    def look(self) -> dict[str, CellSummary]:
+        """Look at the cells of every column."""
+        names, types = self.frame.columns, self.frame.schema
+        seen = attempt_each(names, lambda name: look_at(self.apart[name], types[name]))
+        return dict(zip(names, seen, strict=True))
+
+
 NO_ROLES = GivenRoles()
 
 
@@ -146,10 +164,11 @@ def inspect_database(source: DatabaseTable, plan_folder: Path, given: GivenRoles
 
 def _inspect(table: TableFile | DatabaseTable, source: str, given: GivenRoles) -> Inspection:
     told = read_described(table)
-    seen = {name: look_at(told.frame[name], name) for name in told.frame.columns}
-    proposed = [_describe(propose(name, [found]), told) for name, found in seen.items()]
+    cells = _Apart(told.frame)
+    seen = cells.look()
+    proposed = [_describe(propose(name, [found]), found, told) for name, found in seen.items()]
     schema = Schema(tuple(given.settle(proposed)))
-    found = _measure(told.frame, schema, seen)
+    found = _measure(cells, schema, seen)
     lies = source if isinstance(table, TableFile) else replace(table, database=source)
     return draft(schema, found, lies, format_=told.format)
 
@@ -160,7 +179,8 @@ def _inspect_project(path: Path) -> Inspection:
     table = f"{path.stem}.csv"
     files, taxonomies = {table: project.frame.write_csv()}, {}
     attributes = []
-    seen = {name: look_at(project.frame[name], name) for name in project.frame.columns}
+    cells = _Apart(project.frame)
+    seen = cells.look()
     for attribute in [propose(name, [found]) for name, found in seen.items()]:
         role = project.roles[attribute.name]
         why = f"{attribute.reason.split('; ')[0]}; {role} in the project"
@@ -177,7 +197,7 @@ def _inspect_project(path: Path) -> Inspection:
                 taxonomies[attribute.name] = file
         attributes.append(adopted)
     schema = Schema(tuple(attributes))
-    return draft(schema, _measure(project.frame, schema, seen), table, taxonomies, files)
+    return draft(schema, _measure(cells, schema, seen), table, taxonomies, files)
 
 
 def _fit_hierarchy(
@@ -221,45 +241,58 @@ def _write_rows(rows: list[list[str]]) -> str:
     return text.getvalue()
 
 
-def _measure(frame: pl.DataFrame, schema: Schema, seen: Mapping[str, CellSummary]) -> Measured:
+def _measure(table: _Apart, schema: Schema, seen: Mapping[str, CellSummary]) -> Measured:
     """Count who is unique, and what is missing, in a table that memory holds."""
+    frame, identifiers = table.frame, [a.name for a in schema.having(Role.IDENTIFIER)]
     # count missing cells of every column, also of those that will not be published
     everything = Schema(tuple(readable(a) for a in schema)).of_rows
-    repeats = count_repeats(frame, [a.name for a in schema.having(Role.IDENTIFIER)])
-    data = read(frame, everything)
-    if repeats and data.rows is None:
-        key = PeopleKey(choose_key(repeats))
-        data = replace(data, persons=read_persons(frame, key))
+    columns = attempt_each(list(everything), lambda a: reduce_cells(table.apart[a.name], a))
+    _, intake = settle_missing(columns, frame.height)
+    coded = {c.attribute.name: c for c in columns if c.attribute.name not in identifiers}
+    made = dict(zip(coded, attempt_each(list(coded.values()), lambda c: c.encode(None)),
+                    strict=True))  # fmt: skip
+    repeats = count_repeats(schema, seen)
+    persons = read_persons(frame, PeopleKey(choose_key(repeats))) if repeats else None
+    data = Microdata(
+        everything,
+        {name: codes for name, (codes, _) in made.items()},
+        {name: domain for name, (_, domain) in made.items()},
+        intake,
+        persons=persons,
+    )
     shares = {name: list_frequent(data, name) for name in schema.sensitive}
-    unique = data.count_unique(schema.quasi_identifiers)
-    telling = measure_telling(schema, seen, lambda names: data.count_unique(names) - unique)
-
-    def find_row(name: str, cell: object) -> int | None:
-        found = (frame[name].cast(pl.String).str.strip_chars() == cell).arg_true()
-        return int(found[0]) if len(found) else None
-
-    notes, asked = note_dates(schema, seen, find_row)
+    alone = Uniqueness(data, schema.quasi_identifiers)
+    telling = measure_telling(schema, seen, alone.count, alone.count_beside)
+    notes, asked = note_dates(schema, seen, lambda name, cell: table.apart[name].find_row(cell))
     return Measured(
-        frame.height, data.intake.missing, repeats, unique, shares, telling, notes, asked
+        frame.height, intake.missing, repeats, alone.count, shares, telling, notes, asked
     )
 
 
+def count_repeats(schema: Schema, seen: Mapping[str, CellSummary]) -> dict[str, int]:
+    """Count the distinct values of columns that name people, where some repeat."""
+    return {a.name: seen[a.name].distinct for a in schema.having(Role.IDENTIFIER)
+            if seen[a.name].distinct < seen[a.name].named}  # fmt: skip
+
+
 def measure_telling(
-    schema: Schema, seen: Mapping[str, CellSummary], count_more: Callable[[list[str]], int]
+    schema: Schema,
+    seen: Mapping[str, CellSummary],
+    unique: int,
+    count_beside: Callable[[str], int],
 ) -> dict[str, Telling]:
     """Say how much each column tells people apart.
 
-    ``count_more`` counts how many more are unique on some columns than on the quasi-identifiers.
+    ``unique`` are so on the quasi-identifiers. ``count_beside`` counts those who are so without one
+    of these, or with another column besides.
     """
-    telling, known = {}, schema.quasi_identifiers
+    telling = {}
     for attribute in schema:
         name, cells, adds = attribute.name, seen[attribute.name], None
         if attribute.role is not Role.IDENTIFIER:
-            others = [n for n in known if n != name]
-            adds = abs(count_more(others if name in known else [*known, name]))
-        pairs = cells.rows * (cells.rows - 1)
+            adds = abs(count_beside(name) - unique)
         distinction = (cells.distinct + (cells.named < cells.rows)) / cells.rows
-        telling[name] = Telling(distinction, 1 - cells.alike / pairs if pairs else 0.0, adds)
+        telling[name] = Telling(distinction, cells.separation, adds)
     return telling
 
 
@@ -307,7 +340,7 @@ def list_frequent(data: CodedTable, name: str) -> list[tuple[str, float]]:
     """Give the two most frequent values of an attribute with their shares."""
     counts = data.count(name)
     common = np.argsort(-counts, kind="stable")[:2]
-    return [(data.domains[name].texts[c], float(counts[c] / data.n)) for c in common]
+    return [(data.domains[name].write_code(c), float(counts[c] / data.n)) for c in common]
 
 
 def draft(
@@ -347,12 +380,12 @@ def readable(attribute: Attribute) -> Attribute:
     return replace(attribute, role=Role.QUASI_IDENTIFIER)
 
 
-def _describe(attribute: Attribute, told: Described) -> Attribute:
+def _describe(attribute: Attribute, seen: CellSummary, told: Described) -> Attribute:
     """Add what the file says about a column: in words, and the order of an ordinal."""
     label = told.labels.get(attribute.name, "")
     if attribute.role is Role.OTHER and re.search(r"\w", label):  # names there are often codes
         spoken = re.sub(r"\W+", "_", label).strip("_")
-        (said,) = Schema.infer(told.frame.select(pl.col(attribute.name).alias(spoken)))
+        said = propose(spoken, [seen])
         if said.role is not Role.OTHER:
             reason = said.reason.replace("name says", "label says")
             attribute = replace(attribute, role=said.role, reason=reason)

@@ -16,6 +16,7 @@ from discreet.steward.inspection import (
     Inspection,
     Measured,
     choose_key,
+    count_repeats,
     draft,
     list_frequent,
     measure_telling,
@@ -65,8 +66,7 @@ def inspect_in_parts(
     proposed = [propose(name, [summary]) for name, summary in seen.items()]
     schema = Schema(tuple(given.settle(proposed)))
     missing = _count_missing(scan, schema, at_once, progress)
-    repeats = {a.name: seen[a.name].distinct for a in schema.having(Role.IDENTIFIER)
-               if seen[a.name].distinct < seen[a.name].named}  # fmt: skip
+    repeats = count_repeats(schema, seen)
     person = None
     if repeats:
         key = seen[choose_key(repeats)]
@@ -77,8 +77,12 @@ def inspect_in_parts(
         known = [readable(schema[name]) for name in names]
         return scan.count_lone(known, person, at_once, progress) if known else 0
 
+    def count_beside(name: str) -> int:
+        known = schema.quasi_identifiers
+        return count_lone([n for n in known if n != name] if name in known else [*known, name])
+
     unique = count_lone(schema.quasi_identifiers)
-    telling = measure_telling(schema, seen, lambda names: count_lone(names) - unique)
+    telling = measure_telling(schema, seen, unique, count_beside)
     shares = {}
     if schema.sensitive:
         facts = survey(scan, Schema(tuple(readable(schema[name]) for name in schema.sensitive)))
