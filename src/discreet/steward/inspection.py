@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import DiscreetError
+from discreet.steward.cell_notes import CellNotes, note_cells
 from discreet.steward.drafting import draft_plan
 from discreet.table.arx_projects import PROJECT, read_project
 from discreet.table.cell_summaries import CellSummary
@@ -22,7 +23,7 @@ from discreet.table.coded_table import CodedTable, attempt_each
 from discreet.table.databases import DatabaseTable
 from discreet.table.distinct_cells import tell_apart
 from discreet.table.domain import reduce_cells
-from discreet.table.inference import GivenRoles, list_date_formats, look_at, propose
+from discreet.table.inference import GivenRoles, look_at, propose
 from discreet.table.microdata import Microdata, read, settle_missing
 from discreet.table.people import read_persons
 from discreet.table.people_key import PeopleKey
@@ -63,8 +64,8 @@ class Inspection:
     """Distinct values of columns that name people, and have some value twice."""
     telling: dict[str, Telling]
     """Per column how much it tells people apart."""
-    asked: tuple[str, ...]
-    """Columns of dates of which nothing tells days from months."""
+    notes: CellNotes
+    """What has to be said of their cells."""
 
     @property
     def story(self) -> str:
@@ -85,8 +86,10 @@ class Inspection:
                 f"{self.rows / distinct:.1f} rows each: say in the plan whether they are of one "
                 f'person (person = "{name}") or rows are people (rows_are_people = true).'
             )
-        for name in self.asked:
-            told += f"\n{name} has dates that may be read in two ways: say which in the plan."
+        for name, said in self.notes.strays.items():
+            told += f"\n{name}: {said} The plan says what becomes of them."
+        for name in self.notes.asked:
+            told += f"\n{name} has dates that may be read in several ways: say which in the plan."
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,7 +107,8 @@ class Inspection:
                     "distinction": self.telling[a.name].distinction,
                     "separation": self.telling[a.name].separation,
                     "adds_unique_rows": self.telling[a.name].adds,
-                    "asked": a.name in self.asked,
+                    "unreadable": self.notes.unreadable.get(a.name, 0),
+                    "asked": a.name in self.notes.asked,
                     "reason": a.reason,
                 }
                 for a in self.schema
@@ -124,9 +128,7 @@ class Measured:
     most_frequent: dict[str, list[tuple[str, float]]]
     """The two most frequent values of sensitive attributes with their shares."""
     telling: dict[str, Telling]
-    notes: dict[str, list[str]]
-    """What has to be said of columns."""
-    asked: tuple[str, ...]
+    notes: CellNotes
 
 
 class _Apart:
@@ -217,6 +219,7 @@ def _fit_hierarchy(
         type=Type.CATEGORY,
         decimals=None,
         spelling=PLAIN,
+        unreadable="reject",
         reason=f"{attribute.reason}; a category, as its hierarchy is of no {attribute.type}",
     )
     problem = ""
@@ -263,10 +266,8 @@ def _measure(table: _Apart, schema: Schema, seen: Mapping[str, CellSummary]) -> 
     shares = {name: list_frequent(data, name) for name in schema.sensitive}
     alone = Uniqueness(data, schema.quasi_identifiers)
     telling = measure_telling(schema, seen, alone.count, alone.count_beside)
-    notes, asked = note_dates(schema, seen, lambda name, cell: table.apart[name].find_row(cell))
-    return Measured(
-        frame.height, intake.missing, repeats, alone.count, shares, telling, notes, asked
-    )
+    notes = note_cells(schema, seen, lambda name, cell: table.apart[name].find_row(cell))
+    return Measured(frame.height, intake.missing, repeats, alone.count, shares, telling, notes)
 
 
 def count_repeats(schema: Schema, seen: Mapping[str, CellSummary]) -> dict[str, int]:
@@ -294,41 +295,6 @@ def measure_telling(
         distinction = (cells.distinct + (cells.named < cells.rows)) / cells.rows
         telling[name] = Telling(distinction, cells.separation, adds)
     return telling
-
-
-def note_dates(
-    schema: Schema,
-    seen: Mapping[str, CellSummary],
-    find_row: Callable[[str, object], int | None],
-) -> tuple[dict[str, list[str]], tuple[str, ...]]:
-    """Say which cells are no dates, and ask where nothing tells days from months."""
-    notes: dict[str, list[str]] = {}
-    asked = []
-    for name in [a.name for a in schema if a.type is Type.DATE]:
-        formats = list_date_formats(seen[name])
-        if not formats:
-            continue
-        lines, dates = notes.setdefault(name, []), seen[name].dated
-        if none := sorted(dates[formats[0]].none):
-            rows = [(find_row(name, text), text) for text in none]
-            first = sorted(rows, key=lambda found: (found[0] is None, found))[:5]
-            shown = ", ".join(f"{text!r}" + ("" if row is None else f" in row {row + 1:,}")
-                              for row, text in first)  # fmt: skip
-            rows_none = dates[formats[0]].rows
-            said = f"{rows_none:,} cells are no dates" if rows_none > 1 else "One cell is no date"
-            lines += [
-                f"{said}: {shown}"
-                + (f" and {len(none) - 5:,} other texts" if len(none) > 5 else "") + ".",
-                'They are taken for missing: missing = "drop" leaves their rows out, and',
-                'unreadable = "reject" refuses the table until they are corrected.',
-            ]  # fmt: skip
-        if len(formats) > 1:
-            asked.append(name)
-            lines.append("No cell tells days from months. Nothing is published until you say")
-            lines += [f'date_format = "{f}"   from {dates[f].first} to {dates[f].last}, or'
-                      for f in formats]  # fmt: skip
-            lines[-1] = lines[-1].removesuffix(", or")
-    return notes, tuple(asked)
 
 
 def choose_key(repeats: Mapping[str, int]) -> str:
@@ -365,11 +331,11 @@ def draft(
             taxonomies=taxonomies or {},
             repeats=found.repeats,
             format_=format_,
-            notes=found.notes,
-            asked=found.asked,
+            notes=found.notes.lines,
+            asked=found.notes.asked,
         ),
         telling=found.telling,
-        asked=found.asked,
+        notes=found.notes,
         repeats=found.repeats,
         files=dict(files or {}),
     )
@@ -392,7 +358,15 @@ def _describe(attribute: Attribute, seen: CellSummary, told: Described) -> Attri
     order = tuple(t for t in told.orders.get(attribute.name, ()) if t not in attribute.na)
     if order:
         reason = "; ".join(["ordered in the file", *attribute.reason.split("; ")[1:]])
-        attribute = replace(attribute, type=Type.ORDINAL, order=order, decimals=None, reason=reason)
+        attribute = replace(
+            attribute,
+            type=Type.ORDINAL,
+            order=order,
+            decimals=None,
+            spelling=PLAIN,
+            unreadable="reject",
+            reason=reason,
+        )
     if attribute.name in told.labels:
         reason = f"{told.labels[attribute.name]}; {attribute.reason}"
         attribute = replace(attribute, reason=reason)

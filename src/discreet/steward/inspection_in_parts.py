@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from discreet.steward.beyond_memory import GROUND, LEAST, is_beyond
+from discreet.steward.cell_notes import note_cells
 from discreet.steward.inspection import (
     NO_ROLES,
     Inspection,
@@ -20,7 +21,6 @@ from discreet.steward.inspection import (
     draft,
     list_frequent,
     measure_telling,
-    note_dates,
     readable,
 )
 from discreet.table.cell_summaries import CellSummary, check_cells, merge_summaries, summarize
@@ -88,8 +88,8 @@ def inspect_in_parts(
         facts = survey(scan, Schema(tuple(readable(schema[name]) for name in schema.sensitive)))
         shares = {name: list_frequent(facts, name) for name in schema.sensitive}
     rows = next(iter(seen.values())).rows
-    notes, asked = note_dates(schema, seen, scan.find_row)
-    found = Measured(rows, missing, repeats, unique, shares, telling, notes, asked)
+    notes = note_cells(schema, seen, scan.find_row)
+    found = Measured(rows, missing, repeats, unique, shares, telling, notes)
     return draft(schema, found, source)
 
 

@@ -7,42 +7,36 @@ of the parts is put together, and is what would be said of the whole.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 
 import polars as pl
 
 from discreet.errors import MicrodataError
 from discreet.table.arrays import Ints
-from discreet.table.domain import EPOCH, MOST_DIGITS, REACH, reduce_column
+from discreet.table.domain import EPOCH, REACH, reduce_column
+from discreet.table.missing_texts import ALL_NA, NA_IN_NUMBERS
+from discreet.table.numbers_seen import (
+    MOST_STRAYS,
+    STRAY_ROWS,
+    STRAYS,
+    NumbersSeen,
+    find_ends,
+    look_at_cells,
+    look_at_texts,
+    measure_plain,
+    merge_numbers,
+)
 from discreet.table.schema import Attribute, Type
 from discreet.table.spelling import (
-    DATE_FORMATS,
     SEPARATORS,
     Spelling,
     find_signs,
     find_units,
+    list_date_spellings,
     list_spellings,
-    move_sign,
 )
 
-NA_IN_NUMBERS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None", "NA", "na", "-",
-                 "--", ".", "..", "x", ":")  # fmt: skip
-"""Texts that can only mean missing among numbers."""
-NA_WORDS = frozenset(
-    written
-    for word in (
-        "n/a", "na", "n.a.", "n. a.", "#n/a", "null", "none", "nil", "missing", "unknown", "unk",
-        "not known", "not available", "not stated", "unbekannt", "keine angabe", "k.a.", "k. a.",
-        "k.a", "inconnu", "inconnue", "non renseigné", "desconocido", "sin dato", "no disponible",
-        "desconhecido", "ignorado", "sconosciuto", "onbekend",
-    )
-    for written in (word, word.upper(), word.capitalize(), word.title(), word.replace("a.", "A."))
-) | {"---", "??", "???", "...", "…", "–", "—"}  # fmt: skip
-"""Texts that mean missing among numbers and dates, but may be answers to other questions."""
-ALL_NA = pl.Series([*NA_IN_NUMBERS, *NA_WORDS]).unique().implode()
 FEW = 6
 """More different texts than there are of sexes, and than true and false."""
 FIRST = 200
@@ -50,37 +44,7 @@ FIRST = 200
 ALL_SIGNS = frozenset(SEPARATORS)
 MOST_UNREADABLE = 50
 """More texts of which there is no such day, and a column is not taken for one of dates."""
-MOST_STRAYS, STRAYS = 20, 10
-"""More texts that are no numbers, or more than one of so many that are, and a column is not taken
-for one of numbers."""
-STRAY_ROWS = 20
-"""One row of so many may have such a text."""
-MOST_WHOLE, MOST_EXACT = 18, 15
-"""Digits of whole numbers, and of others, that can be read exactly."""
-INTEGER = re.compile(r"^[+-]?\d+(\.0+)?$")
 DIGITS = "^[0-9]+$"
-PLAIN = r"^[+-]?([0-9]{1,16}(\.[0-9]{1,12})?|[0-9]{17,28})$"
-"""Texts of numbers that can be looked at without reading them."""
-
-
-@dataclass(frozen=True)
-class NumbersSeen:
-    """How numbers are written."""
-
-    whole: bool
-    decimals: int
-    whole_digits: int
-    none: frozenset[str] = frozenset()
-    """Texts that are no numbers."""
-    rows: int = 0
-    """Rows that have such a text."""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether all numbers can be read without rounding."""
-        if self.whole:
-            return self.whole_digits <= MOST_WHOLE
-        return self.decimals <= MOST_EXACT - max(self.whole_digits, 1)
 
 
 @dataclass(frozen=True)
@@ -124,8 +88,8 @@ class CellSummary:
     """Units that stand at them."""
     signs: frozenset[str]
     """What may stand between thousands in them."""
-    dated: dict[str, DatesSeen]
-    """What they are by formats of dates, the likeliest first, if nearly all are dates."""
+    dated: dict[Spelling, DatesSeen]
+    """What they are by spellings of dates, the likeliest first, if nearly all are dates."""
     first: tuple[str, ...]
     span: tuple[int, int] | None
     """The least and the largest of the cells that are whole numbers."""
@@ -185,9 +149,9 @@ def summarize(
         na, others = frozenset(texts.filter(is_na)), texts.filter(~is_na)
         read, own = read.filter(~is_na), own[~is_na]
     most = MOST_STRAYS if is_part else min(MOST_STRAYS, max(1, len(others) // (STRAYS + 1)))
-    numbers = _look_at_texts(others, read, own, most)
+    numbers = look_at_texts(others, read, own, most)
     if kept.is_float() or kept.is_decimal():
-        numbers = _look_at_cells(present)
+        numbers = look_at_cells(present)
     units = signs = frozenset[str]()
     spelled: dict[Spelling, NumbersSeen] = {}
     if (is_part or numbers is None or numbers.none) and len(others):
@@ -212,7 +176,7 @@ def summarize(
         signs=signs,
         dated=_list_dated(others, own),
         first=tuple(texts.bottom_k(FIRST).sort()),
-        span=_find_ends(whole),
+        span=find_ends(whole),
         counted=len(whole) - whole.null_count(),
         blank=rows - int(tally.sum()),
         alike=int((tally * (tally - 1)).sum()),
@@ -235,7 +199,7 @@ def merge_summaries(parts: Sequence[CellSummary]) -> CellSummary:
         lowered=_list_few(text for part in parts for text in part.lowered),
         digits=all(part.digits for part in parts),
         zero_led=any(part.zero_led for part in parts),
-        numbers=_merge_numbers([part.numbers for part in parts]),
+        numbers=merge_numbers([part.numbers for part in parts]),
         spelled=_merge_spelled(parts),
         units=frozenset().union(*(part.units for part in parts)),
         signs=frozenset().union(*(part.signs for part in parts)),
@@ -282,12 +246,6 @@ def _are_digits(texts: pl.Series, read: pl.Series) -> bool:
     return not (texts.str.starts_with("+") | texts.str.starts_with("-")).any()
 
 
-def _find_ends(numbers: pl.Series) -> tuple[int, int] | None:
-    if len(numbers) == numbers.null_count():
-        return None
-    return int(numbers.min()), int(numbers.max())  # type: ignore[arg-type]
-
-
 def _list_spelled(
     others: pl.Series, own: Ints, units: frozenset[str], signs: frozenset[str], most: int
 ) -> dict[Spelling, NumbersSeen]:
@@ -295,15 +253,14 @@ def _list_spelled(
     for spelling, read in list_spellings(others, units, signs, most):
         is_none = read.is_null()
         none, rows = frozenset(others.filter(is_none)), int(own[is_none.to_numpy()].sum())
-        spelled[spelling] = replace(_measure_plain(read.drop_nulls()), none=none, rows=rows)
+        spelled[spelling] = replace(measure_plain(read.drop_nulls()), none=none, rows=rows)
     return spelled
 
 
-def _list_dated(others: pl.Series, own: Ints) -> dict[str, DatesSeen]:
+def _list_dated(others: pl.Series, own: Ints) -> dict[Spelling, DatesSeen]:
     """Read texts as dates in every format that all have the shape of."""
     found = {}
-    for format_ in DATE_FORMATS if len(others) else ():
-        spelling = Spelling(date_format=format_)
+    for spelling in list_date_spellings() if len(others) else ():
         if not spelling.looks_like_dates(others):
             continue
         days = spelling.read_dates(others)
@@ -312,22 +269,8 @@ def _list_dated(others: pl.Series, own: Ints) -> dict[str, DatesSeen]:
         none = frozenset(others.filter(is_none))
         if len(none) <= MOST_UNREADABLE:
             rows = int(own[is_none.to_numpy()].sum())
-            found[format_] = DatesSeen(days.min(), days.max(), none, rows)  # type: ignore[arg-type]
+            found[spelling] = DatesSeen(days.min(), days.max(), none, rows)  # type: ignore[arg-type]
     return found
-
-
-def _merge_numbers(parts: Sequence[NumbersSeen | None]) -> NumbersSeen | None:
-    known = [part for part in parts if part is not None]
-    none = frozenset[str]().union(*(part.none for part in known))
-    if len(known) < len(parts) or len(none) > MOST_STRAYS:
-        return None
-    return NumbersSeen(
-        all(part.whole for part in known),
-        max(part.decimals for part in known),
-        max(part.whole_digits for part in known),
-        none,
-        sum(part.rows for part in known),
-    )
 
 
 def _merge_spelled(parts: Sequence[CellSummary]) -> dict[Spelling, NumbersSeen]:
@@ -336,11 +279,11 @@ def _merge_spelled(parts: Sequence[CellSummary]) -> dict[Spelling, NumbersSeen]:
         return {}
     listed = [part.spelled for part in parts if part.distinct > len(part.na)]
     shared = [s for s in (listed[0] if listed else ()) if all(s in other for other in listed)]
-    merged = {s: _merge_numbers([part[s] for part in listed]) for s in shared}
+    merged = {s: merge_numbers([part[s] for part in listed]) for s in shared}
     return {spelling: seen for spelling, seen in merged.items() if seen is not None}
 
 
-def _merge_dated(parts: Sequence[CellSummary]) -> dict[str, DatesSeen]:
+def _merge_dated(parts: Sequence[CellSummary]) -> dict[Spelling, DatesSeen]:
     """Keep the formats in which all parts are dates; a part may have no cell at all."""
     named = [part.dated for part in parts if part.distinct > len(part.na)]
     merged = {}
@@ -363,76 +306,3 @@ def _list_few(texts: Iterable[str]) -> frozenset[str]:
         if len(found) == FEW:
             break
     return frozenset(found)
-
-
-def _look_at_texts(texts: pl.Series, read: pl.Series, own: Ints, most: int) -> NumbersSeen | None:
-    """Look at texts that may be numbers written plainly, of which at ``most`` so many are none.
-
-    Those that are whole numbers are ``read``.
-    """
-    furthest = max(map(abs, _find_ends(read) or (0,)))
-    seen = NumbersSeen(True, 0, len(str(furthest).lstrip("0")))
-    if not read.null_count():
-        return seen
-    others = texts.filter(read.is_null())
-    is_plain = others.str.contains(PLAIN)
-    odd, none = [], set[str]()
-    for text in others.filter(~is_plain):
-        if _is_number(text):
-            odd.append(text)
-        elif len(none) < most:
-            none.add(text)
-        else:
-            return None
-    merged = _merge_numbers([seen, _measure_plain(others.filter(is_plain)), _measure_odd(odd)])
-    assert merged is not None
-    rows = int(own[texts.is_in(list(none)).to_numpy()].sum()) if none else 0
-    return replace(merged, none=frozenset(none), rows=rows)
-
-
-def _look_at_cells(cells: pl.Series) -> NumbersSeen | None:
-    """Look at cells that are stored as numbers."""
-    texts = (cells.cast(pl.Float64) if cells.dtype.is_float() else cells).cast(pl.String)
-    is_plain = texts.str.contains(PLAIN)
-    odd = filter(_is_number, map(str, cells.filter(~is_plain)))
-    return _merge_numbers([_measure_plain(texts.filter(is_plain)), _measure_odd(odd)])
-
-
-def _measure_plain(texts: pl.Series) -> NumbersSeen:
-    """Look at all texts of plain numbers at once."""
-    if not len(texts):
-        return NumbersSeen(True, 0, 0)
-    texts = texts.str.strip_chars_start("+-0")
-    before, behind = _find_points(texts)
-    longest = behind.max()
-    if longest and texts.filter(behind == longest).str.ends_with("0").all():
-        behind = _find_points(texts.filter(behind > 0).str.strip_chars_end("0"))[1]
-    decimals, digits = max(int(behind.max()) - 1, 0), int(before.max())  # type: ignore[arg-type]
-    return NumbersSeen(not decimals, decimals, digits)
-
-
-def _find_points(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Say how many signs stand before the points of numbers, and how many from them on."""
-    lengths = texts.str.len_bytes()
-    before = texts.str.find(".", literal=True).fill_null(lengths)
-    return before, lengths - before
-
-
-def _measure_odd(texts: Iterable[str]) -> NumbersSeen:
-    """Look at texts of other numbers one by one."""
-    whole, decimals, digits = True, 0, 0
-    for text in map(move_sign, texts):
-        number = Decimal(text)
-        if not INTEGER.match(text):
-            whole, number = False, number.normalize()
-            decimals = max(decimals, -int(number.as_tuple().exponent))
-        digits = max(digits, number.adjusted() + 1)
-    return NumbersSeen(whole, decimals, digits)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        number = Decimal(move_sign(text))
-        return number.is_finite() and abs(number.adjusted()) <= MOST_DIGITS
-    except InvalidOperation:
-        return False

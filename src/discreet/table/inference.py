@@ -13,27 +13,26 @@ from discreet.errors import SchemaError, name_closest
 from discreet.table.cell_summaries import (
     CellSummary,
     DatesSeen,
-    NumbersSeen,
     merge_summaries,
     summarize,
 )
 from discreet.table.coded_table import NEARLY_UNIQUE, SMALLEST_JUDGED
 from discreet.table.distinct_cells import DistinctCells, tell_apart
 from discreet.table.domain import FALSE_TEXTS, TRUE_TEXTS
+from discreet.table.missing_texts import NA_TEXTS
+from discreet.table.numbers_seen import NumbersSeen
 from discreet.table.people_key import PeopleKey
 from discreet.table.readers import TableLike, read_table
 from discreet.table.role_words import CODED, KINDS, NAMES, PERSONS, SEXES, WEIGHTS, speak
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type, Unreadable
-from discreet.table.spelling import ISO_DAY, PLAIN, Spelling
-
-NA_TEXTS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None")
-"""Texts that mean missing in categories, too, where NA may be Namibia."""
+from discreet.table.spelling import PLAIN, Spelling
 
 BOOLEAN_PAIRS = [{yes, no} for yes, no in zip(TRUE_TEXTS, FALSE_TEXTS, strict=True)][:-1]
 """Both texts of a pair must occur: F alone may be female. 0 and 1 are rather numbers."""
 
 LEAST_DIGIT_DATES = 5
-"""Eight digits are dates if so many different ones all are, of years that people live in."""
+"""Eight digits are dates if so many different ones all are, of years that people live in. With
+years of two digits so many different texts are."""
 MOST_CODES = 1000
 """Of more different numbers nobody keeps a list of what they mean."""
 MANY_DATES = 20
@@ -168,9 +167,9 @@ def adopt_spellings(frame: pl.DataFrame, schema: Schema) -> Schema:
         name, numeric = attribute.name, attribute.type.numeric
         if numeric and name in frame.columns and frame[name].dtype == pl.String:
             seen = look_at(tell_apart(frame[name]), frame[name].dtype)
-            if attribute.type is Type.DATE and len(list_date_formats(seen)) > 1:
+            if attribute.type is Type.DATE and len(list_dated(seen)) > 1:
                 raise SchemaError(
-                    f"Nothing in column {name!r} tells days from months.",
+                    f"Nothing in column {name!r} tells days from months, or centuries apart.",
                     hint="Give the plan, which says it: --plan FILE.",
                 )
             found = _infer_type(seen)
@@ -215,16 +214,17 @@ def _infer_text(seen: CellSummary) -> TypeSeen:
     return TypeSeen(Type.CATEGORY, "text", tuple(t for t in na if t in NA_TEXTS))
 
 
-def list_date_formats(seen: CellSummary) -> list[str]:
-    """Give the formats in which a column's cells are dates: several if nothing tells them apart."""
+def list_dated(seen: CellSummary) -> list[Spelling]:
+    """Give how a column's dates may be written: in several ways if nothing tells them apart."""
     texts = seen.distinct - len(seen.na)
     fewest = min((dates.rows for dates in seen.dated.values()), default=0)
     if fewest > max(2, seen.named // MANY_DATES) or 2 * fewest >= max(seen.named, 1):
         return []
     if seen.digits and (texts < LEAST_DIGIT_DATES or fewest):
         return []
-    return [f for f, dates in seen.dated.items() if dates.rows == fewest
-            and not (seen.digits and not _is_lived_in(dates))]  # fmt: skip
+    return [s for s, dates in seen.dated.items() if dates.rows == fewest
+            and not (seen.digits and not _is_lived_in(dates))
+            and not (s.is_short and texts < LEAST_DIGIT_DATES)]  # fmt: skip
 
 
 def _is_lived_in(dates: DatesSeen) -> bool:
@@ -233,16 +233,18 @@ def _is_lived_in(dates: DatesSeen) -> bool:
 
 
 def _infer_dates(seen: CellSummary, na: tuple[str, ...]) -> TypeSeen | None:
-    formats = list_date_formats(seen)
-    if not formats:
+    spellings = list_dated(seen)
+    if not spellings:
         return None
-    chosen, none = formats[0], seen.dated[formats[0]].none
-    why = "dates" if chosen == ISO_DAY else f"dates as {chosen}"
+    chosen, none = spellings[0], seen.dated[spellings[0]].none
+    formats = list(dict.fromkeys(spelling.date_format for spelling in spellings))
+    why = "dates" if chosen == PLAIN else f"dates as {chosen.date_format}"
     if len(formats) > 1:
         why += f" or {' or '.join(formats[1:])}, which no cell tells apart"
-    why += _count_strays(none)
+    if chosen.is_short:
+        why += ", whose years may be of two centuries"
     return TypeSeen(
-        Type.DATE, why, na, spelling=Spelling(date_format=chosen),
+        Type.DATE, f"{why}{_count_strays(none)}", na, spelling=chosen,
         unreadable="missing" if none else "reject",
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ it is read as nothing at all, never as something else.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ DATE_FORMATS = (
     "%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d.%b.%Y", "%Y%m%d",
 )  # fmt: skip
 """Formats that a column may be found to be written in, the likeliest first."""
+SHORT_FORMATS = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d", "%d-%b-%y")
+"""Formats with years of two digits, of which nothing tells the century."""
+LAST_CENTURY = 1999
 UNITS = ("€", "$", "£", "¥", "₹", "%", "‰", "EUR", "USD", "GBP", "CHF", "JPY", "CAD", "AUD", "BRL",
          "R$", "PLN", "zł", "SEK", "NOK", "DKK", "kr", "CZK", "Kč", "HUF", "Ft")  # fmt: skip
 """Signs that a column of numbers may have at all of them."""
@@ -60,6 +64,13 @@ class Spelling:
     unit: str = ""
     """What stands at numbers, such as € or %, before or behind them; it means nothing else."""
     date_format: str = ISO_DAY
+    last_year: int | None = None
+    """Years of two digits are those of the hundred years that end with it."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether years have two digits."""
+        return "%y" in self.date_format
 
     @property
     def problem(self) -> str | None:
@@ -72,11 +83,18 @@ class Spelling:
             return f"decimal and thousands are both {self.decimal!r}: give two different signs"
         if re.search(r"[0-9]", self.unit):
             return f"unit = {self.unit!r}: give a sign or a word, such as €"
+        if self.last_year is not None and not self.is_short:
+            return f"last_year = {self.last_year} is about years of two digits, %y in date_format"
+        if self.last_year is not None and not 100 <= self.last_year <= 9999:
+            return f"last_year = {self.last_year}: give a year of four digits"
         named = sorted(re.findall("%.", self.date_format), key=str.lower)
         if named not in (["%b", "%d", "%Y"], ["%b", "%d", "%y"], ["%d", "%m", "%Y"],
                          ["%d", "%m", "%y"], ["%B", "%d", "%Y"], ["%B", "%d", "%y"]):  # fmt: skip
             return (f"date_format = {self.date_format!r}: give a day (%d), a month (%m, %b or %B) "
                     'and a year (%Y or %y), such as "%d.%m.%Y"')  # fmt: skip
+        if self.is_short and self.last_year is None:
+            return (f"date_format = {self.date_format!r} has years of two digits: say which they "
+                    "are by the last one that is meant, such as last_year = 1999")  # fmt: skip
         return None
 
     def write_example(self, *, whole: bool = False) -> str:
@@ -144,7 +162,16 @@ class Spelling:
     def read_dates(self, texts: pl.Series) -> pl.Series:
         """Read days; what is none becomes null. A time of day is dropped."""
         days = texts.str.strip_chars().str.extract(self._shape, 1)
-        return days.str.to_date(self.date_format, strict=False)
+        if not self.is_short:
+            return days.str.to_date(self.date_format, strict=False)
+        before, year, behind = map(_shape_part, self.date_format.partition("%y"))
+        parts = days.str.extract_groups(f"^({before})({year})({behind})$").struct.unnest()
+        assert self.last_year is not None
+        century, last = divmod(self.last_year, 100)
+        short = parts["2"].cast(pl.Int64)
+        years = short + 100 * (century - (short > last).cast(pl.Int64))
+        written = parts["1"] + years.cast(pl.String).str.zfill(4) + parts["3"]
+        return written.str.to_date(self.date_format.replace("%y", "%Y"), strict=False)
 
     @property
     def _shape(self) -> str:
@@ -153,8 +180,23 @@ class Spelling:
 
 @cache
 def _shape_dates(format_: str) -> str:
-    steps = re.split("(%.)", format_)
-    return f"^({''.join(PARTS.get(step, re.escape(step)) for step in steps)}){TIME}$"
+    return f"^({_shape_part(format_)}){TIME}$"
+
+
+def _shape_part(format_: str) -> str:
+    return "".join(PARTS.get(step, re.escape(step)) for step in re.split("(%.)", format_))
+
+
+def list_date_spellings() -> Iterator[Spelling]:
+    """Give how a column of dates may be found to be written, the likeliest first.
+
+    Years of two digits are those up to this one, or those of the last century.
+    """
+    for format_ in DATE_FORMATS:
+        yield Spelling(date_format=format_)
+    for format_ in SHORT_FORMATS:
+        for last in (dt.datetime.now().year, LAST_CENTURY):
+            yield Spelling(date_format=format_, last_year=last)
 
 
 PLAIN = Spelling()
