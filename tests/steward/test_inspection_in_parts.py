@@ -45,10 +45,23 @@ def columns(draw: st.DrawFn, height: int) -> pl.Series:
 
 
 @st.composite
+def strayed(draw: st.DrawFn, height: int) -> pl.Series:
+    """Numbers or dates, of which some cells are none."""
+    write = draw(st.sampled_from(["{0}", "{0},5", "{0} €", "{0}.03.19{0}", "{0}.03.{0}"]))
+    cells = [write.format(10 + row % 19) for row in range(height)]
+    odd = ["12O", " >100 ", "k.A.", "unknown", "00.00.0000", "00.00.00", "01", None]
+    for row in draw(st.lists(st.integers(0, height - 1), max_size=2)):
+        cells[row] = draw(st.sampled_from(odd))  # type: ignore[call-overload]
+    return pl.Series(cells, dtype=pl.String)
+
+
+@st.composite
 def tables(draw: st.DrawFn) -> pl.DataFrame:
-    height = draw(st.sampled_from([1, 3, 24]))
+    height = draw(st.sampled_from([1, 3, 24, 48]))
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True))
-    frame = pl.DataFrame({name: draw(columns(height)) for name in names})
+    frame = pl.DataFrame(
+        {name: draw(st.one_of(columns(height), strayed(height))) for name in names}
+    )
     if draw(st.booleans()):
         people = [f"{i} "[: 1 + i % 2] for i in range(1, height + 1)]
         keys = draw(st.lists(st.sampled_from(people), min_size=height, max_size=height))

@@ -32,6 +32,15 @@ def test_a_byte_order_mark_quotes_and_line_breaks_are_read(tmp_path: Path) -> No
     assert read_table(path).rows() == [("A", "x, y"), ("B", "two\nlines")]
 
 
+def test_a_line_break_in_a_cell_is_read_wherever_the_first_quote_stands(tmp_path: Path) -> None:
+    rows = [f"{row},plain" for row in range(200_000)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b", *rows, '7,"two\nlines"']))
+    frame = read_table(tmp_path / "t.csv")
+    assert (frame.height, frame["b"][-1]) == (200_001, "two\nlines")
+    (tmp_path / "u.csv").write_text("\n".join(["a,b", *rows, "8,Zoë"]), encoding="utf-8")
+    assert read_table(tmp_path / "u.csv")["b"].tail(2).to_list() == ["plain", "Zoë"]
+
+
 def test_spreadsheets_are_read_as_text(tmp_path: Path) -> None:
     path = tmp_path / "t.xlsx"
     FRAME.write_excel(path)

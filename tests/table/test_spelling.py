@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from commands import discreet
-from discreet.table.cell_summaries import merge_summaries, summarize
+from discreet.steward.cell_notes import find_strays, note_cells
+from discreet.table.cell_summaries import CellSummary, merge_summaries, summarize
+from discreet.table.domain import reduce_column
 from discreet.table.inference import propose
-from discreet.table.spelling import DATE_FORMATS, NUMBERS, Spelling
+from discreet.table.spelling import DATE_FORMATS, NUMBERS, SHORT_FORMATS, Spelling
 
 
 def infer(cells: list[str], name: str = "x") -> dc.Attribute:
@@ -111,22 +114,201 @@ def test_every_format_of_dates_is_read_back(days: list[dt.date], format_: str) -
     assert Spelling(date_format=format_).read_dates(texts).to_list() == days
 
 
-CELLS = st.sampled_from(["1.234,5", "12,5", "3", "1,234", "1.5", "5 €", "€ 7", "25.03.1970",
-                         "1.2.2000", "13/12/2001", "01/02/2003", "x", "", "?",
-                         "0000-00-00"])  # fmt: skip
+@settings(deadline=None)
+@given(st.lists(st.text("0123456789.,-+()' €", max_size=9), max_size=8), st.sampled_from(NUMBERS))
+def test_numbers_of_usual_shape_are_read_as_all_are(texts: list[str], spelling: Spelling) -> None:
+    cells = pl.Series(texts, dtype=pl.String)
+    assert spelling.read_cleaned(cells).to_list() == spelling._read_signed(cells).to_list()
+
+
+ODD_CELLS = ["1.234,5", "12,5", "3", "1,234", "1.234", "1.5", "5 €", "€ 7", "25.03.1970",
+             "1.2.2000", "13/12/2001", "01/02/2003", "x", "", "?", "0000-00-00", "12O", ">100",
+             "k.A.", "04", "unknown", "25.03.70", "1.2.05", "29.02.00"]  # fmt: skip
+SERIES = [[], [], [str(i) for i in range(30)], [f"{i},5" for i in range(30)],
+          [f"{i}.5 €" for i in range(30)],
+          [f"{i % 28 + 1}.3.{i + 50}" for i in range(30)]]  # fmt: skip
 
 
 @settings(deadline=None)
-@given(st.lists(CELLS, min_size=1, max_size=12, unique=True), st.integers(0, 12))
-def test_parts_propose_what_the_whole_does(cells: list[str], cut: int) -> None:
-    def look(some: list[str], is_part: bool) -> object:
-        series = pl.Series(some, dtype=pl.String)
-        return summarize(series, np.ones(len(some), np.int64), stored=pl.String(), is_part=is_part)
+@given(st.lists(st.sampled_from(ODD_CELLS), max_size=12, unique=True),
+       st.sampled_from(SERIES), st.sampled_from([1, 40]), st.integers(0, 12))  # fmt: skip
+def test_parts_propose_what_the_whole_does(
+    odd: list[str], usual: list[str], often: int, cut: int
+) -> None:
+    counts = {**dict.fromkeys(usual, often), **dict.fromkeys(odd, 1)}
+    cells = [*odd, *(cell for cell in usual if cell not in odd)] or ["a"]
 
-    whole = propose("x", [look(cells, False)])  # type: ignore[list-item]
+    def look(some: list[str], is_part: bool) -> CellSummary:
+        rows = np.array([counts.get(cell, 1) for cell in some])
+        return summarize(
+            pl.Series(some, dtype=pl.String), rows, stored=pl.String(), is_part=is_part
+        )
+
+    whole = look(cells, False)
     parts = [part for part in (cells[:cut], cells[cut:]) if part]
-    merged = merge_summaries([look(part, True) for part in parts])  # type: ignore[misc]
-    assert propose("x", [merged]) == whole
+    merged = merge_summaries([look(part, True) for part in parts])
+    proposed = propose("x", [whole])
+    assert propose("x", [merged]) == proposed
+    schema = dc.Schema((proposed,))
+    noted = [note_cells(schema, {"x": seen}, lambda *_: None) for seen in (whole, merged)]
+    assert noted[0] == noted[1]
+    assert merged.separation == whole.separation
+    # what is proposed can be read, and what is said to be unreadable is so
+    absent = reduce_column(pl.Series(cells), proposed).absent
+    assert absent.sum() == len(cells) - len({*cells} - {"", *proposed.na, *strays(proposed, whole)})
+
+
+def strays(attribute: dc.Attribute, seen: CellSummary) -> frozenset[str]:
+    found = find_strays(attribute, seen)
+    return frozenset() if found is None else found.none
+
+
+NUMBERS_READ = [str(number) for number in range(15, 100)] * 3
+
+
+def test_few_cells_that_are_no_numbers_are_missing_by_proposal_and_refused_else() -> None:
+    cells = [*NUMBERS_READ, "12O", ">100", "k.A.", "unbekannt"]
+    attribute = infer(cells)
+    assert attribute.type is dc.Type.INTEGER and attribute.unreadable == "missing"
+    assert attribute.na == ("k.A.", "unbekannt")
+    assert "whole numbers, but 2 texts are none, such as '12O'" in attribute.reason
+    assert read(cells, attribute)[-5:] == [99, None, None, None, None]
+    with pytest.raises(dc.DiscreetError, match="'12O' in data row 256 is not an integer"):
+        read(cells, dc.Attribute("x", dc.Role.SENSITIVE, dc.Type.INTEGER, na=attribute.na))
+    spelled = [*(f"{i}.{i:03},50 €" for i in range(100, 200)), "ca. 5.000 €", "n/a"]
+    attribute = infer(spelled)
+    assert (attribute.spelling, attribute.na) == (Spelling(",", ".", "€"), ("n/a",))
+    assert attribute.unreadable == "missing"
+    assert read(spelled, attribute)[-3:] == [199199.5, None, None]
+
+
+@pytest.mark.parametrize("cells", [
+    [*NUMBERS_READ, *(f"V{i}" for i in range(21))],  # codes, of which some have letters
+    [*["0"] * 96, "A", "B"],
+    [*NUMBERS_READ, *["unsure"] * 20],
+    [*(f"0{i}" for i in range(1000, 1400)), "D-1234"],  # the zeros mean something
+    [*NUMBERS_READ, "123456789012345678901", "about 20"],  # what is too large would be lost unsaid
+])  # fmt: skip
+def test_a_column_whose_texts_are_too_many_or_tell_something_is_text(cells: list[str]) -> None:
+    attribute = infer(cells)
+    assert (attribute.type, attribute.unreadable) == (dc.Type.CATEGORY, "reject")
+
+
+def test_words_of_nothing_mean_missing_among_numbers_and_dates_only() -> None:
+    words = ["unknown", "Keine Angabe", "–"]
+    assert infer(["1", "2", "3", *words]).na == tuple(sorted(words))
+    assert infer(["2020-01-02", "1999-12-31", "2001-02-03", *words]).na == tuple(sorted(words))
+    answers = infer(["yes", "no", "unknown"])
+    assert (answers.type, answers.na) == (dc.Type.CATEGORY, ())
+    assert infer(["red", "blue", "unknown"]).na == ()
+
+
+def test_codes_with_a_stray_text_stay_codes() -> None:
+    attribute = infer([*NUMBERS_READ, "none of it"], "occupation")
+    assert (attribute.type, attribute.unreadable) == (dc.Type.CATEGORY, "reject")
+
+
+@settings(deadline=None)
+@given(st.dates(dt.date(1800, 1, 1), dt.date(2099, 12, 31)), st.integers(0, 99),
+       st.sampled_from(SHORT_FORMATS))  # fmt: skip
+def test_years_of_two_digits_are_those_up_to_the_last(
+    day: dt.date, later: int, format_: str
+) -> None:
+    told = Spelling(date_format=format_, last_year=day.year + later)
+    assert told.problem is None
+    written = pl.Series([day.strftime(format_), "99.99.99", None])
+    assert told.read_dates(written).to_list() == [day, None, None]
+
+
+def test_years_of_two_digits_are_asked_and_read_as_the_plan_says(tmp_path: Path) -> None:
+    rows = [f"{i % 28 + 1:02}.{i % 12 + 1:02}.{i * 7 % 100:02};{i % 5}" for i in range(80)]
+    (tmp_path / "t.csv").write_text("\n".join(["geburtsdatum;pay", *rows, "00.00.00;3"]))
+    done = discreet("inspect", "t.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "may be read in several ways" in done.stdout
+    assert "One cell is no date: '00.00.00' in row 81." in done.stdout.replace("\n", " ")
+    plan = (tmp_path / "t.plan.toml").read_text("utf-8")
+    assert "# No cell tells centuries. Nothing is published until you say" in plan
+    assert "# last_year = 1999   from 1900-" in plan and 'unreadable = "missing"\n' not in plan
+    assert discreet("publish", "t.plan.toml", cwd=tmp_path).returncode == 2
+    half = plan.replace('# date_format = "%d.%m.%y"\n', 'date_format = "%d.%m.%y"\n', 1)
+    (tmp_path / "t.plan.toml").write_text(half, "utf-8")
+    refused = discreet("publish", "t.plan.toml", cwd=tmp_path)
+    assert refused.returncode == 2 and "such as last_year = 1999" in refused.stderr
+    said = half.replace("# last_year = 1999 ", 'unreadable = "missing"\nlast_year = 1999 #', 1)
+    (tmp_path / "t.plan.toml").write_text(said, "utf-8")
+    done = discreet("publish", "t.plan.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = dc.read(tmp_path / "t.csv", tmp_path / "t.plan.toml")
+    assert data.to_polars()["geburtsdatum"].max() < dt.date(2000, 1, 1)
+    assert data.intake.missing == {"geburtsdatum": 1}
+    audited = discreet("audit", "release", "--microdata", "t.csv", cwd=tmp_path)
+    assert audited.returncode == 2 and "Give the plan" in audited.stderr
+
+
+def test_a_whole_table_may_have_years_of_two_digits(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("born,died\n" + "1.2.34,2001-02-03\n" * 4)
+    (tmp_path / "plan.toml").write_text("""
+[source]
+file = "t.csv"
+date_format = "%d.%m.%y"
+last_year = 2010
+[columns.born]
+role = "quasi-identifier"
+type = "date"
+[columns.died]
+role = "quasi-identifier"
+type = "date"
+date_format = "%Y-%m-%d"
+[method]
+name = "generalization"
+[[method.principles]]
+name = "k-anonymity"
+k = 2
+""")
+    data = dc.read(tmp_path / "t.csv", tmp_path / "plan.toml").to_polars()
+    assert data.row(0) == (dt.date(1934, 2, 1), dt.date(2001, 2, 3))
+
+
+@pytest.mark.parametrize(("spelling", "what"), [
+    (Spelling(date_format="%d.%m.%y"), "has years of two digits"),
+    (Spelling(last_year=1999), "is about years of two digits"),
+    (Spelling(date_format="%d.%m.%y", last_year=99), "give a year of four digits"),
+])  # fmt: skip
+def test_a_century_is_said_where_it_is_needed_and_nowhere_else(
+    spelling: Spelling, what: str
+) -> None:
+    with pytest.raises(dc.DiscreetError, match=what):
+        dc.Attribute("x", dc.Role.SENSITIVE, dc.Type.DATE, spelling=spelling)
+
+
+def test_a_table_with_stray_cells_is_published_as_the_draft_says(tmp_path: Path) -> None:
+    rows = [f"{20 + i % 50},{i % 9 + 1}00" for i in range(120)]
+    rows[6], rows[40], rows[41] = "12O,300", "k.A.,100", "30, ca. 5 "
+    (tmp_path / "t.csv").write_text("\n".join(["age,pay", *rows]))
+    done = discreet("inspect", "t.csv", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = {column["name"]: column for column in json.loads(done.stdout)["columns"]}
+    assert [told[n]["unreadable"] for n in ("age", "pay")] == [1, 1]
+    assert [told[n]["missing"] for n in ("age", "pay")] == [2, 1]
+    plan = (tmp_path / "t.plan.toml").read_text("utf-8")
+    assert "# One cell is no number: '12O' in row 7." in plan
+    assert "# One cell is no number: 'ca. 5' in row 42." in plan
+    assert "# One cell says that nothing is known, by a text in na" in plan
+    assert plan.count('unreadable = "missing"\n') == 2
+    done = discreet("publish", "t.plan.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "12O" not in "".join(
+        path.read_text("utf-8", errors="ignore")
+        for path in (tmp_path / "release").rglob("*")
+        if path.is_file()
+    )
+    audited = discreet("audit", "release", "--microdata", "t.csv", cwd=tmp_path)
+    assert audited.returncode == 0, audited.stderr
+    strict = plan.replace('unreadable = "missing"\n', 'unreadable = "reject"\n')
+    (tmp_path / "t.plan.toml").write_text(strict, "utf-8")
+    refused = discreet("publish", "t.plan.toml", "--overwrite", cwd=tmp_path)
+    assert refused.returncode == 2 and "'12O' in data row 7" in refused.stderr
 
 
 def test_a_file_as_an_office_has_it_is_published_after_one_answer(tmp_path: Path) -> None:

@@ -15,14 +15,17 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import DiscreetError
+from discreet.steward.cell_notes import CellNotes, note_cells
 from discreet.steward.drafting import draft_plan
 from discreet.table.arx_projects import PROJECT, read_project
 from discreet.table.cell_summaries import CellSummary
-from discreet.table.coded_table import CodedTable
+from discreet.table.coded_table import CodedTable, attempt_each
 from discreet.table.databases import DatabaseTable
-from discreet.table.inference import GivenRoles, list_date_formats, look_at, propose
-from discreet.table.microdata import read
-from discreet.table.people import count_repeats, read_persons
+from discreet.table.distinct_cells import tell_apart
+from discreet.table.domain import reduce_cells
+from discreet.table.inference import GivenRoles, look_at, propose
+from discreet.table.microdata import Microdata, read, settle_missing
+from discreet.table.people import read_persons
 from discreet.table.people_key import PeopleKey
 from discreet.table.readers import TableFile, read_described
 from discreet.table.schema import Attribute, Role, Schema, Type
@@ -30,6 +33,7 @@ from discreet.table.spelling import PLAIN
 from discreet.table.spss_stata import Described
 from discreet.table.taxonomy import Taxonomy, canonical_text
 from discreet.table.text_files import AS_FOUND, FileFormat
+from discreet.table.uniqueness import Uniqueness
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,8 @@ class Inspection:
     """Distinct values of columns that name people, and have some value twice."""
     telling: dict[str, Telling]
     """Per column how much it tells people apart."""
-    asked: tuple[str, ...]
-    """Columns of dates of which nothing tells days from months."""
+    notes: CellNotes
+    """What has to be said of their cells."""
 
     @property
     def story(self) -> str:
@@ -82,8 +86,10 @@ class Inspection:
                 f"{self.rows / distinct:.1f} rows each: say in the plan whether they are of one "
                 f'person (person = "{name}") or rows are people (rows_are_people = true).'
             )
-        for name in self.asked:
-            told += f"\n{name} has dates that may be read in two ways: say which in the plan."
+        for name, said in self.notes.strays.items():
+            told += f"\n{name}: {said} The plan says what becomes of them."
+        for name in self.notes.asked:
+            told += f"\n{name} has dates that may be read in several ways: say which in the plan."
         return told
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +107,8 @@ class Inspection:
                     "distinction": self.telling[a.name].distinction,
                     "separation": self.telling[a.name].separation,
                     "adds_unique_rows": self.telling[a.name].adds,
-                    "asked": a.name in self.asked,
+                    "unreadable": self.notes.unreadable.get(a.name, 0),
+                    "asked": a.name in self.notes.asked,
                     "reason": a.reason,
                 }
                 for a in self.schema
@@ -121,9 +128,22 @@ class Measured:
     most_frequent: dict[str, list[tuple[str, float]]]
     """The two most frequent values of sensitive attributes with their shares."""
     telling: dict[str, Telling]
-    notes: dict[str, list[str]]
-    """What has to be said of columns."""
-    asked: tuple[str, ...]
+    notes: CellNotes
+
+
+class _Apart:
+    """A table that memory holds, and the different cells of its columns."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self.frame = frame
+        found = attempt_each(frame.columns, lambda name: tell_apart(frame[name]))
+        self.apart = dict(zip(frame.columns, found, strict=True))
+
+    def look(self) -> dict[str, CellSummary]:
+        """Look at the cells of every column."""
+        names, types = self.frame.columns, self.frame.schema
+        seen = attempt_each(names, lambda name: look_at(self.apart[name], types[name]))
+        return dict(zip(names, seen, strict=True))
 
 
 NO_ROLES = GivenRoles()
@@ -146,10 +166,11 @@ def inspect_database(source: DatabaseTable, plan_folder: Path, given: GivenRoles
 
 def _inspect(table: TableFile | DatabaseTable, source: str, given: GivenRoles) -> Inspection:
     told = read_described(table)
-    seen = {name: look_at(told.frame[name], name) for name in told.frame.columns}
-    proposed = [_describe(propose(name, [found]), told) for name, found in seen.items()]
+    cells = _Apart(told.frame)
+    seen = cells.look()
+    proposed = [_describe(propose(name, [found]), found, told) for name, found in seen.items()]
     schema = Schema(tuple(given.settle(proposed)))
-    found = _measure(told.frame, schema, seen)
+    found = _measure(cells, schema, seen)
     lies = source if isinstance(table, TableFile) else replace(table, database=source)
     return draft(schema, found, lies, format_=told.format)
 
@@ -160,7 +181,8 @@ def _inspect_project(path: Path) -> Inspection:
     table = f"{path.stem}.csv"
     files, taxonomies = {table: project.frame.write_csv()}, {}
     attributes = []
-    seen = {name: look_at(project.frame[name], name) for name in project.frame.columns}
+    cells = _Apart(project.frame)
+    seen = cells.look()
     for attribute in [propose(name, [found]) for name, found in seen.items()]:
         role = project.roles[attribute.name]
         why = f"{attribute.reason.split('; ')[0]}; {role} in the project"
@@ -177,7 +199,7 @@ def _inspect_project(path: Path) -> Inspection:
                 taxonomies[attribute.name] = file
         attributes.append(adopted)
     schema = Schema(tuple(attributes))
-    return draft(schema, _measure(project.frame, schema, seen), table, taxonomies, files)
+    return draft(schema, _measure(cells, schema, seen), table, taxonomies, files)
 
 
 def _fit_hierarchy(
@@ -197,6 +219,7 @@ def _fit_hierarchy(
         type=Type.CATEGORY,
         decimals=None,
         spelling=PLAIN,
+        unreadable="reject",
         reason=f"{attribute.reason}; a category, as its hierarchy is of no {attribute.type}",
     )
     problem = ""
@@ -221,81 +244,57 @@ def _write_rows(rows: list[list[str]]) -> str:
     return text.getvalue()
 
 
-def _measure(frame: pl.DataFrame, schema: Schema, seen: Mapping[str, CellSummary]) -> Measured:
+def _measure(table: _Apart, schema: Schema, seen: Mapping[str, CellSummary]) -> Measured:
     """Count who is unique, and what is missing, in a table that memory holds."""
+    frame, identifiers = table.frame, [a.name for a in schema.having(Role.IDENTIFIER)]
     # count missing cells of every column, also of those that will not be published
     everything = Schema(tuple(readable(a) for a in schema)).of_rows
-    repeats = count_repeats(frame, [a.name for a in schema.having(Role.IDENTIFIER)])
-    data = read(frame, everything)
-    if repeats and data.rows is None:
-        key = PeopleKey(choose_key(repeats))
-        data = replace(data, persons=read_persons(frame, key))
-    shares = {name: list_frequent(data, name) for name in schema.sensitive}
-    unique = data.count_unique(schema.quasi_identifiers)
-    telling = measure_telling(schema, seen, lambda names: data.count_unique(names) - unique)
-
-    def find_row(name: str, cell: object) -> int | None:
-        found = (frame[name].cast(pl.String).str.strip_chars() == cell).arg_true()
-        return int(found[0]) if len(found) else None
-
-    notes, asked = note_dates(schema, seen, find_row)
-    return Measured(
-        frame.height, data.intake.missing, repeats, unique, shares, telling, notes, asked
+    columns = attempt_each(list(everything), lambda a: reduce_cells(table.apart[a.name], a))
+    _, intake = settle_missing(columns, frame.height)
+    coded = {c.attribute.name: c for c in columns if c.attribute.name not in identifiers}
+    made = dict(zip(coded, attempt_each(list(coded.values()), lambda c: c.encode(None)),
+                    strict=True))  # fmt: skip
+    repeats = count_repeats(schema, seen)
+    persons = read_persons(frame, PeopleKey(choose_key(repeats))) if repeats else None
+    data = Microdata(
+        everything,
+        {name: codes for name, (codes, _) in made.items()},
+        {name: domain for name, (_, domain) in made.items()},
+        intake,
+        persons=persons,
     )
+    shares = {name: list_frequent(data, name) for name in schema.sensitive}
+    alone = Uniqueness(data, schema.quasi_identifiers)
+    telling = measure_telling(schema, seen, alone.count, alone.count_beside)
+    notes = note_cells(schema, seen, lambda name, cell: table.apart[name].find_row(cell))
+    return Measured(frame.height, intake.missing, repeats, alone.count, shares, telling, notes)
+
+
+def count_repeats(schema: Schema, seen: Mapping[str, CellSummary]) -> dict[str, int]:
+    """Count the distinct values of columns that name people, where some repeat."""
+    return {a.name: seen[a.name].distinct for a in schema.having(Role.IDENTIFIER)
+            if seen[a.name].distinct < seen[a.name].named}  # fmt: skip
 
 
 def measure_telling(
-    schema: Schema, seen: Mapping[str, CellSummary], count_more: Callable[[list[str]], int]
+    schema: Schema,
+    seen: Mapping[str, CellSummary],
+    unique: int,
+    count_beside: Callable[[str], int],
 ) -> dict[str, Telling]:
     """Say how much each column tells people apart.
 
-    ``count_more`` counts how many more are unique on some columns than on the quasi-identifiers.
+    ``unique`` are so on the quasi-identifiers. ``count_beside`` counts those who are so without one
+    of these, or with another column besides.
     """
-    telling, known = {}, schema.quasi_identifiers
+    telling = {}
     for attribute in schema:
         name, cells, adds = attribute.name, seen[attribute.name], None
         if attribute.role is not Role.IDENTIFIER:
-            others = [n for n in known if n != name]
-            adds = abs(count_more(others if name in known else [*known, name]))
-        pairs = cells.rows * (cells.rows - 1)
+            adds = abs(count_beside(name) - unique)
         distinction = (cells.distinct + (cells.named < cells.rows)) / cells.rows
-        telling[name] = Telling(distinction, 1 - cells.alike / pairs if pairs else 0.0, adds)
+        telling[name] = Telling(distinction, cells.separation, adds)
     return telling
-
-
-def note_dates(
-    schema: Schema,
-    seen: Mapping[str, CellSummary],
-    find_row: Callable[[str, object], int | None],
-) -> tuple[dict[str, list[str]], tuple[str, ...]]:
-    """Say which cells are no dates, and ask where nothing tells days from months."""
-    notes: dict[str, list[str]] = {}
-    asked = []
-    for name in [a.name for a in schema if a.type is Type.DATE]:
-        formats = list_date_formats(seen[name])
-        if not formats:
-            continue
-        lines, dates = notes.setdefault(name, []), seen[name].dated
-        if none := sorted(dates[formats[0]].none):
-            rows = [(find_row(name, text), text) for text in none]
-            first = sorted(rows, key=lambda found: (found[0] is None, found))[:5]
-            shown = ", ".join(f"{text!r}" + ("" if row is None else f" in row {row + 1:,}")
-                              for row, text in first)  # fmt: skip
-            rows_none = dates[formats[0]].rows
-            said = f"{rows_none:,} cells are no dates" if rows_none > 1 else "One cell is no date"
-            lines += [
-                f"{said}: {shown}"
-                + (f" and {len(none) - 5:,} other texts" if len(none) > 5 else "") + ".",
-                'They are taken for missing: missing = "drop" leaves their rows out, and',
-                'unreadable = "reject" refuses the table until they are corrected.',
-            ]  # fmt: skip
-        if len(formats) > 1:
-            asked.append(name)
-            lines.append("No cell tells days from months. Nothing is published until you say")
-            lines += [f'date_format = "{f}"   from {dates[f].first} to {dates[f].last}, or'
-                      for f in formats]  # fmt: skip
-            lines[-1] = lines[-1].removesuffix(", or")
-    return notes, tuple(asked)
 
 
 def choose_key(repeats: Mapping[str, int]) -> str:
@@ -307,7 +306,7 @@ def list_frequent(data: CodedTable, name: str) -> list[tuple[str, float]]:
     """Give the two most frequent values of an attribute with their shares."""
     counts = data.count(name)
     common = np.argsort(-counts, kind="stable")[:2]
-    return [(data.domains[name].texts[c], float(counts[c] / data.n)) for c in common]
+    return [(data.domains[name].write_code(c), float(counts[c] / data.n)) for c in common]
 
 
 def draft(
@@ -332,11 +331,11 @@ def draft(
             taxonomies=taxonomies or {},
             repeats=found.repeats,
             format_=format_,
-            notes=found.notes,
-            asked=found.asked,
+            notes=found.notes.lines,
+            asked=found.notes.asked,
         ),
         telling=found.telling,
-        asked=found.asked,
+        notes=found.notes,
         repeats=found.repeats,
         files=dict(files or {}),
     )
@@ -347,19 +346,27 @@ def readable(attribute: Attribute) -> Attribute:
     return replace(attribute, role=Role.QUASI_IDENTIFIER)
 
 
-def _describe(attribute: Attribute, told: Described) -> Attribute:
+def _describe(attribute: Attribute, seen: CellSummary, told: Described) -> Attribute:
     """Add what the file says about a column: in words, and the order of an ordinal."""
     label = told.labels.get(attribute.name, "")
     if attribute.role is Role.OTHER and re.search(r"\w", label):  # names there are often codes
         spoken = re.sub(r"\W+", "_", label).strip("_")
-        (said,) = Schema.infer(told.frame.select(pl.col(attribute.name).alias(spoken)))
+        said = propose(spoken, [seen])
         if said.role is not Role.OTHER:
             reason = said.reason.replace("name says", "label says")
             attribute = replace(attribute, role=said.role, reason=reason)
     order = tuple(t for t in told.orders.get(attribute.name, ()) if t not in attribute.na)
     if order:
         reason = "; ".join(["ordered in the file", *attribute.reason.split("; ")[1:]])
-        attribute = replace(attribute, type=Type.ORDINAL, order=order, decimals=None, reason=reason)
+        attribute = replace(
+            attribute,
+            type=Type.ORDINAL,
+            order=order,
+            decimals=None,
+            spelling=PLAIN,
+            unreadable="reject",
+            reason=reason,
+        )
     if attribute.name in told.labels:
         reason = f"{told.labels[attribute.name]}; {attribute.reason}"
         attribute = replace(attribute, reason=reason)

@@ -11,15 +11,16 @@ from functools import partial
 from pathlib import Path
 
 from discreet.steward.beyond_memory import GROUND, LEAST, is_beyond
+from discreet.steward.cell_notes import note_cells
 from discreet.steward.inspection import (
     NO_ROLES,
     Inspection,
     Measured,
     choose_key,
+    count_repeats,
     draft,
     list_frequent,
     measure_telling,
-    note_dates,
     readable,
 )
 from discreet.table.cell_summaries import CellSummary, check_cells, merge_summaries, summarize
@@ -65,8 +66,7 @@ def inspect_in_parts(
     proposed = [propose(name, [summary]) for name, summary in seen.items()]
     schema = Schema(tuple(given.settle(proposed)))
     missing = _count_missing(scan, schema, at_once, progress)
-    repeats = {a.name: seen[a.name].distinct for a in schema.having(Role.IDENTIFIER)
-               if seen[a.name].distinct < seen[a.name].named}  # fmt: skip
+    repeats = count_repeats(schema, seen)
     person = None
     if repeats:
         key = seen[choose_key(repeats)]
@@ -77,15 +77,19 @@ def inspect_in_parts(
         known = [readable(schema[name]) for name in names]
         return scan.count_lone(known, person, at_once, progress) if known else 0
 
+    def count_beside(name: str) -> int:
+        known = schema.quasi_identifiers
+        return count_lone([n for n in known if n != name] if name in known else [*known, name])
+
     unique = count_lone(schema.quasi_identifiers)
-    telling = measure_telling(schema, seen, lambda names: count_lone(names) - unique)
+    telling = measure_telling(schema, seen, unique, count_beside)
     shares = {}
     if schema.sensitive:
         facts = survey(scan, Schema(tuple(readable(schema[name]) for name in schema.sensitive)))
         shares = {name: list_frequent(facts, name) for name in schema.sensitive}
     rows = next(iter(seen.values())).rows
-    notes, asked = note_dates(schema, seen, scan.find_row)
-    found = Measured(rows, missing, repeats, unique, shares, telling, notes, asked)
+    notes = note_cells(schema, seen, scan.find_row)
+    found = Measured(rows, missing, repeats, unique, shares, telling, notes)
     return draft(schema, found, source)
 
 

@@ -77,6 +77,8 @@ class ColumnPlan(Section):
     """What stands at numbers, such as "€" or "%"."""
     date_format: str | None = None
     """How dates are written, such as "%d.%m.%Y"."""
+    last_year: int | None = None
+    """Of years of two digits (%y) the last one that is meant, such as 1999."""
     unreadable: Unreadable = "reject"
     """Of cells that cannot be read as the type: reject the table, or take them for missing."""
     low: int | float | str | date | None = None
@@ -140,13 +142,16 @@ class ColumnPlan(Section):
 
     def _make_spelling(self, source: SourcePlan) -> Spelling:
         """Say how the column is written: as it says, else as the whole table is."""
-        shared: dict[str, str | None] = {}
+        shared: dict[str, str | int | None] = {}
         if self.type in (Type.INTEGER, Type.DECIMAL):
             shared = {"decimal": source.decimal, "thousands": source.thousands}
         elif self.type is Type.DATE:
-            shared = {"date_format": source.date_format}
+            format_ = self.date_format or source.date_format
+            shared = {"date_format": format_}
+            if format_ is not None and Spelling(date_format=format_).is_short:
+                shared["last_year"] = source.last_year
         own = {part.name: getattr(self, part.name) for part in fields(Spelling)}
-        told = [(name, text) for name, text in (*shared.items(), *own.items()) if text is not None]
+        told = [(name, said) for name, said in (*shared.items(), *own.items()) if said is not None]
         return Spelling(**dict(told))
 
 
@@ -175,6 +180,8 @@ class SourcePlan(Section):
     """The sign between thousands in all columns of numbers."""
     date_format: str | None = None
     """How dates are written in all columns of dates."""
+    last_year: int | None = None
+    """Of years of two digits in all columns of dates the last one that is meant."""
     person: str | None = None
     """The column that says which rows are of one person; it never leaves."""
     cluster: str | None = None

@@ -25,6 +25,19 @@ def count_runs(keys: Ints) -> tuple[Ints, Ints]:
     return keys[first], lengths
 
 
+def count_lone(keys: Ints) -> int:
+    """Count the numbers that are there once.
+
+    >>> count_lone(np.array([7, 3, 7, 4]))
+    2
+    """
+    if not len(keys):
+        return 0
+    # as a rule it is faster to sort numbers than to look for the place of each
+    begins = _begin_runs(np.sort(keys))
+    return int((begins[:-1] & begins[1:]).sum()) + int(begins[-1])
+
+
 def add_up(numbers: NDArray[np.integer], weights: Ints, count: int) -> Ints:
     """Add up the weights of each of so many numbers.
 

@@ -7,50 +7,44 @@ of the parts is put together, and is what would be said of the whole.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from discreet.errors import MicrodataError
 from discreet.table.arrays import Ints
-from discreet.table.domain import EPOCH, MOST_DIGITS, REACH, reduce_column
+from discreet.table.domain import EPOCH, REACH, reduce_column
+from discreet.table.missing_texts import ALL_NA, NA_IN_NUMBERS
+from discreet.table.numbers_seen import (
+    MOST_STRAYS,
+    STRAY_ROWS,
+    STRAYS,
+    NumbersSeen,
+    find_ends,
+    look_at_cells,
+    look_at_texts,
+    measure_plain,
+    merge_numbers,
+)
 from discreet.table.schema import Attribute, Type
 from discreet.table.spelling import (
-    DATE_FORMATS,
     SEPARATORS,
     Spelling,
     find_signs,
     find_units,
+    list_date_spellings,
     list_spellings,
-    move_sign,
 )
 
-NA_IN_NUMBERS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None", "NA", "na", "-",
-                 "--", ".", "..", "x", ":")  # fmt: skip
-"""Texts that can only mean missing among numbers."""
-FEW = 3
-"""More different texts than true and false."""
+FEW = 6
+"""More different texts than there are of sexes, and than true and false."""
 FIRST = 200
 """So many texts, the first by their order, show what a column's texts look like."""
 ALL_SIGNS = frozenset(SEPARATORS)
 MOST_UNREADABLE = 50
 """More texts of which there is no such day, and a column is not taken for one of dates."""
-INTEGER = re.compile(r"^[+-]?\d+(\.0+)?$")
-PLAIN = r"^[+-]?([0-9]{1,16}(\.[0-9]{1,12})?|[0-9]{17,28})$"
-"""Texts of numbers that can be looked at without reading them."""
-LEADING_ZERO = re.compile(r"^0\d+$")
-
-
-@dataclass(frozen=True)
-class NumbersSeen:
-    """How numbers are written."""
-
-    whole: bool
-    decimals: int
-    whole_digits: int
+DIGITS = "^[0-9]+$"
 
 
 @dataclass(frozen=True)
@@ -78,33 +72,55 @@ class CellSummary:
     """Different cells that are neither."""
     na: frozenset[str]
     """Those of them that may mean missing."""
+    na_rows: int
+    """Rows that have such a cell."""
     lowered: frozenset[str]
-    """The others in small letters, or a few if there are many."""
+    """Those that may mean something in small letters, or a few if there are many."""
     digits: bool
-    """Whether the others are all digits, then numbers written plainly."""
-    numeric: bool
-    leading_zero: bool
-    numbers: NumbersSeen
+    """Whether those that do not mean missing are all digits."""
+    zero_led: bool
+    """Whether some are digits that begin with 0."""
+    numbers: NumbersSeen | None
+    """What they are if they are numbers written plainly; ``None`` if too many are none."""
     spelled: dict[Spelling, NumbersSeen]
-    """How the others may be written, units aside, if they are numbers, the likeliest first."""
+    """How they may be written, units aside, if nearly all are numbers, the likeliest first."""
     units: frozenset[str]
     """Units that stand at them."""
     signs: frozenset[str]
     """What may stand between thousands in them."""
-    dated: dict[str, DatesSeen]
-    """What the others are by formats of dates, the likeliest first, if nearly all are dates."""
+    dated: dict[Spelling, DatesSeen]
+    """What they are by spellings of dates, the likeliest first, if nearly all are dates."""
     first: tuple[str, ...]
     span: tuple[int, int] | None
     """The least and the largest of the cells that are whole numbers."""
     counted: int
     """How many are whole numbers."""
+    blank: int
+    """Rows whose cell is null, or blank whatever it is stored as."""
     alike: int
-    """How many pairs of rows have the same cell, each pair twice; those without one are alike."""
+    """How many pairs of the others have the same cell, each pair twice."""
+
+    @property
+    def separation(self) -> float:
+        """The share of pairs of rows with different cells; those without one are alike."""
+        pairs = self.rows * (self.rows - 1)
+        return 1 - (self.alike + self.blank * (self.blank - 1)) / pairs if pairs else 0.0
 
     @property
     def counts_up(self) -> bool:
         """Whether the whole numbers have no gap."""
         return self.span is not None and self.span[1] - self.span[0] + 1 == self.counted
+
+    @property
+    def leading_zero(self) -> bool:
+        """Whether all are digits, and some begin with 0."""
+        return self.digits and self.zero_led
+
+    def are_few(self, seen: NumbersSeen) -> bool:
+        """Whether those that are no numbers are few beside the others."""
+        fitting = self.distinct - len(self.na) - len(seen.none)
+        named = self.named - self.na_rows
+        return len(seen.none) <= max(1, fitting // STRAYS) and STRAY_ROWS * seen.rows <= named
 
 
 def summarize(
@@ -116,55 +132,54 @@ def summarize(
     are plain numbers are looked at further if they are a part: others may be written otherwise.
     """
     kept = stored if stored is not None and stored in (pl.Categorical, pl.Enum) else cells.dtype
-    cells_given = cells
     rows, nulls = int(counts.sum()), int(counts[cells.is_null().to_numpy()].sum())
-    named, texts = rows - nulls, pl.Series([], dtype=pl.String)
-    stripped = texts
-    if kept == pl.String:
-        stripped = cells.str.strip_chars()
-        named -= int(counts[(stripped == "").fill_null(False).to_numpy()].sum())
-        cells = texts = stripped.filter(stripped != "").unique()
-    else:
-        cells = cells.drop_nulls()
-    is_na = texts.is_in(NA_IN_NUMBERS)
-    others = texts.filter(~is_na)
-    digits = bool(others.str.contains("^[0-9]+$").all())
-    numbers, plain = others, others
-    if kept.is_float() or kept.is_decimal():
-        numbers = cells
-        plain = (cells.cast(pl.Float64) if kept.is_float() else cells).cast(pl.String)
-    is_plain = plain.str.contains(PLAIN)
-    odd = [str(number) for number in numbers.filter(~is_plain)]
-    numeric = all(map(_is_number, odd))
-    if not numeric:
-        odd = [] if numbers is others else list(filter(_is_number, odd))
-    units = frozenset[str]() if numeric else find_units(others)
-    signs = frozenset[str]() if numeric else find_signs(others)
-    whole = cells.head(0)
+    present, tally = cells.drop_nulls(), counts[cells.is_not_null().to_numpy()]
+    texts, named = pl.Series([], dtype=pl.String), rows - nulls
+    if cells.dtype == pl.String:
+        stripped, tally = _strip(present, tally)
+        if kept == pl.String:
+            present = texts = stripped
+            named = int(tally.sum())
+    whole = pl.Series([], dtype=pl.Int64)
     if kept == pl.String or kept.is_numeric():
-        whole = cells.cast(pl.Int64, strict=False).drop_nulls()
+        whole = present.cast(pl.Int64, strict=False)
+    is_na = texts.is_in(ALL_NA).to_numpy()
+    others, read, own, na = texts, whole.head(len(texts)), tally[: len(texts)], frozenset[str]()
+    if is_na.any():
+        na, others = frozenset(texts.filter(is_na)), texts.filter(~is_na)
+        read, own = read.filter(~is_na), own[~is_na]
+    most = MOST_STRAYS if is_part else min(MOST_STRAYS, max(1, len(others) // (STRAYS + 1)))
+    numbers = look_at_texts(others, read, own, most)
+    if kept.is_float() or kept.is_decimal():
+        numbers = look_at_cells(present)
+    units = signs = frozenset[str]()
+    spelled: dict[Spelling, NumbersSeen] = {}
+    if (is_part or numbers is None or numbers.none) and len(others):
+        with_digits = others.filter(others.str.contains("[0-9]"))
+        if is_part or len(others) - len(with_digits) <= most:
+            units, signs = find_units(with_digits), find_signs(with_digits)
+            spelled = _list_spelled(others, own, units, ALL_SIGNS if is_part else signs, most)
     return CellSummary(
         stored=kept,
         rows=rows,
         nulls=nulls,
         named=named,
-        distinct=len(cells),
-        na=frozenset(texts.filter(is_na)),
-        lowered=_list_few(text.lower() for text in others),
-        digits=digits,
-        numeric=numeric,
-        leading_zero=digits and any(map(LEADING_ZERO.match, others)),
-        numbers=_look_at_numbers(plain.filter(is_plain), odd),
-        spelled=_list_spelled(others, units, ALL_SIGNS if is_part else signs)
-        if is_part or not numeric
-        else {},
+        distinct=len(present),
+        na=na,
+        na_rows=named - int(own.sum()) if kept == pl.String else 0,
+        lowered=_list_few(text.lower() for text in texts if text not in NA_IN_NUMBERS),
+        digits=_are_digits(others, read),
+        zero_led=bool(others.filter(others.str.starts_with("0")).str.contains("^0[0-9]+$").any()),
+        numbers=numbers,
+        spelled=spelled,
         units=units,
         signs=signs,
-        dated=_list_dated(others, stripped, counts) if kept == pl.String else {},
-        first=tuple(texts.sort().head(FIRST)),
-        span=(int(whole.min()), int(whole.max())) if len(whole) else None,  # type: ignore[arg-type]
-        counted=len(whole),
-        alike=_count_alike(cells_given, counts),
+        dated=_list_dated(others, own),
+        first=tuple(texts.bottom_k(FIRST).sort()),
+        span=find_ends(whole),
+        counted=len(whole) - whole.null_count(),
+        blank=rows - int(tally.sum()),
+        alike=int((tally * (tally - 1)).sum()),
     )
 
 
@@ -180,11 +195,11 @@ def merge_summaries(parts: Sequence[CellSummary]) -> CellSummary:
         named=sum(part.named for part in parts),
         distinct=sum(part.distinct for part in parts),
         na=frozenset().union(*(part.na for part in parts)),
+        na_rows=sum(part.na_rows for part in parts),
         lowered=_list_few(text for part in parts for text in part.lowered),
         digits=all(part.digits for part in parts),
-        numeric=all(part.numeric for part in parts),
-        leading_zero=any(part.leading_zero for part in parts),
-        numbers=_merge_numbers([part.numbers for part in parts]),
+        zero_led=any(part.zero_led for part in parts),
+        numbers=merge_numbers([part.numbers for part in parts]),
         spelled=_merge_spelled(parts),
         units=frozenset().union(*(part.units for part in parts)),
         signs=frozenset().union(*(part.signs for part in parts)),
@@ -192,6 +207,7 @@ def merge_summaries(parts: Sequence[CellSummary]) -> CellSummary:
         first=tuple(sorted(text for part in parts for text in part.first)[:FIRST]),
         span=(min(low for low, _ in spans), max(high for _, high in spans)) if spans else None,
         counted=sum(part.counted for part in parts),
+        blank=sum(part.blank for part in parts),
         alike=sum(part.alike for part in parts),
     )
 
@@ -213,47 +229,61 @@ def check_cells(
     return int(counts[found.absent].sum())
 
 
+def _strip(cells: pl.Series, counts: Ints) -> tuple[pl.Series, Ints]:
+    """Give the different texts without blanks around them, those that are left, and their rows."""
+    texts = cells.str.strip_chars()
+    if (texts.str.len_bytes() != cells.str.len_bytes()).any():
+        summed = pl.DataFrame({"text": texts, "n": counts}).group_by("text").agg(pl.col("n").sum())
+        texts, counts = summed["text"], summed["n"].to_numpy()
+    named = texts != ""
+    return (texts, counts) if named.all() else (texts.filter(named), counts[named.to_numpy()])
+
+
+def _are_digits(texts: pl.Series, read: pl.Series) -> bool:
+    """Say whether texts, which are read as whole numbers where they are some, are digits alone."""
+    if not texts.filter(read.is_null()).str.contains(DIGITS).all():
+        return False
+    return not (texts.str.starts_with("+") | texts.str.starts_with("-")).any()
+
+
 def _list_spelled(
-    others: pl.Series, units: frozenset[str], signs: frozenset[str]
+    others: pl.Series, own: Ints, units: frozenset[str], signs: frozenset[str], most: int
 ) -> dict[Spelling, NumbersSeen]:
-    found = list_spellings(others, units, signs)
-    return {spelling: _look_at_numbers(read, ()) for spelling, read in found}
+    spelled = {}
+    for spelling, read in list_spellings(others, units, signs, most):
+        is_none = read.is_null()
+        none, rows = frozenset(others.filter(is_none)), int(own[is_none.to_numpy()].sum())
+        spelled[spelling] = replace(measure_plain(read.drop_nulls()), none=none, rows=rows)
+    return spelled
 
 
-def _list_dated(others: pl.Series, stripped: pl.Series, counts: Ints) -> dict[str, DatesSeen]:
+def _list_dated(others: pl.Series, own: Ints) -> dict[Spelling, DatesSeen]:
     """Read texts as dates in every format that all have the shape of."""
     found = {}
-    for format_ in DATE_FORMATS if len(others) else ():
-        spelling = Spelling(date_format=format_)
-        if not all(map(spelling.looks_like_dates, (others.head(FEW), others))):
+    for spelling in list_date_spellings() if len(others) else ():
+        if not spelling.looks_like_dates(others):
             continue
         days = spelling.read_dates(others)
         low, high = (EPOCH + dt.timedelta(days=end) for end in REACH[Type.DATE])
-        none = others.filter(~days.is_between(low, high).fill_null(False))
+        is_none = ~days.is_between(low, high).fill_null(False)
+        none = frozenset(others.filter(is_none))
         if len(none) <= MOST_UNREADABLE:
-            rows = int(counts[stripped.is_in(none.implode()).fill_null(False).to_numpy()].sum())
-            found[format_] = DatesSeen(days.min(), days.max(), frozenset(none), rows)  # type: ignore[arg-type]
+            rows = int(own[is_none.to_numpy()].sum())
+            found[spelling] = DatesSeen(days.min(), days.max(), none, rows)  # type: ignore[arg-type]
     return found
 
 
-def _merge_numbers(parts: Sequence[NumbersSeen]) -> NumbersSeen:
-    return NumbersSeen(
-        all(part.whole for part in parts),
-        max(part.decimals for part in parts),
-        max(part.whole_digits for part in parts),
-    )
-
-
 def _merge_spelled(parts: Sequence[CellSummary]) -> dict[Spelling, NumbersSeen]:
-    """Keep the spellings in which all parts are numbers, of one unit."""
+    """Keep the spellings in which nearly all of all parts are numbers, of one unit."""
     if len(frozenset[str]().union(*(part.units for part in parts))) > 1:
         return {}
     listed = [part.spelled for part in parts if part.distinct > len(part.na)]
     shared = [s for s in (listed[0] if listed else ()) if all(s in other for other in listed)]
-    return {spelling: _merge_numbers([part[spelling] for part in listed]) for spelling in shared}
+    merged = {s: merge_numbers([part[s] for part in listed]) for s in shared}
+    return {spelling: seen for spelling, seen in merged.items() if seen is not None}
 
 
-def _merge_dated(parts: Sequence[CellSummary]) -> dict[str, DatesSeen]:
+def _merge_dated(parts: Sequence[CellSummary]) -> dict[Spelling, DatesSeen]:
     """Keep the formats in which all parts are dates; a part may have no cell at all."""
     named = [part.dated for part in parts if part.distinct > len(part.na)]
     merged = {}
@@ -268,14 +298,6 @@ def _merge_dated(parts: Sequence[CellSummary]) -> dict[str, DatesSeen]:
     return merged
 
 
-def _count_alike(cells: pl.Series, counts: Ints) -> int:
-    if cells.dtype == pl.String:
-        cells = cells.str.strip_chars().fill_null("")
-        summed = pl.DataFrame({"cell": cells, "n": counts}).group_by("cell").agg(pl.col("n").sum())
-        counts = summed["n"].to_numpy()
-    return int((counts * (counts - 1)).sum())
-
-
 def _list_few(texts: Iterable[str]) -> frozenset[str]:
     """Give the different texts, or a few of them if there are many."""
     found: set[str] = set()
@@ -284,28 +306,3 @@ def _list_few(texts: Iterable[str]) -> frozenset[str]:
         if len(found) == FEW:
             break
     return frozenset(found)
-
-
-def _look_at_numbers(plain: pl.Series, odd: Iterable[str]) -> NumbersSeen:
-    """Look at texts of numbers: those that are plain all at once, the others one by one."""
-    parts = plain.str.strip_chars("+-").str.split_exact(".", 1).struct.unnest()
-    fractions = parts["field_1"].str.strip_chars_end("0").str.len_bytes()
-    integers = parts["field_0"].str.strip_chars_start("0").str.len_bytes()
-    decimals, digits = fractions.max() or 0, integers.max() or 0
-    assert isinstance(decimals, int) and isinstance(digits, int)
-    whole = not decimals
-    for text in map(move_sign, odd):
-        number = Decimal(text)
-        if not INTEGER.match(text):
-            whole, number = False, number.normalize()
-            decimals = max(decimals, -int(number.as_tuple().exponent))
-        digits = max(digits, number.adjusted() + 1)
-    return NumbersSeen(whole, decimals, digits)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        number = Decimal(move_sign(text))
-        return number.is_finite() and abs(number.adjusted()) <= MOST_DIGITS
-    except InvalidOperation:
-        return False

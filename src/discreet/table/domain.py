@@ -18,7 +18,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from discreet.errors import MicrodataError, SchemaError, TaxonomyError
-from discreet.table.arrays import Bools, Ints
+from discreet.table.arrays import Bools, Ints, number_by_sorting
+from discreet.table.distinct_cells import DistinctCells, tell_apart
 from discreet.table.schema import Attribute, Type
 from discreet.table.spelling import ISO_DAY, PLAIN, move_sign
 from discreet.table.taxonomy import Taxonomy, canonical_text, write_decimal
@@ -28,6 +29,8 @@ EPOCH = dt.date(1970, 1, 1)
 LARGEST_UNIT = 2**62 - 1
 LARGEST_DECIMAL = 10**15 - 1
 """Fifteen digits survive the way through a float64, in which decimals are published."""
+MOST_SAFE = 18
+"""So many digits are a whole number of 64 bits."""
 MOST_DIGITS = 400
 """Beyond that, as beyond every float, a text is no number."""
 REACH = {
@@ -71,6 +74,10 @@ class Domain:
     def texts(self) -> list[str]:
         """Every code as text, as it is printed."""
         return [self.write(value) for value in self.values] + [MISSING] * self.missing
+
+    def write_code(self, code: int) -> str:
+        """Print one code."""
+        return MISSING if code == len(self.values) else self.write(self.values[code])
 
     def write(self, value: int | str) -> str:
         """Print one value of ``values``."""
@@ -153,12 +160,19 @@ class ReducedColumn:
             present[:] = False
             present[inverse] = True
         used = present & ~self.missing
-        values, taxonomy = order_values(self.attribute, np.unique(self.canonical[used]))
+        values, places = _number_values(self.canonical[used])
+        values, taxonomy = order_values(self.attribute, values)
         lookup = np.full(len(self.missing), len(values), dtype=np.int32)
-        ascending = np.argsort(values, kind="stable")
-        lookup[used] = ascending[np.searchsorted(values[ascending], self.canonical[used])]
+        lookup[used] = np.argsort(values, kind="stable")[places]
         has_missing = bool((present & self.missing).any())
         return lookup[inverse], Domain(self.attribute, values, has_missing, taxonomy)
+
+
+def _number_values(values: np.ndarray) -> tuple[np.ndarray, Ints]:
+    """Give the different values in ascending order, and each one's place among them."""
+    if values.dtype != object:
+        return number_by_sorting(values)
+    return np.unique(values, return_inverse=True)
 
 
 def order_values(attribute: Attribute, values: np.ndarray) -> tuple[np.ndarray, Taxonomy | None]:
@@ -203,9 +217,19 @@ def reduce_column(
 
     ``find_row`` says in which row a cell is first, where these are cells of rows elsewhere.
     """
-    if series.dtype.is_nested() or series.dtype == pl.Binary:
-        raise _problems(attribute, [f"its cells are {series.dtype}, not single values"])
-    uniques, inverse = _factorize(series)
+    return reduce_cells(tell_apart(series), attribute, find_row=find_row)
+
+
+def reduce_cells(
+    apart: DistinctCells,
+    attribute: Attribute,
+    *,
+    find_row: Callable[[object], int | None] | None = None,
+) -> ReducedColumn:
+    """Read each of a column's distinct cells exactly."""
+    uniques, inverse = apart.cells, apart.inverse
+    if uniques.dtype.is_nested() or uniques.dtype == pl.Binary:
+        raise _problems(attribute, [f"its cells are {uniques.dtype}, not single values"])
     canonical: np.ndarray
     if attribute.type in (Type.CATEGORY, Type.ORDINAL):
         canonical = _canonical_texts(uniques)
@@ -226,9 +250,7 @@ def reduce_column(
     if bad.any():
         raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute, find_row)])
     cells = np.concatenate([canonical, nothing])
-    return ReducedColumn(
-        attribute, inverse, cells, np.append(absent, True), series.dtype != pl.Enum
-    )
+    return ReducedColumn(attribute, inverse, cells, np.append(absent, True), apart.full)
 
 
 def _describe_bad(
@@ -270,50 +292,6 @@ def _show_format(attribute: Attribute) -> str:
     if format_ == ISO_DAY:
         return "YYYY-MM-DD (or say date_format)"
     return f"as {dt.date(1970, 3, 25).strftime(format_)}, by date_format = {format_!r}"
-
-
-def _factorize(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
-    """Split a column into its distinct cells and, per row, which one it is (nulls last)."""
-    if series.dtype == pl.Object:
-        series = pl.Series([None if c is None else str(c) for c in series], dtype=pl.String)
-    elif series.dtype == pl.Null:
-        series = series.cast(pl.String)
-    if series.dtype.is_float():
-        series = series.fill_nan(None) + 0.0  # −0.0 + 0.0 is 0.0
-    elif isinstance(series.dtype, pl.Enum) and not series.null_count():
-        return series.dtype.categories, series.to_physical().cast(pl.Int32).to_numpy()
-    elif series.dtype in (pl.Categorical, pl.Enum):
-        series = series.cast(pl.String)
-    if series.dtype.is_integer():
-        dense = _factorize_dense(series)
-        if dense is not None:
-            return dense
-    uniques = series.drop_nulls().unique().sort()
-    if series.dtype == pl.String:
-        inverse = series.cast(pl.Enum(uniques)).to_physical()
-    else:
-        inverse = uniques.search_sorted(series)
-    filled = inverse.cast(pl.Int32)
-    if series.null_count():
-        filled = pl.select(
-            pl.when(series.is_null()).then(pl.lit(len(uniques))).otherwise(filled)
-        ).to_series()
-    return uniques, filled.cast(pl.Int32).to_numpy()
-
-
-def _factorize_dense(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]] | None:
-    """Count instead of sorting where the integers span a range no larger than the column."""
-    if series.null_count() or series.len() == 0:
-        return None
-    low, high = int(series.min()), int(series.max())  # type: ignore[arg-type]
-    if high - low >= 4 * series.len() + 1024 or not -LARGEST_UNIT < low <= high < LARGEST_UNIT:
-        return None
-    offsets = series.cast(pl.Int64).to_numpy() - low
-    present = np.zeros(high - low + 1, dtype=bool)
-    present[offsets] = True
-    numbering = np.cumsum(present, dtype=np.int32) - 1
-    uniques = pl.Series(np.flatnonzero(present) + low, dtype=pl.Int64)
-    return uniques, numbering[offsets].astype(np.int32, copy=False)
 
 
 def _canonical_texts(uniques: pl.Series) -> NDArray[np.object_]:
@@ -386,11 +364,13 @@ def _guess_units(uniques: pl.Series, kind: Type, decimals: int) -> tuple[Ints, B
 def _read_decimals(texts: pl.Series, decimals: int) -> tuple[Ints, Bools]:
     """Read decimals that are written plainly and need no rounding: as the digits that they have."""
     plain = texts.str.contains(rf"^[+-]?[0-9]{{1,15}}(\.[0-9]{{0,{decimals}}})?$").fill_null(False)
-    parts = texts.str.split_exact(".", 1).struct.unnest()
-    digits = parts["field_0"] + parts["field_1"].fill_null("").str.pad_end(decimals, "0")
+    digits = texts.str.replace(".", "", literal=True)
+    behind = (texts.str.len_bytes() - texts.str.find(".", literal=True) - 1).fill_null(0)
     units = digits.cast(pl.Int64, strict=False)
-    known = plain & units.is_not_null()
-    return units.fill_null(0).to_numpy().copy(), known.fill_null(False).to_numpy()
+    lacking = decimals - behind.cast(pl.Int64).clip(0, decimals)
+    known = plain & units.is_not_null() & (digits.str.len_bytes() + lacking <= MOST_SAFE)
+    scale = 10 ** np.where(known.fill_null(False), lacking, 0)
+    return units.fill_null(0).to_numpy() * scale, known.fill_null(False).to_numpy()
 
 
 def read_unit(cell: object, kind: Type, decimals: int) -> int | None:

@@ -7,34 +7,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
 
 from discreet.errors import SchemaError, name_closest
 from discreet.table.cell_summaries import (
     CellSummary,
     DatesSeen,
-    NumbersSeen,
     merge_summaries,
     summarize,
 )
 from discreet.table.coded_table import NEARLY_UNIQUE, SMALLEST_JUDGED
+from discreet.table.distinct_cells import DistinctCells, tell_apart
 from discreet.table.domain import FALSE_TEXTS, TRUE_TEXTS
-from discreet.table.facts import settle_cells
+from discreet.table.missing_texts import NA_TEXTS
+from discreet.table.numbers_seen import NumbersSeen
 from discreet.table.people_key import PeopleKey
 from discreet.table.readers import TableLike, read_table
 from discreet.table.role_words import CODED, KINDS, NAMES, PERSONS, SEXES, WEIGHTS, speak
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type, Unreadable
-from discreet.table.spelling import ISO_DAY, PLAIN, Spelling
-
-NA_TEXTS = ("?", "N/A", "n/a", "NULL", "null", "NaN", "nan", "<NA>", "None")
-"""Texts that mean missing in categories, too, where NA may be Namibia."""
+from discreet.table.spelling import PLAIN, Spelling
 
 BOOLEAN_PAIRS = [{yes, no} for yes, no in zip(TRUE_TEXTS, FALSE_TEXTS, strict=True)][:-1]
 """Both texts of a pair must occur: F alone may be female. 0 and 1 are rather numbers."""
 
 LEAST_DIGIT_DATES = 5
-"""Eight digits are dates if so many different ones all are, of years that people live in."""
+"""Eight digits are dates if so many different ones all are, of years that people live in. With
+years of two digits so many different texts are."""
 MOST_CODES = 1000
 """Of more different numbers nobody keeps a list of what they mean."""
 MANY_DATES = 20
@@ -69,7 +67,10 @@ def infer(
         _refuse_unknown(name, frame.columns)
     roles = given.gather(frame.columns)
     attributes = []
-    proposed = [propose(name, [look_at(frame[name], name)]) for name in frame.columns]
+    proposed = [
+        propose(name, [look_at(tell_apart(frame[name]), frame[name].dtype)])
+        for name in frame.columns
+    ]
     for proposal in given.settle(proposed, keys):
         name = proposal.name
         if name == weight and name not in {**dict.fromkeys(keys), **roles}:
@@ -132,14 +133,9 @@ def _with_role(attribute: Attribute, role: Role, reason: str) -> Attribute:
     return replace(attribute, role=role, reason=f"{typed}; {reason}")
 
 
-def look_at(series: pl.Series, name: str) -> CellSummary:
+def look_at(apart: DistinctCells, stored: pl.DataType) -> CellSummary:
     """Look at the cells of a column."""
-    if series.dtype == pl.Object:
-        series = pl.Series([None if c is None else str(c) for c in series], dtype=pl.String)
-    settled = series.to_frame(name).select(settle_cells(name, series.dtype)).to_series()
-    counted = settled.alias("cell").value_counts(name="rows")
-    counts = counted["rows"].to_numpy().astype(np.int64)
-    return summarize(counted["cell"], counts, stored=series.dtype)
+    return summarize(*apart.count(), stored=stored)
 
 
 def propose(name: str, parts: Sequence[CellSummary]) -> Attribute:
@@ -170,10 +166,10 @@ def adopt_spellings(frame: pl.DataFrame, schema: Schema) -> Schema:
     for attribute in schema:
         name, numeric = attribute.name, attribute.type.numeric
         if numeric and name in frame.columns and frame[name].dtype == pl.String:
-            seen = look_at(frame[name], name)
-            if attribute.type is Type.DATE and len(list_date_formats(seen)) > 1:
+            seen = look_at(tell_apart(frame[name]), frame[name].dtype)
+            if attribute.type is Type.DATE and len(list_dated(seen)) > 1:
                 raise SchemaError(
-                    f"Nothing in column {name!r} tells days from months.",
+                    f"Nothing in column {name!r} tells days from months, or centuries apart.",
                     hint="Give the plan, which says it: --plan FILE.",
                 )
             found = _infer_type(seen)
@@ -194,6 +190,7 @@ def _infer_type(seen: CellSummary) -> TypeSeen:
         note = "" if dtype == pl.Date else ", time of day is dropped"
         return TypeSeen(Type.DATE, f"dates{note}")
     if dtype.is_float() or dtype.is_decimal():
+        assert seen.numbers is not None
         return _infer_number(seen.numbers, ())
     if dtype not in (pl.String, pl.Null):
         return TypeSeen(Type.CATEGORY, f"stored as {dtype}")
@@ -212,24 +209,22 @@ def _infer_text(seen: CellSummary) -> TypeSeen:
             )  # fmt: skip
         if dates := _infer_dates(seen, na):
             return dates
-        if seen.numeric:
-            return _infer_number(seen.numbers, na)
-        if spelled := [s for s in seen.spelled if not s.thousands or s.thousands in seen.signs]:
-            spelling = replace(spelled[0], unit="".join(seen.units))
-            return _infer_number(seen.spelled[spelled[0]], na, spelling, len(spelled) > 1)
+        if numbers := _find_numbers(seen, na):
+            return numbers
     return TypeSeen(Type.CATEGORY, "text", tuple(t for t in na if t in NA_TEXTS))
 
 
-def list_date_formats(seen: CellSummary) -> list[str]:
-    """Give the formats in which a column's cells are dates: several if nothing tells them apart."""
+def list_dated(seen: CellSummary) -> list[Spelling]:
+    """Give how a column's dates may be written: in several ways if nothing tells them apart."""
     texts = seen.distinct - len(seen.na)
     fewest = min((dates.rows for dates in seen.dated.values()), default=0)
     if fewest > max(2, seen.named // MANY_DATES) or 2 * fewest >= max(seen.named, 1):
         return []
     if seen.digits and (texts < LEAST_DIGIT_DATES or fewest):
         return []
-    return [f for f, dates in seen.dated.items() if dates.rows == fewest
-            and not (seen.digits and not _is_lived_in(dates))]  # fmt: skip
+    return [s for s, dates in seen.dated.items() if dates.rows == fewest
+            and not (seen.digits and not _is_lived_in(dates))
+            and not (s.is_short and texts < LEAST_DIGIT_DATES)]  # fmt: skip
 
 
 def _is_lived_in(dates: DatesSeen) -> bool:
@@ -238,20 +233,52 @@ def _is_lived_in(dates: DatesSeen) -> bool:
 
 
 def _infer_dates(seen: CellSummary, na: tuple[str, ...]) -> TypeSeen | None:
-    formats = list_date_formats(seen)
-    if not formats:
+    spellings = list_dated(seen)
+    if not spellings:
         return None
-    chosen, none = formats[0], sorted(seen.dated[formats[0]].none)
-    why = "dates" if chosen == ISO_DAY else f"dates as {chosen}"
+    chosen, none = spellings[0], seen.dated[spellings[0]].none
+    formats = list(dict.fromkeys(spelling.date_format for spelling in spellings))
+    why = "dates" if chosen == PLAIN else f"dates as {chosen.date_format}"
     if len(formats) > 1:
         why += f" or {' or '.join(formats[1:])}, which no cell tells apart"
-    if none:
-        many = f"{len(none)} texts are" if len(none) > 1 else "one text is"
-        why += f", but {many} none, such as {none[0]!r}"
+    if chosen.is_short:
+        why += ", whose years may be of two centuries"
     return TypeSeen(
-        Type.DATE, why, na, spelling=Spelling(date_format=chosen),
+        Type.DATE, f"{why}{_count_strays(none)}", na, spelling=chosen,
         unreadable="missing" if none else "reject",
     )  # fmt: skip
+
+
+def _find_numbers(seen: CellSummary, na: tuple[str, ...]) -> TypeSeen | None:
+    """Find in which spelling texts are numbers: all of them, or else nearly all."""
+    listed = [] if seen.numbers is None else [(PLAIN, seen.numbers)]
+    if not listed or listed[0][1].none:
+        unit = "".join(seen.units)
+        listed += [
+            (replace(spelling, unit=unit), found)
+            for spelling, found in seen.spelled.items()
+            if not spelling.thousands or spelling.thousands in seen.signs
+        ]
+    fewest = min((found.rows for _, found in listed), default=0)
+    fitting = [(spelling, found) for spelling, found in listed if found.rows == fewest]
+    if not fitting:
+        return None
+    spelling, found = fitting[0]
+    number = _infer_number(found, na, spelling, len(fitting) > 1)
+    if not found.none:
+        return number
+    if seen.zero_led or not seen.are_few(found) or not found.is_exact:
+        return None
+    why = f"{number.why}{_count_strays(found.none)}"
+    return number._replace(why=why, unreadable="missing")
+
+
+def _count_strays(none: frozenset[str]) -> str:
+    """Say that some texts of a column are not what the others are."""
+    if not none:
+        return ""
+    many = f"{len(none)} texts are" if len(none) > 1 else "one text is"
+    return f", but {many} none, such as {min(none)!r}"
 
 
 def _infer_number(
@@ -282,6 +309,7 @@ def _find_codes(found: TypeSeen, name: str) -> TypeSeen:
         return found
     return found._replace(
         type=Type.CATEGORY, why=f"whole numbers, but {told.group(1)!r} is told by codes",
+        unreadable="reject",
         na=tuple(t for t in found.na if t in NA_TEXTS),
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.table.arrays import Bools, Ints, number_by_sorting, order_rows
+from discreet.table.arrays import Bools, Ints, count_lone, number_by_sorting, order_rows
 from discreet.table.coarsening import Coded, coarsen, encode_finer
 from discreet.table.coded_table import (
     CodedTable,
@@ -188,9 +188,13 @@ class Microdata(CodedTable):
     def count_unique(self, names: Sequence[str] | None = None) -> int:
         """Count the people whose values on the quasi-identifiers nobody else has."""
         names = self.quasi_identifiers if names is None else list(names)
-        if not names:
-            return 0
-        number = self.number(names)
+        return self.count_lone(pack_rows([self.codes[n] for n in names], self.n)) if names else 0
+
+    def count_lone(self, keys: Ints) -> int:
+        """Count the people who have a row whose key is on nobody else's."""
+        if self.persons is None:
+            return count_lone(keys)
+        number = number_keys(keys)[1]
         return self.count_any(self.count_people(number, int(number.max()) + 1)[number] == 1)
 
     def number(self, names: Sequence[str]) -> Ints:
@@ -204,6 +208,11 @@ def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
     >>> row_ids([np.array([1, 0, 1]), np.array([5, 5, 5])], 3).tolist()
     [1, 0, 1]
     """
+    return number_keys(pack_rows(columns, n))[1]
+
+
+def pack_rows(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
+    """Give each row of some columns of codes a number of its own combination, in their order."""
     key, reach = np.zeros(n, dtype=np.int64), 1
     for column in columns:
         size = int(column.max(initial=0)) + 1
@@ -213,7 +222,7 @@ def row_ids(columns: Iterable[NDArray[np.integer]], n: int) -> Ints:
         key *= size
         key += column
         reach *= size
-    return number_keys(key)[1]
+    return key
 
 
 def representatives(numbers: Ints) -> Ints:
@@ -276,7 +285,7 @@ def read(
     if schema.people.person is None:  # each column is let go once it is coded
         frame = frame.drop(name for name in names if name != schema.people.cluster)
     columns = attempt_each(published, lambda a: reduce_column(raw.pop(a.name), a))
-    keep, intake = _settle_missing(columns, height)
+    keep, intake = settle_missing(columns, height)
     finer = encode_finer(columns, keep)
     reduced = dict(zip(names, columns, strict=True))
     del columns
@@ -300,7 +309,8 @@ def read(
     return data
 
 
-def _settle_missing(columns: list[ReducedColumn], height: int) -> tuple[Bools | None, Intake]:
+def settle_missing(columns: list[ReducedColumn], height: int) -> tuple[Bools | None, Intake]:
+    """Count missing cells and say which rows are kept, if not all; refuse where none may miss."""
     keep = np.ones(height, dtype=bool)
     missing: dict[str, int] = {}
     problems: list[str] = []

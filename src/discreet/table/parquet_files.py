@@ -192,10 +192,12 @@ class ParquetFiles:
         return count_lone(key_all(), shares, owned=person is not None)
 
     def find_row(self, name: str, cell: object) -> int:
-        """Give the number of the first row that has a cell."""
-        wanted = settle_cells(name, self.types[name]).eq_missing(pl.lit(cell))
-        rows = self._lazy.select(pl.col(name)).with_row_index(ROW).filter(wanted).head(1)
-        return int(self._collect(rows)[ROW][0])
+        """Give the number of the first row that has a cell, blanks around a text aside."""
+        found, sought = settle_cells(name, self.types[name]), pl.lit(cell)
+        if isinstance(cell, str):
+            found, sought = found.str.strip_chars(), sought.str.strip_chars()
+        rows = self._lazy.select(pl.col(name)).with_row_index(ROW)
+        return int(self._collect(rows.filter(found.eq_missing(sought)).head(1))[ROW][0])
 
     def _collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:

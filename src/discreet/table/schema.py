@@ -187,7 +187,7 @@ class Attribute:
         if self.spelling == PLAIN:
             return
         problem = self.spelling.problem
-        told = replace(self.spelling, date_format=PLAIN.date_format)
+        told = replace(self.spelling, date_format=PLAIN.date_format, last_year=None)
         if problem is None and self.type is not Type.DATE and told != self.spelling:
             problem = f"date_format is about dates, and it is a {self.type}"
         if problem is None and self.type not in (Type.INTEGER, Type.DECIMAL) and told != PLAIN:

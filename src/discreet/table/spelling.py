@@ -6,18 +6,23 @@ it is read as nothing at all, never as something else.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 
 import polars as pl
 
 POINTS = (".", ",")
 SEPARATORS = (",", ".", " ", "'")
 """What may stand between thousands; a blank is any blank, an apostrophe any apostrophe."""
-FIRST = 20
+FIRST = 100
 """So many texts mostly tell that all are not written so."""
-BLANKS = "[\u00a0\u2007\u2009\u202f]"
+BLANKS = ("\u00a0", "\u2007", "\u2009", "\u202f")
+FEW = 3
+"""So many texts tell mostly that a column has no dates of some format."""
+VARIANTS = {" ": (" ", *BLANKS), "'": ("'", "’")}
 ISO_DAY = "%Y-%m-%d"
 TIME = r"(?:[T ,]+[0-9]{1,2}:[0-9]{2}.*)?"
 """A time of day behind a date, which is dropped."""
@@ -30,6 +35,9 @@ DATE_FORMATS = (
     "%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d.%b.%Y", "%Y%m%d",
 )  # fmt: skip
 """Formats that a column may be found to be written in, the likeliest first."""
+SHORT_FORMATS = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d", "%d-%b-%y")
+"""Formats with years of two digits, of which nothing tells the century."""
+LAST_CENTURY = 1999
 UNITS = ("€", "$", "£", "¥", "₹", "%", "‰", "EUR", "USD", "GBP", "CHF", "JPY", "CAD", "AUD", "BRL",
          "R$", "PLN", "zł", "SEK", "NOK", "DKK", "kr", "CZK", "Kč", "HUF", "Ft")  # fmt: skip
 """Signs that a column of numbers may have at all of them."""
@@ -56,6 +64,13 @@ class Spelling:
     unit: str = ""
     """What stands at numbers, such as € or %, before or behind them; it means nothing else."""
     date_format: str = ISO_DAY
+    last_year: int | None = None
+    """Years of two digits are those of the hundred years that end with it."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether years have two digits."""
+        return "%y" in self.date_format
 
     @property
     def problem(self) -> str | None:
@@ -68,11 +83,18 @@ class Spelling:
             return f"decimal and thousands are both {self.decimal!r}: give two different signs"
         if re.search(r"[0-9]", self.unit):
             return f"unit = {self.unit!r}: give a sign or a word, such as €"
+        if self.last_year is not None and not self.is_short:
+            return f"last_year = {self.last_year} is about years of two digits, %y in date_format"
+        if self.last_year is not None and not 100 <= self.last_year <= 9999:
+            return f"last_year = {self.last_year}: give a year of four digits"
         named = sorted(re.findall("%.", self.date_format), key=str.lower)
         if named not in (["%b", "%d", "%Y"], ["%b", "%d", "%y"], ["%d", "%m", "%Y"],
                          ["%d", "%m", "%y"], ["%B", "%d", "%Y"], ["%B", "%d", "%y"]):  # fmt: skip
             return (f"date_format = {self.date_format!r}: give a day (%d), a month (%m, %b or %B) "
                     'and a year (%Y or %y), such as "%d.%m.%Y"')  # fmt: skip
+        if self.is_short and self.last_year is None:
+            return (f"date_format = {self.date_format!r} has years of two digits: say which they "
+                    "are by the last one that is meant, such as last_year = 1999")  # fmt: skip
         return None
 
     def write_example(self, *, whole: bool = False) -> str:
@@ -82,13 +104,24 @@ class Spelling:
 
     def read_numbers(self, texts: pl.Series) -> pl.Series:
         """Write numbers with a point and nothing else; what is none becomes null."""
-        texts = texts.str.replace_all(BLANKS, " ").str.replace_all("’", "'", literal=True)
-        texts = texts.str.replace_all("\u2212", "-", literal=True).str.strip_chars()
-        if self.unit:
-            unit = re.escape(self.unit)
-            texts = texts.str.replace(rf"^([(+-]?)\s*{unit}\s*", "$1")
-            texts = texts.str.replace(rf"\s*{unit}\s*([)-]?)$", "$1")
-        parts = texts.str.extract_groups(self._pattern).struct.unnest()
+        return self.read_cleaned(clean_numbers(texts.str.strip_chars(), self.unit))
+
+    def read_cleaned(self, texts: pl.Series) -> pl.Series:
+        """Do the same with texts that have no unit, and no other blanks and signs than usual."""
+        simple = texts.str.contains(f"^-?(?:{self._whole}){self._fraction}$").fill_null(False)
+        numbers = texts
+        if self.thousands:
+            numbers = numbers.str.replace_all(self.thousands, "", literal=True)
+        if self.decimal != ".":
+            numbers = numbers.str.replace(self.decimal, ".", literal=True)
+        if simple.all():
+            return numbers
+        others = self._read_signed(texts.filter(~simple))
+        return numbers.clone().scatter((~simple).arg_true(), others)
+
+    def _read_signed(self, texts: pl.Series) -> pl.Series:
+        """Read numbers whose sign may stand anywhere."""
+        parts = texts.str.extract_groups(self.pattern).struct.unnest()
         opened, sign, whole, fraction, behind, closed = (parts[str(i)] for i in range(1, 7))
         if self.thousands:
             whole = whole.str.replace_all(self.thousands, "", literal=True)
@@ -105,25 +138,65 @@ class Spelling:
         return frame.select(pl.when("fits").then(number)).to_series()
 
     @property
-    def _pattern(self) -> str:
-        whole = "[0-9]+"
-        if self.thousands:
-            whole = rf"[1-9][0-9]{{0,2}}(?:{re.escape(self.thousands)}[0-9]{{3}})+|[0-9]+"
-        return rf"^(\(?)([+-]?)\s*({whole})(?:{re.escape(self.decimal)}([0-9]+))?(-?)(\)?)$"
+    def pattern(self) -> str:
+        """What all numbers look like, though not all that looks so is one."""
+        return rf"^(\(?)([+-]?)\s*({self._whole}){self._fraction}(-?)(\)?)$"
+
+    @property
+    def _whole(self) -> str:
+        if not self.thousands:
+            return "[0-9]+"
+        return rf"[1-9][0-9]{{0,2}}(?:{re.escape(self.thousands)}[0-9]{{3}})+|[0-9]+"
+
+    @property
+    def _fraction(self) -> str:
+        return rf"(?:{re.escape(self.decimal)}([0-9]+))?"
 
     def looks_like_dates(self, texts: pl.Series) -> bool:
         """Whether all texts have the shape of dates, though there may be no such day."""
-        return bool(texts.str.contains(self._shape).all())
+        few = texts.head(FEW)
+        return all(re.match(self._shape, text) for text in few) and bool(
+            texts.str.contains(self._shape).all()
+        )
 
     def read_dates(self, texts: pl.Series) -> pl.Series:
         """Read days; what is none becomes null. A time of day is dropped."""
         days = texts.str.strip_chars().str.extract(self._shape, 1)
-        return days.str.to_date(self.date_format, strict=False)
+        if not self.is_short:
+            return days.str.to_date(self.date_format, strict=False)
+        before, year, behind = map(_shape_part, self.date_format.partition("%y"))
+        parts = days.str.extract_groups(f"^({before})({year})({behind})$").struct.unnest()
+        assert self.last_year is not None
+        century, last = divmod(self.last_year, 100)
+        short = parts["2"].cast(pl.Int64)
+        years = short + 100 * (century - (short > last).cast(pl.Int64))
+        written = parts["1"] + years.cast(pl.String).str.zfill(4) + parts["3"]
+        return written.str.to_date(self.date_format.replace("%y", "%Y"), strict=False)
 
     @property
     def _shape(self) -> str:
-        steps = re.split("(%.)", self.date_format)
-        return f"^({''.join(PARTS.get(step, re.escape(step)) for step in steps)}){TIME}$"
+        return _shape_dates(self.date_format)
+
+
+@cache
+def _shape_dates(format_: str) -> str:
+    return f"^({_shape_part(format_)}){TIME}$"
+
+
+def _shape_part(format_: str) -> str:
+    return "".join(PARTS.get(step, re.escape(step)) for step in re.split("(%.)", format_))
+
+
+def list_date_spellings() -> Iterator[Spelling]:
+    """Give how a column of dates may be found to be written, the likeliest first.
+
+    Years of two digits are those up to this one, or those of the last century.
+    """
+    for format_ in DATE_FORMATS:
+        yield Spelling(date_format=format_)
+    for format_ in SHORT_FORMATS:
+        for last in (dt.datetime.now().year, LAST_CENTURY):
+            yield Spelling(date_format=format_, last_year=last)
 
 
 PLAIN = Spelling()
@@ -136,37 +209,58 @@ NUMBERS = (
 all cells alike is rather a number of thousands than one of thousandths."""
 
 
+def clean_numbers(texts: pl.Series, unit: str) -> pl.Series:
+    """Write blanks and signs of numbers as they are usual, and leave their unit out."""
+    if texts.str.contains_any([*BLANKS, "’", "\u2212"]).any():
+        texts = texts.str.replace_all(f"[{''.join(BLANKS)}]", " ")
+        texts = texts.str.replace_all("’", "'", literal=True)
+        texts = texts.str.replace_all("\u2212", "-", literal=True)
+    if unit:
+        unit = re.escape(unit)
+        texts = texts.str.replace(rf"^([(+-]?)\s*{unit}\s*", "$1")
+        texts = texts.str.replace(rf"\s*{unit}\s*([)-]?)$", "$1")
+    return texts
+
+
 def find_units(texts: pl.Series) -> frozenset[str]:
     """Find the signs that stand at some numbers."""
-    if not len(texts) or not texts.str.contains("[0-9]").all():
-        return frozenset()
-    units = [unit for unit in UNITS if texts.str.contains(unit, literal=True).any()]
+    units = _find_any(texts, {unit: (unit,) for unit in UNITS})
     return frozenset(u for u in units if not any(u in other and u != other for other in units))
 
 
 def find_signs(texts: pl.Series) -> frozenset[str]:
     """Find what may stand between thousands in some texts."""
-    texts = texts.str.replace_all(BLANKS, " ").str.replace_all("’", "'", literal=True)
-    return frozenset(sign for sign in SEPARATORS if texts.str.contains(sign, literal=True).any())
+    return _find_any(texts, {sign: VARIANTS.get(sign, (sign,)) for sign in SEPARATORS})
+
+
+def _find_any(texts: pl.Series, sought: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    """Find what stands in some texts, in any variant: the first ones tell mostly."""
+    first = "\n".join(texts.head(FIRST))
+    found = {name for name, written in sought.items() if any(sign in first for sign in written)}
+    left = {name: list(written) for name, written in sought.items() if name not in found}
+    if left and texts.str.contains_any([sign for signs in left.values() for sign in signs]).any():
+        found |= {name for name, signs in left.items() if texts.str.contains_any(signs).any()}
+    return frozenset(found)
 
 
 def list_spellings(
-    texts: pl.Series, units: frozenset[str], signs: frozenset[str]
+    texts: pl.Series, units: frozenset[str], signs: frozenset[str], most: int
 ) -> Iterator[tuple[Spelling, pl.Series]]:
-    """Give the spellings in which all texts are numbers, each with these as they are read.
+    """Give the spellings in which texts are numbers, each with these as they are read.
 
-    Between thousands stands one of the ``signs``, or nothing. There are none where several units
-    stand at them: amounts of two currencies have no order.
+    At ``most`` so many texts may be none. Between thousands stands one of the ``signs``, or
+    nothing. Where several units stand at them there is no spelling: amounts of two currencies
+    have no order.
     """
-    if not len(texts) or len(units) > 1 or not texts.str.contains("[0-9]").all():
+    if not len(texts) or len(units) > 1:
         return
+    cleaned = clean_numbers(texts, "".join(units))
     for spelling in NUMBERS:
         if spelling.thousands and spelling.thousands not in signs:
             continue
-        told = replace(spelling, unit="".join(units))
-        if not told.read_numbers(texts.head(FIRST)).null_count():
-            read = told.read_numbers(texts)
-            if not read.null_count():
+        if (~cleaned.head(FIRST).str.contains(spelling.pattern)).sum() <= most:
+            read = spelling.read_cleaned(cleaned)
+            if read.null_count() <= most:
                 yield spelling, read
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import polars as pl
 
@@ -89,7 +89,8 @@ def read_text_file(path: Path, format_: FileFormat) -> tuple[pl.DataFrame, FileF
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    encoding = format_.encoding or find_encoding(path)
+    told = look_through(path) if format_.encoding is None else FoundText(format_.encoding)
+    encoding = told.encoding
     try:
         header, separator, before = _read_header(path, encoding, format_.separator)
         found = replace(format_, encoding=encoding, separator=separator)
@@ -102,7 +103,7 @@ def read_text_file(path: Path, format_: FileFormat) -> tuple[pl.DataFrame, FileF
             read_options=options,
             parse_options=pa_csv.ParseOptions(
                 delimiter=separator,
-                newlines_in_values=True,
+                newlines_in_values=told.quotes,  # else parts are read side by side
                 ignore_empty_lines=len(header) > 1,  # in a single column a blank line is a cell
             ),
             convert_options=pa_csv.ConvertOptions(
@@ -124,26 +125,37 @@ def read_text_file(path: Path, format_: FileFormat) -> tuple[pl.DataFrame, FileF
     return frame.rename({name: name.strip() for name in frame.columns}), found
 
 
-def find_encoding(path: Path) -> str:
+class FoundText(NamedTuple):
+    """What the bytes of a file tell."""
+
+    encoding: str
+    quotes: bool = True
+    """Whether a quote may stand in it, and with it a line end inside a cell."""
+
+
+def look_through(path: Path) -> FoundText:
     """Find the encoding of a file by its first bytes, and by whether all of it is UTF-8."""
     with open_bytes(path) as file:
         start = file.read(LOOKED_AT)
         for mark, encoding in MARKS.items():
             if start.startswith(mark):
-                return encoding
+                return FoundText(encoding)
         zeros = [start[i::2].count(0) for i in (0, 1)]
         if max(zeros) > len(start) // 8:  # every other byte of Latin letters is nothing in UTF-16
-            return "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
+            return FoundText("utf-16-le" if zeros[1] > zeros[0] else "utf-16-be")
         decoder = codecs.getincrementaldecoder("utf-8")()
-        part = start
+        part, quotes, ascii_only = start, False, True
         try:
             while part:
-                decoder.decode(part)
+                quotes = quotes or b'"' in part
+                ascii_only = ascii_only and part.isascii()
+                if not ascii_only:
+                    decoder.decode(part)
                 part = file.read(LOOKED_AT)
             decoder.decode(b"", final=True)
-            return "utf-8"
+            return FoundText("utf-8", quotes)
         except UnicodeDecodeError:
-            return _guess_encoding(start if part is start else part)
+            return FoundText(_guess_encoding(start if part is start else part))
 
 
 def _guess_encoding(content: bytes) -> str:
