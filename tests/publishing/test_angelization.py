@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from commands import discreet_here
 from discreet.principles.groups import Groups
 from discreet.publishing.draws import SeededDraws
 from discreet.publishing.method import Method
@@ -357,8 +357,7 @@ def test_a_plan_can_ask_for_it_and_the_command_line_answers(
     )
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from discreet.cli import main; main()", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return discreet_here(*arguments, cwd=tmp_path)
 
     columns = "".join(
         f'[columns."{name}"]\nrole = "{role}"\ntype = "{kind}"\n'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import discreet as dc
+from commands import discreet_here
 from discreet.evaluate import Estimator, draw_workload
 from discreet.forms.asking import show_sql
 from discreet.forms.permuted.help_table import build_help
@@ -614,13 +614,10 @@ def test_the_shown_statement_carries_all_it_needs(
 
 def test_the_command_line_asks_too(release: dc.Release, tmp_path: Path) -> None:
     release.write(tmp_path / "r", insecure=True)
-    command = [sys.executable, "-c", "from discreet.cli import main; main()", "query", "r"]
     question = "SELECT AVG(capital_loss) AS loss FROM release WHERE age BETWEEN 30 AND 60"
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        return discreet_here("query", "r", *arguments, cwd=tmp_path)
 
     assert "at least" in run(question).stdout
     found = json.loads(run(question, "--json").stdout)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.table.cell_summaries import merge_summaries, summarize
 from discreet.table.inference import propose
 from discreet.table.spelling import DATE_FORMATS, NUMBERS, Spelling
