@@ -310,7 +310,7 @@ def test_truth_lies_within_the_bounds_on_both_engines(
         "SELECT sex, education, COUNT(*) AS n FROM release GROUP BY sex, education",
         "SELECT COUNT(*) AS n FROM release WHERE age > 200",
     ):
-        with duckdb.connect() as plain:
+        with duckdb.cursor() as plain:
             plain.register("release", frame.to_arrow())
             order = " ORDER BY ALL" if "GROUP" in asked else ""
             found = plain.execute(asked + order)

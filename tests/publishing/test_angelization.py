@@ -186,7 +186,7 @@ def test_the_truth_lies_within_the_bounds_on_every_engine(
     head = f"{group}, " if group else ""
     tail = f" GROUP BY {group}" if group else ""
     question = f"SELECT {head}COUNT(*) AS n, COUNT(occupation) AS m FROM release WHERE {predicate}"
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("release", adult.to_polars().to_arrow())
         truth = plain.execute(question + tail).fetchall()
     here = release.query(question + tail)
@@ -213,7 +213,7 @@ def test_sums_and_averages_of_batched_numbers(
     method = dc.Anatomy(principle) if exact else dc.Angelization(principle, k=5)
     release = dc.publish(incomes, method, insecure_seed=2)
     question = f"SELECT SUM(income) AS s, AVG(income) AS a FROM release WHERE {predicate}"
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("release", incomes.to_polars().to_arrow())
         truth = plain.execute(question).fetchone()
     assert truth is not None

@@ -100,7 +100,7 @@ def test_the_truth_from_duckdb_lies_within_the_bounds(
     truth = losses.to_polars().rename({"capital-loss": "capital_loss"})
     aggregates = "COUNT(*) AS n, SUM(capital_loss) AS s, AVG(capital_loss) AS a, "
     aggregates += "MIN(capital_loss) AS lo, MAX(capital_loss) AS hi, AVG(age) AS years"
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("release", truth.to_arrow())
         expected = plain.execute(f"SELECT {aggregates} FROM release WHERE {predicate}").fetchone()
     row = release.query(f"SELECT {aggregates} FROM release WHERE {predicate}").frame.row(
@@ -329,7 +329,7 @@ def test_the_truth_lies_within_the_bounds_of_a_generalized_release(
     data, made = blurred
     ending = f"GROUP BY {group} ORDER BY {group}" if group else ""
     first = f"{group}, " if group else ""
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register(
             "release", data.to_polars().rename({"capital-loss": "capital_loss"}).to_arrow()
         )
@@ -439,7 +439,7 @@ def test_every_type_of_attribute_can_be_asked_with_missing_values() -> None:
             "day > DATE '2020-01-31'", "amount <= 0.3", "level = 'mid'", "flag", "day IS NULL",
             "flag IS NULL AND level <> 'high'",
         ):  # fmt: skip
-            with duckdb.connect() as plain:
+            with duckdb.cursor() as plain:
                 plain.register("release", data.to_polars().to_arrow())
                 truth = plain.execute(f"SELECT COUNT(*) FROM release WHERE {predicate}").fetchone()
             answer = made.query(f"SELECT COUNT(*) FROM release WHERE {predicate}")
@@ -605,7 +605,7 @@ def test_the_shown_statement_carries_all_it_needs(
 ) -> None:
     """Pasted into a client that has the release's tables, it gives the same answer."""
     made = blurred[1]
-    with duckdb.connect() as client:
+    with duckdb.cursor() as client:
         client.register("generalized", made.tables["generalized"].to_arrow())
         found = client.execute(show_sql(made, BLURRED_QUESTION, "duckdb")).fetchall()
     for one, two in zip(found, made.query(BLURRED_QUESTION).frame.rows(), strict=True):
