@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,17 @@ from cluster import Cluster
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage only among what tests make: with all that is loaded it takes six times."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let go of everything in the end, or libraries would tell of what they miss."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

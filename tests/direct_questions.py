@@ -61,7 +61,7 @@ def find_truth(people: pl.DataFrame, query: Query) -> list[dict[str, Any]]:
         text += f" WHERE {query.where.sql('duckdb')}"
     if query.keys:
         text += f" GROUP BY {', '.join(str(i + 1) for i in range(len(query.keys)))}"
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("people", people.to_arrow())
         return pl.DataFrame(plain.sql(text).to_arrow_table()).to_dicts()
 

@@ -54,7 +54,7 @@ def test_inspect_publish_audit_from_end_to_end(published: Path) -> None:
 
 
 def test_a_breach_is_exit_1(published: Path) -> None:
-    done = discreet(
+    done = discreet_here(
         "audit", "release", "--microdata", "adult.csv", "--preset", "risk-0.09", cwd=published
     )
     assert done.returncode == 1
@@ -62,7 +62,7 @@ def test_a_breach_is_exit_1(published: Path) -> None:
     assert done.stdout.rstrip().endswith("BREACH: do not publish this release.")
     plan = (published / "adult.plan.toml").read_text().replace("k = 10", "k = 25")
     (published / "stricter.toml").write_text(plan)
-    done = discreet(
+    done = discreet_here(
         "audit", "release", "--microdata", "adult.csv", "--plan", "stricter.toml", cwd=published
     )
     assert done.returncode == 1 and "k-anonymity (k = 25) fails for" in done.stdout
@@ -73,7 +73,7 @@ def test_a_breach_is_exit_1(published: Path) -> None:
     wrong = pl.read_csv(folder / "generalized.csv").with_columns(income=pl.lit("<=50K"))
     wrong.head(table.height - 5).write_csv(folder / "generalized.csv")
     reseal(folder)
-    done = discreet("audit", "tampered", "--microdata", "adult.csv", cwd=published)
+    done = discreet_here("audit", "tampered", "--microdata", "adult.csv", cwd=published)
     assert done.returncode == 1
     assert "PROBLEM" in done.stdout
 
@@ -208,6 +208,8 @@ from discreet.errors import is_interrupt
 
 def stop(*_): raise KeyboardInterrupt
 
+# started in the background, it would ignore this one, and DuckDB then looks for none
+signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGALRM, stop)
 signal.setitimer(signal.ITIMER_REAL, 0.5)
 try:
@@ -235,7 +237,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
 def test_version_help_and_schema(tmp_path: Path) -> None:
     assert dc.__version__ in discreet("--version", cwd=tmp_path).stdout
     assert "inspect" in discreet("--help", cwd=tmp_path).stdout
-    schema = json.loads(discreet("plan-schema", cwd=tmp_path).stdout)
+    schema = json.loads(discreet_here("plan-schema", cwd=tmp_path).stdout)
     assert schema["title"] == "Plan"
 
 
@@ -423,6 +425,6 @@ def test_commands_that_are_shown_can_be_copied(tmp_path: Path) -> None:
     odd = "people of [2026].csv"
     frame = pl.DataFrame({"age": [*range(15)] * 2, "disease": [*"abc"] * 10})
     frame.write_csv(tmp_path / odd)
-    shown = discreet("inspect", odd, cwd=tmp_path).stdout
+    shown = discreet_here("inspect", odd, cwd=tmp_path).stdout
     command = shown.rstrip().splitlines()[-1].split("then: ")[1]
     assert shell(command, tmp_path).returncode == 0

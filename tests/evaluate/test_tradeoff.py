@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from commands import discreet_here
 from discreet.principles.groups import Groups
 from samples import microdata
 
@@ -131,9 +131,7 @@ def test_the_command_line_shows_and_draws_it(tmp_path: Path) -> None:
     pl.DataFrame({"age": range(8), "pay": SALARIES}).write_csv(tmp_path / "people.csv")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from discreet.cli import main; main()", "tradeoff"]
-        return subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True,
-                              check=False)  # fmt: skip
+        return discreet_here("tradeoff", *arguments, cwd=tmp_path)
 
     found = run("people.csv", "--sensitive", "pay", "--chart", "c.svg")
     assert "23,000" in found.stdout and "0.68" in found.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from commands import discreet_here
 from discreet.experiments import REGISTRY, Settings, find_experiments
 from discreet.experiments.bounded import Grouped, SwappedColumn, choose_any
 from discreet.experiments.permutation import LOSS, group_all, losses
@@ -76,12 +76,8 @@ def test_a_paper_stands_for_all_its_experiments() -> None:
 
 
 def test_the_command_line_lists_and_runs_them(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from discreet.cli import main; main()", "reproduce"]
-
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        return discreet_here("reproduce", *arguments, cwd=tmp_path)
 
     assert "permutation-range" in run().stdout
     found = run("permutation-e", "--quick")

@@ -139,7 +139,7 @@ def test_every_aggregate_of_every_side_by_enumerating_all_worlds(method: str) ->
         keys = random.sample(KEYS, random.choice([0, 1, 2]))
         where = random.sample(CONDITIONS, random.choice([0, 1, 2, 3]))
         query = make_query(functions, random.sample(terms, 2), where, keys)
-        with duckdb.connect() as plain:
+        with duckdb.cursor() as plain:
             plain.register("people", people.to_arrow())
             truth = plain.sql(write_plain(query, keys, "world")).pl()
         told = ask(release, query)
@@ -199,7 +199,7 @@ def test_the_truth_lies_within_the_bounds_on_every_engine(method: Any, postgres:
         where = random.sample(conditions, random.choice([0, 1, 2]))
         terms = random.sample(["age", "income", "income / 1000", "age * age"], 2)
         query = make_query(functions, terms, where, keys)
-        with duckdb.connect() as plain:
+        with duckdb.cursor() as plain:
             plain.register("people", people.to_polars().to_arrow())
             truth = plain.sql(write_plain(query, keys)).pl()
         told = ask(release, query)

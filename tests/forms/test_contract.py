@@ -176,7 +176,7 @@ def write(people: dc.Microdata, name: str, taken: np.ndarray) -> str:
 
 
 def answer(people: dc.Microdata, sql: str) -> float | None:
-    with duckdb.connect() as database:
+    with duckdb.cursor() as database:
         database.register("release", people.to_polars())
         (value,) = database.execute(sql).fetchone() or (None,)
     return value
@@ -258,7 +258,7 @@ def test_questions_are_answered_alike_in_memory_and_in_sql(case: str, kind: str)
 
 def fetch(release: dc.Release, needed: dict[str, pl.DataFrame], sql: str) -> list[float]:
     """Run plain SQL over the tables of a release; nothing is not a number."""
-    with duckdb.connect() as database:
+    with duckdb.cursor() as database:
         for name, table in {**release.tables, **needed}.items():
             database.register(name, table.to_arrow())
         return as_floats(database.execute(sql).fetchone() or ())

@@ -25,7 +25,7 @@ def test_bounds_hold_in_every_world_of_groups(condition: str) -> None:
     release = dc.publish(microdata(FRAME, ["age"], ["pay"]), dc.Permutation(dc.KE(3, 1)))
     groups = [part for _, part in release.tables["permuted"].group_by("group")]
     worlds = []
-    with duckdb.connect() as database:
+    with duckdb.cursor() as database:
         for deal in product(*(permutations(part["pay"]) for part in groups)):
             pays = pl.Series([pay for part in deal for pay in part])
             database.register("world", pl.concat(groups).with_columns(pay=pays).to_arrow())

@@ -362,7 +362,7 @@ def test_ranges_on_both_sides_are_answered_with_bounds_on_both_engines(
     people: dc.Microdata, release: dc.Release, postgres: str, where: str
 ) -> None:
     asked = f"SELECT COUNT(*) AS n, SUM(income) AS s, AVG(income) AS a FROM release WHERE {where}"
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("release", people.to_polars().to_arrow())
         truth = plain.execute(asked).fetchone()
     here, there = release.query(asked).frame, release.query(asked, engine=postgres).frame

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -19,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from commands import discreet_here
 from discreet.forms.sliced.matching import match_buckets
 from discreet.forms.sliced.view import SlicedView
 from discreet.forms.verify import verify
@@ -311,7 +310,7 @@ def test_truth_lies_within_the_bounds_on_both_engines(
         "SELECT sex, education, COUNT(*) AS n FROM release GROUP BY sex, education",
         "SELECT COUNT(*) AS n FROM release WHERE age > 200",
     ):
-        with duckdb.connect() as plain:
+        with duckdb.cursor() as plain:
             plain.register("release", frame.to_arrow())
             order = " ORDER BY ALL" if "GROUP" in asked else ""
             found = plain.execute(asked + order)
@@ -520,18 +519,15 @@ def test_the_rule_inside_a_column_splits_as_the_principle_does(
 def test_the_command_line_shows_correlations_and_columns(tmp_path: Path) -> None:
     file, chart = tmp_path / "t.csv", tmp_path / "heat.svg"
     TABLE_1A.write_csv(file)
-    command = [sys.executable, "-c", "from discreet.cli import main; main()", "columns", str(file)]
-    asked = [*command, "--sensitive", "disease", "--attributes", "age,sex,zip"]
-    done = subprocess.run(
-        [*asked, "--chart", str(chart), "--json"], capture_output=True, text=True, check=True
-    )
+    asked = ["columns", file, "--sensitive", "disease", "--attributes", "age,sex,zip"]
+    done = discreet_here(*asked, "--chart", chart, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["names"] == ["age", "sex", "zip", "disease"]
     assert {name for part in found["columns"]["2"] for name in part} == set(found["names"])
     assert "<svg" in chart.read_text(encoding="utf-8")
-    shown = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    assert "φ²" in shown and "would stay together" in shown
-    wrong = subprocess.run(
-        [*command, "--sensitive", "x"], capture_output=True, text=True, check=False
-    )
+    shown = discreet_here(*asked, cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "φ²" in shown.stdout and "would stay together" in shown.stdout
+    wrong = discreet_here("columns", file, "--sensitive", "x", cwd=tmp_path)
     assert wrong.returncode == 2 and "has no column 'x'" in wrong.stderr

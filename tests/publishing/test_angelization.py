@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from commands import discreet_here
 from discreet.principles.groups import Groups
 from discreet.publishing.draws import SeededDraws
 from discreet.publishing.method import Method
@@ -186,7 +186,7 @@ def test_the_truth_lies_within_the_bounds_on_every_engine(
     head = f"{group}, " if group else ""
     tail = f" GROUP BY {group}" if group else ""
     question = f"SELECT {head}COUNT(*) AS n, COUNT(occupation) AS m FROM release WHERE {predicate}"
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("release", adult.to_polars().to_arrow())
         truth = plain.execute(question + tail).fetchall()
     here = release.query(question + tail)
@@ -213,7 +213,7 @@ def test_sums_and_averages_of_batched_numbers(
     method = dc.Anatomy(principle) if exact else dc.Angelization(principle, k=5)
     release = dc.publish(incomes, method, insecure_seed=2)
     question = f"SELECT SUM(income) AS s, AVG(income) AS a FROM release WHERE {predicate}"
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("release", incomes.to_polars().to_arrow())
         truth = plain.execute(question).fetchone()
     assert truth is not None
@@ -357,8 +357,7 @@ def test_a_plan_can_ask_for_it_and_the_command_line_answers(
     )
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from discreet.cli import main; main()", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return discreet_here(*arguments, cwd=tmp_path)
 
     columns = "".join(
         f'[columns."{name}"]\nrole = "{role}"\ntype = "{kind}"\n'

@@ -13,7 +13,7 @@ import pytest
 
 import discreet as dc
 from cluster import QUICK, Cluster
-from commands import discreet
+from commands import discreet, discreet_here
 from discreet.auditing import AuditReport, windows_on_cluster
 from discreet.auditing.in_parts import AskedOfParts
 from discreet.cluster import open_session
@@ -91,7 +91,7 @@ def test_the_release_is_that_of_one_machine_although_workers_are_lost(
     more = '[columns.region]\nrole = "quasi-identifier"'
     plan = write_plan(tmp_path)
     plan.write_text(plan.read_text().replace("[method]", f"{more}\n[method]"))
-    assert discreet("publish", plan, "--out", "memory", cwd=tmp_path).returncode == 0
+    assert discreet_here("publish", plan, "--out", "memory", cwd=tmp_path).returncode == 0
 
     def lose() -> None:
         cluster.workers[-1].kill()
@@ -254,7 +254,7 @@ def test_odd_tables_give_the_same_on_a_cluster(tmp_path: Path, held: str) -> Non
         '[[method.principles]]\nname = "frequency-diversity"\nl = 3\n'
         '[[method.principles]]\nname = "t-closeness"\nt = 0.4\n'
     )
-    assert discreet("publish", plan, "--out", "memory", cwd=tmp_path).returncode == 0
+    assert discreet_here("publish", plan, "--out", "memory", cwd=tmp_path).returncode == 0
     publish(plan, held, [], {})
     require_same(tmp_path / "release", tmp_path / "memory")
 
@@ -349,7 +349,7 @@ def test_the_command_line_publishes_on_a_cluster(
     assert "verified from disk" in made.stdout
     before = fingerprint(tmp_path / "release")
     for engine, said in (("spark://127.0.0.1:9", "127.0.0.1:9"), ("spork://x", "spork")):
-        refused = discreet("publish", plan, "--engine", engine, "--overwrite", cwd=tmp_path)
+        refused = discreet_here("publish", plan, "--engine", engine, "--overwrite", cwd=tmp_path)
         assert refused.returncode == 2, refused.stderr
         assert said in refused.stderr
         assert "Traceback" not in refused.stderr

@@ -200,7 +200,7 @@ def test_postgresql_and_duckdb_answer_alike(people: dc.Microdata, postgres: str)
 
 def test_exact_columns_are_answered_exactly(people: dc.Microdata) -> None:
     release = dc.publish(people, dc.Perturbation(dc.Proximity(200, 4)), insecure_seed=3)
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("release", people.to_polars().to_arrow())
         asked = "SELECT COUNT(*), AVG(age), MAX(age) FROM release WHERE birthplace = 'B00'"
         truth = plain.execute(asked).fetchone()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from commands import discreet_here as discreet
 from discreet.evaluate import (
     Workload,
     count_truth,
@@ -34,14 +33,6 @@ from discreet.publishing.partitioners.slices import slice_people
 from discreet.table.ratings import spread_ratings
 from samples import microdata
 from worlds import shuffles, sliced_posteriors
-
-COMMAND = [sys.executable, "-c", "from discreet.cli import main; main()"]
-
-
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
 
 
 @pytest.mark.parametrize("buckets", ["mondrian", 60])
@@ -481,17 +472,17 @@ def test_items_may_be_called_as_columns_are() -> None:
 
 def test_the_command_line_spreads_and_compares_ratings(tmp_path: Path) -> None:
     dc.datasets.ratings_frame(300, 30, seed=4).write_csv(tmp_path / "long.csv")
-    made = run("ratings", "long.csv", "--to", "wide.parquet", "--json", cwd=tmp_path)
+    made = discreet("ratings", "long.csv", "--to", "wide.parquet", "--json", cwd=tmp_path)
     assert json.loads(made.stdout)["items"] == 30
     asked = ["columns", "wide.parquet", "--similarity", "agreement"]
-    found = json.loads(run(*asked, "--json", cwd=tmp_path).stdout)
+    found = json.loads(discreet(*asked, "--json", cwd=tmp_path).stdout)
     assert len(found["agreement"]) == 30 and len(found["columns"]["10"]) == 10
-    shown = run(*asked, "--chart", "heat.svg", cwd=tmp_path).stdout
+    shown = discreet(*asked, "--chart", "heat.svg", cwd=tmp_path).stdout
     assert "goes with" in shown and "and" in shown
     assert "<svg" in (tmp_path / "heat.svg").read_text(encoding="utf-8")
-    again = run("ratings", "long.csv", "--to", "wide.parquet", cwd=tmp_path)
+    again = discreet("ratings", "long.csv", "--to", "wide.parquet", cwd=tmp_path)
     assert again.returncode == 2
-    wrong = run("ratings", "long.csv", "--to", "wide.xls", cwd=tmp_path)
+    wrong = discreet("ratings", "long.csv", "--to", "wide.xls", cwd=tmp_path)
     assert wrong.returncode == 2 and ".parquet or .csv" in wrong.stderr
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from commands import discreet_here
 from discreet.release.croissant import describe
 
 FRAME = pl.DataFrame(
@@ -110,10 +110,7 @@ def test_nothing_of_the_steward_is_in_it(folder: Path) -> None:
 
 def test_the_command_writes_it_outside_of_the_release(folder: Path) -> None:
     def discreet(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from discreet.cli import main; main()", *arguments]
-        return subprocess.run(
-            command, cwd=folder.parent, capture_output=True, text=True, check=False
-        )
+        return discreet_here(*arguments, cwd=folder.parent)
 
     assert discreet("croissant", "release", "--to", "c.json").returncode == 0
     assert json.loads((folder.parent / "c.json").read_text(encoding="utf-8")) == describe(folder)

@@ -110,7 +110,7 @@ def test_bounds_always_hold_the_truth_of_the_table_as_it_was(
     where = f"{name} BETWEEN {first} AND {first + width}" if between else f"{name} > {first}"
     functions = FUNCTIONS if kept else FUNCTIONS[:1]
     told = release.query(f"SELECT {', '.join(functions)} FROM release WHERE {where}")
-    with duckdb.connect() as database:
+    with duckdb.cursor() as database:
         database.register("people", frame)
         asked = f"SELECT {', '.join(functions)} FROM people WHERE {where}"
         truths = database.execute(asked).fetchone() or ()

@@ -44,7 +44,7 @@ def test_nine_of_ten_truths_lie_within_the_width_and_not_within_two_errors(
     boxes: dc.Release, frame: pl.DataFrame
 ) -> None:
     found: dict[str, list[tuple[bool, bool]]] = {"c": [], "s": [], "a": []}
-    with duckdb.connect() as plain, boxes.prepare() as prepared:
+    with duckdb.cursor() as plain, boxes.prepare() as prepared:
         plain.register("release", frame.to_arrow())
         for where, key in QUESTIONS:
             sql = _write(where, key)

@@ -103,7 +103,7 @@ def test_a_row_is_not_certain_by_the_middle_of_two_days(key: str) -> None:
     frame = pl.DataFrame(BORN)
     schema = dc.Schema.infer(frame, quasi_identifiers=["age", "sex", "born"], sensitive=["wage"])
     release = dc.publish(dc.read(frame, schema), PERMUTED, insecure_seed=1)
-    with duckdb.connect() as database:
+    with duckdb.cursor() as database:
         database.register("release", frame.to_arrow())
         for order in ("", " DESC"):
             found = release.query(f"{text}{order} LIMIT 1").frame

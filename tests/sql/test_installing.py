@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.forms import installing
 from discreet.forms.installing import install
 from discreet.publishing.method import Method

@@ -20,7 +20,7 @@ from sqlglot import parse_one
 
 import discreet as dc
 from cluster import QUICK, Cluster, start_connect_server
-from commands import COMMAND, discreet
+from commands import COMMAND, discreet, discreet_here
 from discreet.cluster import open_session, reaching
 from discreet.forms.asking import show_sql
 from discreet.forms.installing import install
@@ -162,7 +162,7 @@ def test_the_command_asks_a_cluster_and_shows_nothing_of_it(
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK)
     dc.publish(people, dc.Generalization(dc.KAnonymity(3))).write(tmp_path / "r")
     question = "SELECT name, COUNT(*) AS n FROM release WHERE age > 40 GROUP BY name"
-    here = discreet("query", "r", question, "--json", cwd=tmp_path)
+    here = discreet_here("query", "r", question, "--json", cwd=tmp_path)
     there = discreet("query", "r", question, "--json", "--engine", cluster.address, cwd=tmp_path)
     said = [line for line in there.stderr.splitlines() if not re.fullmatch(r"Asking … \d+ s", line)]
     assert (there.returncode, said) == (0, [])
@@ -224,7 +224,7 @@ def folder(people: dc.Microdata, tmp_path: Path) -> Path:
     ],
 )
 def test_an_address_at_which_nobody_is_gets_one_line(folder: Path, address: str, says: str) -> None:
-    done = discreet("query", "r", COUNT, "--engine", address, cwd=folder)
+    done = discreet_here("query", "r", COUNT, "--engine", address, cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"Error: {says}") and "Hint: " in done.stderr
     assert "Traceback" not in done.stderr and "secret" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import discreet as dc
+from commands import discreet_here
 from discreet.evaluate import Estimator, draw_workload
 from discreet.forms.asking import show_sql
 from discreet.forms.permuted.help_table import build_help
@@ -100,7 +100,7 @@ def test_the_truth_from_duckdb_lies_within_the_bounds(
     truth = losses.to_polars().rename({"capital-loss": "capital_loss"})
     aggregates = "COUNT(*) AS n, SUM(capital_loss) AS s, AVG(capital_loss) AS a, "
     aggregates += "MIN(capital_loss) AS lo, MAX(capital_loss) AS hi, AVG(age) AS years"
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register("release", truth.to_arrow())
         expected = plain.execute(f"SELECT {aggregates} FROM release WHERE {predicate}").fetchone()
     row = release.query(f"SELECT {aggregates} FROM release WHERE {predicate}").frame.row(
@@ -329,7 +329,7 @@ def test_the_truth_lies_within_the_bounds_of_a_generalized_release(
     data, made = blurred
     ending = f"GROUP BY {group} ORDER BY {group}" if group else ""
     first = f"{group}, " if group else ""
-    with duckdb.connect() as plain:
+    with duckdb.cursor() as plain:
         plain.register(
             "release", data.to_polars().rename({"capital-loss": "capital_loss"}).to_arrow()
         )
@@ -439,7 +439,7 @@ def test_every_type_of_attribute_can_be_asked_with_missing_values() -> None:
             "day > DATE '2020-01-31'", "amount <= 0.3", "level = 'mid'", "flag", "day IS NULL",
             "flag IS NULL AND level <> 'high'",
         ):  # fmt: skip
-            with duckdb.connect() as plain:
+            with duckdb.cursor() as plain:
                 plain.register("release", data.to_polars().to_arrow())
                 truth = plain.execute(f"SELECT COUNT(*) FROM release WHERE {predicate}").fetchone()
             answer = made.query(f"SELECT COUNT(*) FROM release WHERE {predicate}")
@@ -605,7 +605,7 @@ def test_the_shown_statement_carries_all_it_needs(
 ) -> None:
     """Pasted into a client that has the release's tables, it gives the same answer."""
     made = blurred[1]
-    with duckdb.connect() as client:
+    with duckdb.cursor() as client:
         client.register("generalized", made.tables["generalized"].to_arrow())
         found = client.execute(show_sql(made, BLURRED_QUESTION, "duckdb")).fetchall()
     for one, two in zip(found, made.query(BLURRED_QUESTION).frame.rows(), strict=True):
@@ -614,13 +614,10 @@ def test_the_shown_statement_carries_all_it_needs(
 
 def test_the_command_line_asks_too(release: dc.Release, tmp_path: Path) -> None:
     release.write(tmp_path / "r", insecure=True)
-    command = [sys.executable, "-c", "from discreet.cli import main; main()", "query", "r"]
     question = "SELECT AVG(capital_loss) AS loss FROM release WHERE age BETWEEN 30 AND 60"
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        return discreet_here("query", "r", *arguments, cwd=tmp_path)
 
     assert "at least" in run(question).stdout
     found = json.loads(run(question, "--json").stdout)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import discreet as dc
+from commands import discreet_here
 from discreet.steward.inspection import Inspection, inspect_table
 from discreet.steward.plan import Plan
 from discreet.table import arx_projects
@@ -220,8 +220,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
 
 def test_inspect_writes_the_files_of_a_project_beside_the_plan_or_nothing(tmp_path: Path) -> None:
     def discreet(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from discreet.cli import main; main()", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return discreet_here(*arguments, cwd=tmp_path)
 
     write_project(tmp_path / "p.deid")
     (tmp_path / "p.ward.csv").write_text("mine")

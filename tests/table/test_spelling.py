@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from commands import discreet
+from commands import discreet_here as discreet
 from discreet.steward.cell_notes import find_strays, note_cells
 from discreet.table.cell_summaries import CellSummary, merge_summaries, summarize
 from discreet.table.domain import reduce_column

@@ -12,6 +12,7 @@ import pyreadstat
 import pytest
 
 import discreet as dc
+from commands import discreet_here
 from discreet.steward.inspection import inspect_table
 from discreet.steward.plan import Plan
 from discreet.table.readers import TableFile, read_described, read_table
@@ -135,8 +136,7 @@ def test_without_the_package_the_error_says_what_to_install(
 
 def test_an_spss_file_goes_through_inspect_publish_and_audit(tmp_path: Path) -> None:
     def discreet(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from discreet.cli import main; main()", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return discreet_here(*arguments, cwd=tmp_path)
 
     write_spss(tmp_path / "t.sav", pl.concat([FRAME] * 10))
     for command in (

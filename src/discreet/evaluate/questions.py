@@ -194,10 +194,10 @@ def _quote(name: str) -> str:
 
 def _ask(frame: object, select: str, where: list[str]) -> Floats:
     """Answer many questions about a frame in a few passes of DuckDB."""
-    import duckdb
+    from discreet.sql.engines.duckdb import open_connection
 
     found: list[float] = []
-    with duckdb.connect() as database:
+    with open_connection() as database:
         database.register("release", frame)
         for first in range(0, len(where), AT_ONCE):
             part = where[first : first + AT_ONCE]

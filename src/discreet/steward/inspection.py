@@ -136,13 +136,15 @@ class _Apart:
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.frame = frame
-        found = attempt_each(frame.columns, lambda name: tell_apart(frame[name]))
+        found = attempt_each(frame.columns, lambda name: tell_apart(frame[name]), frame.height)
         self.apart = dict(zip(frame.columns, found, strict=True))
 
     def look(self) -> dict[str, CellSummary]:
         """Look at the cells of every column."""
         names, types = self.frame.columns, self.frame.schema
-        seen = attempt_each(names, lambda name: look_at(self.apart[name], types[name]))
+        seen = attempt_each(
+            names, lambda name: look_at(self.apart[name], types[name]), self.frame.height
+        )
         return dict(zip(names, seen, strict=True))
 
 
@@ -249,11 +251,13 @@ def _measure(table: _Apart, schema: Schema, seen: Mapping[str, CellSummary]) -> 
     frame, identifiers = table.frame, [a.name for a in schema.having(Role.IDENTIFIER)]
     # count missing cells of every column, also of those that will not be published
     everything = Schema(tuple(readable(a) for a in schema)).of_rows
-    columns = attempt_each(list(everything), lambda a: reduce_cells(table.apart[a.name], a))
+    columns = attempt_each(
+        list(everything), lambda a: reduce_cells(table.apart[a.name], a), frame.height
+    )
     _, intake = settle_missing(columns, frame.height)
     coded = {c.attribute.name: c for c in columns if c.attribute.name not in identifiers}
-    made = dict(zip(coded, attempt_each(list(coded.values()), lambda c: c.encode(None)),
-                    strict=True))  # fmt: skip
+    encoded = attempt_each(list(coded.values()), lambda c: c.encode(None), frame.height)
+    made = dict(zip(coded, encoded, strict=True))
     repeats = count_repeats(schema, seen)
     persons = read_persons(frame, PeopleKey(choose_key(repeats))) if repeats else None
     data = Microdata(

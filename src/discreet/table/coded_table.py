@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -21,6 +22,8 @@ Out = TypeVar("Out")
 NEARLY_UNIQUE = 0.9
 SMALLEST_JUDGED = 20
 """Below this many rows, distinct values say nothing about being an identifier."""
+FEW = 1000
+"""Rows that are coded before a thread for them has started."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,9 @@ def refuse_unpublished(schema: Schema) -> list[Attribute]:
     return published
 
 
-def attempt_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
-    """Work on columns side by side; collect what is wrong with any of them into one error."""
+def attempt_each(items: list[In], work: Callable[[In], Out], rows: int) -> list[Out]:
+    """Work on columns side by side, one by one where rows are few; collect what is wrong with any
+    of them into one error."""
 
     def attempt(item: In) -> Out | MicrodataError:
         try:
@@ -131,8 +135,9 @@ def attempt_each(items: list[In], work: Callable[[In], Out]) -> list[Out]:
         except MicrodataError as error:
             return error
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # what is at work is in memory twice
-        results = list(pool.map(attempt, items))
+    # what is at work is in memory twice
+    with ThreadPoolExecutor(os.cpu_count()) if rows > FEW else nullcontext() as pool:
+        results = list((pool.map if pool else map)(attempt, items))
     raise_all([result.message for result in results if isinstance(result, MicrodataError)])
     return [result for result in results if not isinstance(result, MicrodataError)]
 

@@ -194,7 +194,7 @@ def survey(scan: Scan, schema: Schema) -> Facts:
     dropping = [a for a in published if a.missing is Missing.DROP]
     found = {a.name: scan.count_cells(a.name, {}) for a in published}
     height = int(found[published[0].name][1].sum())
-    columns = attempt_each(published, lambda a: _reduce(scan, a, found[a.name][0]))
+    columns = attempt_each(published, lambda a: _reduce(scan, a, found[a.name][0]), height)
     missing = _count_missing(columns, found, height)
     dropped = {
         column.attribute.name: found[column.attribute.name][0].filter(pl.Series(column.absent))
@@ -207,7 +207,7 @@ def survey(scan: Scan, schema: Schema) -> Facts:
     left = int(found[published[0].name][1].sum())
     if not left:
         refuse_all_dropped(missing)
-    coded = attempt_each(columns, lambda column: coarsen(column, None).encode(None))
+    coded = attempt_each(columns, lambda column: coarsen(column, None).encode(None), left)
     names = [a.name for a in published]
     domains = dict(zip(names, (domain for _, domain in coded), strict=True))
     counts = {

@@ -284,12 +284,12 @@ def read(
     height = frame.height
     if schema.people.person is None:  # each column is let go once it is coded
         frame = frame.drop(name for name in names if name != schema.people.cluster)
-    columns = attempt_each(published, lambda a: reduce_column(raw.pop(a.name), a))
+    columns = attempt_each(published, lambda a: reduce_column(raw.pop(a.name), a), height)
     keep, intake = settle_missing(columns, height)
     finer = encode_finer(columns, keep)
     reduced = dict(zip(names, columns, strict=True))
     del columns
-    coded = attempt_each(names, lambda name: coarsen(reduced.pop(name), keep).encode(keep))
+    coded = attempt_each(names, lambda name: coarsen(reduced.pop(name), keep).encode(keep), height)
     codes = {name: part for name, (part, _) in zip(names, coded, strict=True)}
     domains = {name: part for name, (_, part) in zip(names, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)

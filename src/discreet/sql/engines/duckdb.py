@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,16 +21,31 @@ if TYPE_CHECKING:
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning, __name__)
 
 
+def open_connection() -> duckdb.DuckDBPyConnection:
+    """Open a connection to the database of this process, with views of its own.
+
+    To open a database takes longer than to answer most questions.
+    """
+    return _open_database(os.getpid()).cursor()
+
+
+@cache
+def _open_database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001
+    """One per process, and always empty: who was forked has none of the threads of the other."""
+    import duckdb
+
+    database = duckdb.connect()
+    # DuckDB 2.0 plans some nested sums for hours with it, and 0.2 s without
+    database.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
+    return database
+
+
 class Embedded:
     """A connection of its own, with a release's tables loaded."""
 
     def __init__(self, tables: Tables) -> None:
-        import duckdb
-
-        self._connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        self._connection = open_connection()
         self._connection.execute("SET enable_progress_bar = false")  # it would go into files too
-        # DuckDB 2.0 plans some nested sums for hours with it, and 0.2 s without
-        self._connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
         for name, table in tables.items():
             self.load(name, table)
 
@@ -53,6 +70,8 @@ class Embedded:
             # not .sql(), which plans a statement twice, and long ones take long to plan
             result = self._connection.execute(statement.sql).to_arrow_table()
         except duckdb.Error as error:
+            if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+                _open_database.cache_clear()  # it answers nobody any more
             raise refuse("DuckDB", str(error), statement.tree) from error
         finally:
             for name in statement.needed:
