@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from discreet.release import Release
     from discreet.steward.ledger import Entry, Ledger
     from discreet.steward.plan import Plan
-    from discreet.table.coded_table import Intake
+    from discreet.table.coded_table import CodedTable
     from discreet.table.microdata import Microdata
+    from discreet.table.schema import Schema
 
 
 @app.command()
@@ -136,17 +137,17 @@ def _carry_out(
 
     limit = read_memory(memory)
     if engine is not None or is_beyond(wanted.source, wanted.schema, limit):
-        found, taken = _put_out_in_parts(wanted, engine or limit, book, report, overwrite)
+        found, table = _put_out_in_parts(wanted, engine or limit, book, report, overwrite)
         entry, notes = None, []
         if engine is None:
             notes.append("the table was worked on from disk: memory does not hold it")
     else:
         with working(f"Reading {wanted.source.name}"):
-            data = read(wanted.table, wanted.schema)
+            table = data = read(wanted.table, wanted.schema)
         with working("Publishing"):
             release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
         found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
-        taken = data.intake
+    taken = table.intake
     installed, failed = None, None
     if goal is not None and found.kept:
         try:
@@ -164,7 +165,7 @@ def _carry_out(
         made |= {} if installed is None else {"installed": asdict(installed)}
         print_json({"release": place, "intake": intake, **made, **found.to_dict()})
     else:
-        _tell(wanted, found, taken, notes, dry=dry)
+        _tell(wanted, found, table, notes, dry=dry)
         if entry is not None and book is not None:
             show(f"Ledger: {book.folder}, release {entry.name}; goes together with all before it.")
         if installed is not None:
@@ -193,12 +194,15 @@ def _refuse_plan(wanted: Plan, engine: str | None, *, insecure: bool) -> None:
     refuse_unreached(wanted.remote, engine)
 
 
-def _tell(wanted: Plan, found: AuditReport, taken: Intake, notes: list[str], *, dry: bool) -> None:
+def _tell(
+    wanted: Plan, found: AuditReport, table: CodedTable, notes: list[str], *, dry: bool
+) -> None:
     """Say what was left out, found and put in place."""
+    taken = table.intake
     if taken.dropped:
         show(f"{taken.dropped:,} of {taken.read:,} rows were left out: missing.")
     print_findings(found)
-    for note in [*_remark(wanted), *notes]:
+    for note in [*_remark(wanted, table.schema), *notes]:
         show(f"Note: {note}.")
     if found.kept:
         place = f"Release: {wanted.folder}, verified from disk."
@@ -247,7 +251,7 @@ def _put_out(
 
 def _put_out_in_parts(
     wanted: Plan, means: int | str, book: Ledger | None, report: Path | None, overwrite: bool
-) -> tuple[AuditReport, Intake]:
+) -> tuple[AuditReport, CodedTable]:
     """Do the same with so much memory, or on the cluster at an address."""
     from discreet.auditing.report import render_html
     from discreet.steward.beyond_memory import publish_on_disk
@@ -257,10 +261,10 @@ def _put_out_in_parts(
             "--ledger: releases of tables beyond memory are not kept in ledgers yet.",
             hint="Publish on a machine whose memory holds the table, or give it more (--memory).",
         )
-    audits: list[tuple[AuditReport, Intake]] = []
+    audits: list[tuple[AuditReport, CodedTable]] = []
 
-    def examine(found: AuditReport, intake: Intake) -> None:
-        audits.append((found, intake))
+    def examine(found: AuditReport, facts: CodedTable) -> None:
+        audits.append((found, facts))
         if report is not None:
             write_page(render_html(found, None))
         found.require_kept()
@@ -311,12 +315,12 @@ def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
         raise
 
 
-def _remark(wanted: Plan) -> list[str]:
+def _remark(wanted: Plan, schema: Schema) -> list[str]:
     """Say what a steward may have overlooked in a plan."""
-    unseen = [attribute.name for attribute in wanted.schema if not attribute.published]
+    unseen = [attribute.name for attribute in schema if not attribute.published]
     remarks = [f"not published: {', '.join(unseen)}"] if unseen else []
     if wanted.insecure_seed is not None:
         remarks.append("a seed decided what protects people: this is a test, give it to nobody")
-    if not wanted.schema.sensitive:
+    if not schema.sensitive:
         remarks.append("no column is sensitive: what is promised is about finding people")
     return remarks

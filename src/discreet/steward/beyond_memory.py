@@ -21,7 +21,6 @@ from discreet.publishing.partitioners.packing import lay_out
 from discreet.release.parts import StoredParts
 from discreet.release.table_files import PART
 from discreet.steward.plan import Plan
-from discreet.table.coded_table import Intake
 from discreet.table.facts import Facts, survey
 from discreet.table.isolation import measure_free
 from discreet.table.parquet_files import BATCH, ParquetFiles
@@ -148,7 +147,7 @@ def publish_on_disk(
     memory: int,
     *,
     overwrite: bool,
-    examine: Callable[[AuditReport, Intake], None],
+    examine: Callable[[AuditReport, Facts], None],
     progress: Progress,
 ) -> None:
     """Publish what a plan says from files, with no more memory than may be used.
@@ -170,7 +169,7 @@ def publish_on_disk(
             found = audit_files(
                 draft, files, facts, work, asked=asked, at_once=at_once, progress=progress
             )
-            examine(found, facts.intake)
+            examine(found, facts)
 
         publish_in_parts(
             backend,

@@ -57,8 +57,8 @@ class TaxonomyPlan(Section):
 class ColumnPlan(Section):
     """One column of the table."""
 
-    role: Role
-    """identifier, quasi-identifier, sensitive or other."""
+    role: Role | None = None
+    """identifier, quasi-identifier, sensitive or other; needed unless [roles] says it."""
     type: Type = Type.CATEGORY
     """integer, decimal, date, ordinal, category or boolean."""
     missing: Missing = Missing.REJECT
@@ -102,7 +102,7 @@ class ColumnPlan(Section):
     taxonomy: TaxonomyPlan | None = None
     """Groups of its values: a file or a rule."""
 
-    def make(self, name: str, folder: Path, source: SourcePlan) -> Attribute:
+    def make(self, name: str, role: Role, folder: Path, source: SourcePlan) -> Attribute:
         """Make the attribute; one that weighs rows is kept, if nothing else is said."""
         weighs = name == source.weight
         taxonomy = self.taxonomy.make(name, folder) if self.taxonomy else None
@@ -117,7 +117,7 @@ class ColumnPlan(Section):
             values = list(taxonomy.leaves)
         return Attribute(
             name,
-            self.role,
+            role,
             self.type,
             missing=self.missing,
             taxonomy=taxonomy,
@@ -133,7 +133,7 @@ class ColumnPlan(Section):
             bottom=self.bottom,
             round=self.round,
             aggregate=self.aggregate,
-            keep=self.keep or (unsaid and weighs and self.role is Role.OTHER),
+            keep=self.keep or (unsaid and weighs and role is Role.OTHER),
             fold=self.fold,
             guards=self.guards,
         )
@@ -148,6 +148,29 @@ class ColumnPlan(Section):
         own = {part.name: getattr(self, part.name) for part in fields(Spelling)}
         told = [(name, text) for name, text in (*shared.items(), *own.items()) if text is not None]
         return Spelling(**dict(told))
+
+
+class RolesPlan(Section):
+    """Roles of many columns at once, by name or by pattern."""
+
+    identifier: list[str] = []
+    """Columns that name a person; they never leave."""
+    quasi_identifier: list[str] = Field(default=[], alias="quasi-identifier")
+    """Columns that others may know, such as "age" or "edu*"."""
+    sensitive: list[str] = []
+    """Columns that must not be learned about a person."""
+    other: list[str] = []
+    """Columns that are neither; they are not published, unless kept."""
+
+    @property
+    def by_role(self) -> dict[Role, list[str]]:
+        """What is listed for each role."""
+        return {
+            Role.IDENTIFIER: self.identifier,
+            Role.QUASI_IDENTIFIER: self.quasi_identifier,
+            Role.SENSITIVE: self.sensitive,
+            Role.OTHER: self.other,
+        }
 
 
 class SourcePlan(Section):

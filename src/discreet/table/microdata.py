@@ -256,8 +256,11 @@ def read(
     if isinstance(schema, str | Path):
         from discreet.steward.plan import Plan
 
-        schema = Plan.read(schema).schema
-    frame = read_table(source)
+        plan = Plan.read(schema)
+        frame = read_table(source)
+        schema = plan.fit(frame.columns)
+    else:
+        frame = read_table(source)
     if schema is None:
         schema = Schema.infer(frame, person=person, cluster=cluster)
     elif person is not None or cluster is not None:

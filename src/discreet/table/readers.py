@@ -20,6 +20,7 @@ from discreet.table.text_files import (
     PACKED,
     FileFormat,
     is_text_file,
+    read_header,
     read_text_file,
     refuse_header,
 )
@@ -82,6 +83,25 @@ def read_described(file: TableFile | DatabaseTable) -> Described:
     frame = _miss(described.frame, file.format.missing)
     refuse_empty(frame.width, frame.height, f"{file.name}: ")
     return described._replace(frame=frame)
+
+
+def list_columns(file: TableFile | DatabaseTable) -> list[str]:
+    """Give the names of the columns; of text, Parquet and databases no rows are read for it."""
+    if isinstance(file, DatabaseTable):
+        return file.list_columns()
+    if is_parquet(file.path):
+        from discreet.table.parquet_files import ParquetFiles
+
+        return ParquetFiles(file.path).columns
+    if not is_text_file(file.path):
+        return read_described(file).frame.columns
+    refuse_missing(file.path)
+    try:
+        return read_header(file.path, file.format)
+    except MicrodataError:
+        raise
+    except Exception as error:
+        raise unreadable(file.path, error) from error
 
 
 def refuse_format(file: TableFile) -> None:

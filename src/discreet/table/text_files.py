@@ -124,6 +124,15 @@ def read_text_file(path: Path, format_: FileFormat) -> tuple[pl.DataFrame, FileF
     return frame.rename({name: name.strip() for name in frame.columns}), found
 
 
+def read_header(path: Path, format_: FileFormat) -> list[str]:
+    """Read the names of the columns alone."""
+    encoding = format_.encoding or find_encoding(path)
+    try:
+        return [name.strip() for name in _read_header(path, encoding, format_.separator)[0]]
+    except UnicodeError as error:
+        raise _wrongly_encoded(path, encoding) from error
+
+
 def find_encoding(path: Path) -> str:
     """Find the encoding of a file by its first bytes, and by whether all of it is UTF-8."""
     with open_bytes(path) as file:
