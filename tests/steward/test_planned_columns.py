@@ -97,8 +97,11 @@ def test_patterns_are_matched_against_tables_of_databases(tmp_path: Path, postgr
         client.execute('DROP TABLE IF EXISTS "roles"')
         columns = ", ".join(f'"{name}" bigint' for name in NAMES)
         client.execute(f'CREATE TABLE "roles" ({columns})'.encode())
-    plan = write_plan(tmp_path, 'database = "t.duckdb"\ntable = "people"')
-    assert list_roles(Plan.read(plan).schema) == GIVEN
+    source = 'database = "t.duckdb"\ntable = "people"\nmissing = ["1"]'
+    plan = Plan.read(write_plan(tmp_path, source))
+    assert list_roles(plan.schema) == GIVEN
+    with pytest.raises(dc.DiscreetError, match="column 'region': 20 of 60 cells are missing"):
+        dc.read(plan.table, plan.schema)  # of files and databases alike
     asked = "query = 'SELECT * FROM \"roles\" ORDER BY 1; '"
     plan = write_plan(tmp_path, f'database = "{postgres}"\n{asked}')
     assert list_roles(Plan.read(plan).schema) == GIVEN

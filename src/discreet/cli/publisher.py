@@ -24,7 +24,7 @@ from discreet.cli.screen import (
     working,
     working_in_stages,
 )
-from discreet.errors import DiscreetError, PromiseError, SchemaError, StoreError
+from discreet.errors import DiscreetError, PromiseError, SchemaError, StoreError, list_problems
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from discreet.table.coded_table import CodedTable
     from discreet.table.microdata import Microdata
     from discreet.table.schema import Schema
+
+TOGETHER = (
+    "Releases that are out stay as they are: leave out, or generalize, what this one shows of the "
+    "attributes that they show, too."
+)
 
 
 @app.command()
@@ -175,7 +180,8 @@ def _carry_out(
     if failed is not None:
         raise failed
     if not found.kept:
-        say_error("The audit found a breach. Nothing was published.")
+        why = f"The audit found a breach. Nothing was published.\n{list_problems(found.problems)}"
+        say_error(f"{why}\nHint: {TOGETHER}" if found.composed else why)
         raise typer.Exit(1)
 
 

@@ -225,7 +225,7 @@ def _measure(frame: pl.DataFrame, schema: Schema, seen: Mapping[str, CellSummary
     """Count who is unique, and what is missing, in a table that memory holds."""
     # count missing cells of every column, also of those that will not be published
     everything = Schema(tuple(readable(a) for a in schema)).of_rows
-    repeats = count_repeats(frame, [a.name for a in schema.having(Role.IDENTIFIER)])
+    repeats = count_repeats(frame, schema.having(Role.IDENTIFIER))
     data = read(frame, everything)
     if repeats and data.rows is None:
         key = PeopleKey(choose_key(repeats))

@@ -123,7 +123,7 @@ class ColumnPlan(Section):
             taxonomy=taxonomy,
             order=tuple(self.order),
             decimals=self.decimals if self.type is Type.DECIMAL else None,
-            na=tuple(self.na),
+            na=tuple(dict.fromkeys((*self.na, *source.missing))),
             spelling=self._make_spelling(source),
             unreadable=self.unreadable,
             low=self.low,
@@ -191,7 +191,7 @@ class SourcePlan(Section):
     sheet: str | None = None
     """The sheet of a workbook; else the first."""
     missing: list[str] = []
-    """Texts that mean missing in every column."""
+    """Texts and numbers that mean missing in every column."""
     decimal: str | None = None
     """The sign before decimals in all columns of numbers."""
     thousands: str | None = None
@@ -214,11 +214,11 @@ class SourcePlan(Section):
     def make_key(self) -> PeopleKey:
         """Say which rows are of one person, and what is published of them."""
         told = {part.name: getattr(self, part.name) for part in fields(PeopleKey)}
-        return PeopleKey(**told)
+        return PeopleKey(**{**told, "missing": tuple(self.missing)})
 
     def make_file(self, folder: Path) -> TableFile | DatabaseTable:
         """Say where the table lies, and how it is written."""
-        told = FileFormat(self.encoding, self.separator, self.sheet, tuple(self.missing))
+        told = FileFormat(self.encoding, self.separator, self.sheet)
         if (self.file is None) == (self.database is None):
             raise PlanError(
                 "source: where is the table?", hint='Give file = "…", or database = "…".'
@@ -229,8 +229,7 @@ class SourcePlan(Section):
             return TableFile(folder / self.file, told)
         if told != AS_FOUND:
             raise PlanError(
-                "source: encoding, separator, sheet and missing are about files.",
-                hint="Of a database, say na = [...] for columns.",
+                "source: encoding, separator and sheet are about files.",
             )
         address = str(self.database)
         if not address.startswith(SERVERS):
