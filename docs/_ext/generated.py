@@ -149,7 +149,7 @@ class PlanFields(Generated):
             usual = "required" if part.is_required() else f"`{_write_usual(part.default)}`"
             usual = "" if part.default in (None, []) else usual
             told = re.sub(r'"([^"]*)"', r'`"\1"`', _plain(part.description))
-            yield f"| `{name}` | {usual} | {told} |"
+            yield f"| `{part.alias or name}` | {usual} | {told} |"
 
 
 def _write_usual(value: Any) -> str:

@@ -117,6 +117,57 @@ def test_the_release_is_that_of_one_machine_although_workers_are_lost(
     assert left == {"source", "t.plan.toml", "memory", "release"}
 
 
+ROLES = """
+[source]
+file = "{file}"
+missing = ["-9", "NA"]
+[roles]
+identifier = ["pid*"]
+quasi-identifier = ["a*", "s*x"]
+[columns.age]
+type = "integer"
+missing = "value"
+[columns.income]
+role = "sensitive"
+missing = "drop"
+[method]
+name = "generalization"
+[[method.principles]]
+name = "k-anonymity"
+k = 4
+"""
+
+
+def test_roles_by_patterns_and_what_means_missing_are_known_to_a_cluster(
+    tmp_path: Path, held: str
+) -> None:
+    """Also of a table of which nobody here knows the columns."""
+    row = pl.int_range(pl.len())
+    people = CENSUS.to_polars().select(
+        pl.when(row % 9 > 0).then(row).otherwise(-9).alias("pid"),
+        pl.when(row % 50 > 0).then(row.cast(pl.String)).otherwise(pl.lit(" NA ")).alias("pid_2"),
+        pl.when(row % 7 > 0).then("age").otherwise(-9).alias("age"),
+        "sex",
+        pl.when(row % 11 > 0).then(pl.col("income").cast(pl.String)).otherwise(pl.lit("NA"))
+        .alias("income"),
+    )  # fmt: skip
+    spread(people, tmp_path / "source")
+    for name, file in [("here", "source"), ("there", (tmp_path / "source").as_uri())]:
+        plan = tmp_path / f"{name}.plan.toml"
+        plan.write_text(ROLES.format(file=file) + f'[release]\nfolder = "{name}"\n')
+        report = publish(plan, held, [], {})
+        assert report.people == people.filter(pl.col("income") != "NA").height
+    whole = tmp_path / "here.plan.toml"
+    done = discreet("publish", whole, "--out", "memory", "--memory", "9GB", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("here", "there"):
+        require_same(tmp_path / name, tmp_path / "memory")
+    done = discreet_here(
+        "publish", "there.plan.toml", "--engine", held, "--overwrite", cwd=tmp_path
+    )
+    assert done.returncode == 0 and "not published: pid, pid_2" in done.stdout, done.stderr
+
+
 def test_batches_are_filled_on_a_cluster(tmp_path: Path, held: str) -> None:
     spread(CENSUS.to_polars().select("age", "sex", "income"), tmp_path / "source")
     plan = write_plan(tmp_path, method='name = "angelization"')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +11,9 @@ import polars as pl
 import pytest
 
 import discreet as dc
+from commands import discreet_here
 from discreet.principles import REGISTRY
-from discreet.steward.beyond_memory import refuse_unscaled
-from discreet.steward.inspection import inspect_table
-from discreet.steward.plan import Plan, plan_model
+from discreet.steward.plan import plan_model
 
 GOOD = """
 [source]
@@ -251,13 +251,47 @@ def test_numbers_that_nothing_can_count_are_refused(
 
 def test_what_means_missing_is_not_passed_over_beyond_memory(tmp_path: Path) -> None:
     """A code for missing that nobody empties would go out as a value."""
-    text = inspect_table(_write_table(tmp_path), tmp_path).plan
-    (tmp_path / "plan.toml").write_text(text.replace("[source]", '[source]\nmissing = ["-9"]'))
-    with pytest.raises(dc.DiscreetError, match="cells of tables beyond memory are not emptied"):
-        refuse_unscaled(Plan.read(tmp_path / "plan.toml"))
+    row = pl.int_range(400, eager=True)
+    pl.DataFrame(
+        {
+            "pid": pl.select(pl.when(row % 50 > 0).then(row).otherwise(-9)).to_series(),
+            "age": pl.select(pl.when(row % 7 > 0).then(20 + row % 40).otherwise(-9)).to_series(),
+            "ill": (row % 5).replace_strict(range(5), ["flu", "NA", " NA ", "cold", "gout"]),
+        }
+    ).write_parquet(tmp_path / "t.parquet")
+    (tmp_path / "plan.toml").write_text(MISSED)
+    tables = []
+    for memory in ("9GB", "1KB"):
+        done = discreet_here(
+            "publish", "plan.toml", "--out", memory, "--memory", memory, "--json", cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["intake"] == {"read": 400, "dropped": 160, "missing": {"age": 58, "ill": 160}}
+        tables.append(dc.load(tmp_path / memory).tables["generalized"].drop("class"))
+    assert tables[0].equals(tables[1])
+    assert tables[0]["age_low"].min() == 20 and tables[0]["age_missing"].any()
+    assert sorted(tables[0]["ill"].cast(pl.String).unique()) == ["cold", "flu", "gout"]
+    again = discreet_here("audit", "1KB", "--microdata", "t.parquet", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr  # the release says what means missing
 
 
-def _write_table(folder: Path) -> Path:
-    path = folder / "people.csv"
-    path.write_text("age,disease\n" + "\n".join(f"{20 + i},flu" for i in range(20)))
-    return path
+MISSED = """
+[source]
+file = "t.parquet"
+missing = ["-9", "NA"]
+[roles]
+identifier = ["p*"]
+[columns.age]
+role = "quasi-identifier"
+type = "integer"
+missing = "value"
+[columns.ill]
+role = "sensitive"
+missing = "drop"
+[method]
+name = "generalization"
+[[method.principles]]
+name = "k-anonymity"
+k = 5
+"""

@@ -174,14 +174,79 @@ def test_an_encoding_that_is_told_is_not_guessed(tmp_path: Path) -> None:
         read_table(TableFile(path, FileFormat(sheet="2024")))
 
 
+MISSED = """
+[source]
+file = "{file}"
+missing = ["NA", "-9", "?"]
+[roles]
+quasi-identifier = ["a", "b"]
+sensitive = ["c*"]
+[columns.a]
+type = "{a}"
+missing = "value"
+[columns.b]
+type = "{b}"
+decimals = 1
+missing = "value"
+na = ["x"]
+[columns.c]
+missing = "value"
+[method]
+name = "generalization"
+[[method.principles]]
+name = "k-anonymity"
+k = 1
+"""
+
+
+def read_missing(path: Path, a: str, b: str) -> list[tuple[object, ...]]:
+    plan = path.with_suffix(".toml")
+    plan.write_text(MISSED.format(file=path.name, a=a, b=b))
+    read = dc.Plan.read(plan)
+    data = dc.read(read.table, read.schema)
+    assert dc.read(path, plan).to_polars().rows() == data.to_polars().rows()
+    return data.to_polars().rows()
+
+
 def test_texts_and_numbers_that_mean_missing_are_emptied(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("a,b\n1,NA\n-9,x\n?, NA \n")
-    told = FileFormat(missing=("NA", "-9", "?"))
-    assert read_table(TableFile(path, told)).rows() == [("1", None), (None, "x"), (None, None)]
+    path.write_text("a,b,c\n1,NA,u\n-9,x,-9\n?, NA ,?\n")
+    told = [("1", None, "u"), (None, None, None), (None, None, None)]
+    assert read_missing(path, "category", "category") == told
     numbers = tmp_path / "t.parquet"
-    pl.DataFrame({"a": [1, -9], "b": [-9.0, 2.5], "c": ["?", "y"]}).write_parquet(numbers)
-    assert read_table(TableFile(numbers, told)).rows() == [(1, None, None), (None, 2.5, "y")]
+    cells = {"a": [1, -9], "b": [-9.0, 2.5], "c": ["?", "y"]}
+    pl.DataFrame(cells).write_parquet(numbers)
+    assert read_missing(numbers, "integer", "decimal") == [(1, None, None), (None, 2.5, "y")]
+    assert read_missing(numbers, "category", "category") == [
+        ("1", None, None), (None, "2.5", "y"),
+    ]  # fmt: skip
+    odd = {"a": [True, None], "b": [-9, 1], "c": pl.Series(["?", "y"], dtype=pl.Categorical)}
+    pl.DataFrame(odd).write_parquet(numbers)
+    assert read_missing(numbers, "boolean", "boolean") == [(True, None, None), (None, True, "y")]
+
+
+def test_a_text_that_means_missing_names_nobody(tmp_path: Path) -> None:
+    """Else all whose name is unknown would be one person, or one who repeats."""
+    path = tmp_path / "t.csv"
+    path.write_text("pid,home,a,b,c\n" + "".join(f"{i},h{i},{i},1,u\n" for i in range(30)))
+    plan = tmp_path / "plan.toml"
+    text = MISSED.format(file="t.csv", a="integer", b="integer")
+    listed = text.replace("[roles]", '[roles]\nidentifier = ["pid"]')
+    plan.write_text(listed)
+    nameless = path.read_text().replace("\n3,", "\n-9,").replace("\n4,", "\n-9,")
+    path.write_text(nameless)
+    assert dc.read(path, plan).intake.repeats == {}
+    path.write_text(nameless.replace("\n5,", "\n6,"))
+    assert dc.read(path, plan).intake.repeats == {"pid": 27}
+    for key in ("person", "cluster"):
+        for unsaid in (text, listed):
+            plan.write_text(unsaid.replace("[source]", f'[source]\n{key} = "pid"'))
+            with pytest.raises(dc.DiscreetError, match=f"{key} = 'pid': 2 of 30 rows have none"):
+                dc.read(path, plan)
+    own = listed.replace("[source]", '[source]\nperson = "pid"').replace('"-9", ', "")
+    plan.write_text(own + '[columns.pid]\nna = ["-9"]\n')
+    with pytest.raises(dc.DiscreetError, match="2 of 30 rows have none"):
+        dc.read(path, plan)
 
 
 def test_a_sheet_is_found_by_its_name(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from discreet.cli import (
     analysis,
     analyst,
     chooser,
+    exporter,
     installer,
     ledger,
     publisher,
@@ -120,6 +121,6 @@ def _confess() -> None:
 
 
 __all__ = [
-    "analysis", "analyst", "app", "chooser", "installer", "ledger", "main", "publisher",
-    "researcher", "reviewer", "server", "steward",
+    "analysis", "analyst", "app", "chooser", "exporter", "installer", "ledger", "main",
+    "publisher", "researcher", "reviewer", "server", "steward",
 ]  # fmt: skip

@@ -9,8 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 FLOW = ("inspect", "plan", "tradeoff", "ratings", "columns", "compare", "publish", "ledger",
-        "query", "crosstab", "histogram", "regress", "install", "serve", "audit", "verify",
-        "croissant", "reproduce")  # fmt: skip
+        "query", "crosstab", "histogram", "regress", "export", "install", "serve", "audit",
+        "verify", "croissant", "reproduce")  # fmt: skip
 
 
 class Commands(TyperGroup):
@@ -45,6 +45,7 @@ Engine = Annotated[
     str | None,
     typer.Option(help="A cluster to work on: spark://host:7077, sc://host, local[*]."),
 ]
+IntoSchema = Annotated[str, typer.Option(help="The schema to make in the database.")]
 PlainTable = Annotated[Path, typer.Argument(help="A CSV, Parquet or Excel file.")]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.app import Json, Overwrite, ReleaseFolder, app
+from discreet.cli.app import IntoSchema, Json, Overwrite, ReleaseFolder, app
 from discreet.cli.screen import make_table, print_json, refuse_outputs, show, working
 
 
@@ -20,7 +20,7 @@ def install(
             "sc://host or local[*]."
         ),
     ],
-    schema: Annotated[str, typer.Option(help="The schema to make there.")] = "discreet",
+    schema: IntoSchema = "discreet",
     columns: Annotated[
         list[str] | None,
         typer.Option(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from discreet.cli.app import Engine, Json, Memory, Overwrite, app
+from discreet.cli.app import Engine, IntoSchema, Json, Memory, Overwrite, app
 from discreet.cli.ledger import record
 from discreet.cli.screen import (
     print_findings,
@@ -24,15 +24,22 @@ from discreet.cli.screen import (
     working,
     working_in_stages,
 )
-from discreet.errors import PromiseError, SchemaError, StoreError
+from discreet.errors import DiscreetError, PromiseError, SchemaError, StoreError, list_problems
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport
+    from discreet.forms.installing import Installation
     from discreet.release import Release
     from discreet.steward.ledger import Entry, Ledger
     from discreet.steward.plan import Plan
-    from discreet.table.coded_table import Intake
+    from discreet.table.coded_table import CodedTable
     from discreet.table.microdata import Microdata
+    from discreet.table.schema import Schema
+
+TOGETHER = (
+    "Releases that are out stay as they are: leave out, or generalize, what this one shows of the "
+    "attributes that they show, too."
+)
 
 
 @app.command()
@@ -52,6 +59,14 @@ def publish(
         Path | None,
         typer.Option(help="Check it against all releases in this ledger, and record it there."),
     ] = None,
+    into: Annotated[
+        str | None,
+        typer.Option(
+            help="Then also install it: in release.duckdb, postgresql://user@host/name or a "
+            "catalog of Spark."
+        ),
+    ] = None,
+    schema: IntoSchema = "discreet",
     memory: Memory = None,
     engine: Engine = None,
     dry_run: Annotated[
@@ -75,21 +90,50 @@ def publish(
     wanted = with_overrides(Plan.read(plan), out, format, insecure_seed)  # type: ignore[arg-type]
     _refuse_plan(wanted, engine, insecure=insecure)
     refuse_outputs([report], inputs=wanted.inputs, release=wanted.folder, overwrite=overwrite)
+    goal = None if into is None else _Goal(into, schema, overwrite=overwrite)
+    if goal is not None:
+        goal.check(wanted)
     if dry_run:
         _refuse_dry(ledger)
         with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
             tried = replace(wanted, folder=Path(folder) / "release")
-            _carry_out(tried, None, report, memory, engine, overwrite, as_json=json, dry=True)
+            _carry_out(tried, None, None, report, memory, engine, overwrite, as_json=json, dry=True)
         return
     book = None if ledger is None else Ledger(ledger)
     if book is None:  # a ledger first finishes what was interrupted
         refuse_to_replace(wanted.folder, overwrite=overwrite)
-    _carry_out(wanted, book, report, memory, engine, overwrite, as_json=json, dry=False)
+    _carry_out(wanted, book, goal, report, memory, engine, overwrite, as_json=json, dry=False)
+
+
+class _Goal(NamedTuple):
+    """A database that a release goes into once it is published."""
+
+    into: str
+    schema: str
+    overwrite: bool
+
+    def check(self, wanted: Plan) -> None:
+        """Refuse, before any work, what could not be filled."""
+        from discreet.sql.catalogs import find_catalog, is_file
+
+        if is_file(self.into):  # a file that is there may get another schema
+            refuse_outputs(
+                [Path(self.into)], inputs=wanted.inputs, release=wanted.folder, overwrite=True
+            )
+        find_catalog(self.into).check(self.schema, overwrite=self.overwrite)
+
+    def fill(self, folder: Path) -> Installation:
+        """Install a release from its folder."""
+        from discreet.forms.installing import install
+        from discreet.release.store import load
+
+        with working("Installing"):
+            return install(load(folder), self.into, schema=self.schema, overwrite=self.overwrite)
 
 
 def _carry_out(
-    wanted: Plan, book: Ledger | None, report: Path | None, memory: str | None,
-    engine: str | None, overwrite: bool, *, as_json: bool, dry: bool,
+    wanted: Plan, book: Ledger | None, goal: _Goal | None, report: Path | None,
+    memory: str | None, engine: str | None, overwrite: bool, *, as_json: bool, dry: bool,
 ) -> None:  # fmt: skip
     """Make, audit and put out the release of a plan, and say what came of it."""
     from discreet.publishing import publish as make
@@ -98,30 +142,46 @@ def _carry_out(
 
     limit = read_memory(memory)
     if engine is not None or is_beyond(wanted.source, wanted.schema, limit):
-        found, taken = _put_out_in_parts(wanted, engine or limit, book, report, overwrite)
+        found, table = _put_out_in_parts(wanted, engine or limit, book, report, overwrite)
         entry, notes = None, []
         if engine is None:
             notes.append("the table was worked on from disk: memory does not hold it")
     else:
         with working(f"Reading {wanted.source.name}"):
-            data = read(wanted.table, wanted.schema)
+            table = data = read(wanted.table, wanted.schema)
         with working("Publishing"):
             release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
         found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
-        taken = data.intake
+    taken = table.intake
+    installed, failed = None, None
+    if goal is not None and found.kept:
+        try:
+            installed = goal.fill(wanted.folder)
+        except DiscreetError as error:
+            failed = error
+            error.message = f"{wanted.folder} is published, but not installed. {error.message}"
+            error.hint = f"{error.hint or ''} Then: discreet install RELEASE --into …".lstrip()
     if as_json:
         intake = {"read": taken.read, "dropped": taken.dropped, "missing": taken.missing}
-        made = {} if entry is None else {"ledger": {"entry": entry.name, "notes": notes}}
+        made: dict[str, Any] = (
+            {} if entry is None else {"ledger": {"entry": entry.name, "notes": notes}}
+        )
         place = str(wanted.folder) if found.kept and not dry else None
+        made |= {} if installed is None else {"installed": asdict(installed)}
         print_json({"release": place, "intake": intake, **made, **found.to_dict()})
     else:
-        _tell(wanted, found, taken, notes, dry=dry)
+        _tell(wanted, found, table, notes, dry=dry)
         if entry is not None and book is not None:
             show(f"Ledger: {book.folder}, release {entry.name}; goes together with all before it.")
+        if installed is not None:
+            show(f"Installed: schema {installed.schema!r}, {', '.join(installed.tables)}.")
         if report is not None:
             show(f"Report: {report} (yours; do not publish it).")
+    if failed is not None:
+        raise failed
     if not found.kept:
-        say_error("The audit found a breach. Nothing was published.")
+        why = f"The audit found a breach. Nothing was published.\n{list_problems(found.problems)}"
+        say_error(f"{why}\nHint: {TOGETHER}" if found.composed else why)
         raise typer.Exit(1)
 
 
@@ -140,12 +200,15 @@ def _refuse_plan(wanted: Plan, engine: str | None, *, insecure: bool) -> None:
     refuse_unreached(wanted.remote, engine)
 
 
-def _tell(wanted: Plan, found: AuditReport, taken: Intake, notes: list[str], *, dry: bool) -> None:
+def _tell(
+    wanted: Plan, found: AuditReport, table: CodedTable, notes: list[str], *, dry: bool
+) -> None:
     """Say what was left out, found and put in place."""
+    taken = table.intake
     if taken.dropped:
         show(f"{taken.dropped:,} of {taken.read:,} rows were left out: missing.")
     print_findings(found)
-    for note in [*_remark(wanted), *notes]:
+    for note in [*_remark(wanted, table.schema), *notes]:
         show(f"Note: {note}.")
     if found.kept:
         place = f"Release: {wanted.folder}, verified from disk."
@@ -196,7 +259,7 @@ def _put_out(
 
 def _put_out_in_parts(
     wanted: Plan, means: int | str, book: Ledger | None, report: Path | None, overwrite: bool
-) -> tuple[AuditReport, Intake]:
+) -> tuple[AuditReport, CodedTable]:
     """Do the same with so much memory, or on the cluster at an address."""
     from discreet.auditing.report import render_html
     from discreet.steward.beyond_memory import publish_on_disk
@@ -206,10 +269,10 @@ def _put_out_in_parts(
             "--ledger: releases of tables beyond memory are not kept in ledgers yet.",
             hint="Publish on a machine whose memory holds the table, or give it more (--memory).",
         )
-    audits: list[tuple[AuditReport, Intake]] = []
+    audits: list[tuple[AuditReport, CodedTable]] = []
 
-    def examine(found: AuditReport, intake: Intake) -> None:
-        audits.append((found, intake))
+    def examine(found: AuditReport, facts: CodedTable) -> None:
+        audits.append((found, facts))
         if report is not None:
             write_page(render_html(found, None))
         found.require_kept()
@@ -260,12 +323,12 @@ def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
         raise
 
 
-def _remark(wanted: Plan) -> list[str]:
+def _remark(wanted: Plan, schema: Schema) -> list[str]:
     """Say what a steward may have overlooked in a plan."""
-    unseen = [attribute.name for attribute in wanted.schema if not attribute.published]
+    unseen = [attribute.name for attribute in schema if not attribute.published]
     remarks = [f"not published: {', '.join(unseen)}"] if unseen else []
     if wanted.insecure_seed is not None:
         remarks.append("a seed decided what protects people: this is a test, give it to nobody")
-    if not wanted.schema.sensitive:
+    if not schema.sensitive:
         remarks.append("no column is sensitive: what is promised is about finding people")
     return remarks

@@ -122,7 +122,7 @@ def audit(
     refuse_outputs(
         [report, per_person, *packed], inputs=inputs, release=release, overwrite=overwrite
     )
-    wanted = None if plan is None else _read_plan(plan)
+    wanted = None if plan is None else _read_plan(plan, microdata)
     schema = _read_roles(release, wanted, person, cluster)
     limit = read_memory(memory)
     if engine is not None or is_beyond(microdata, schema, limit):
@@ -282,13 +282,11 @@ def _read_people(
     from discreet.forms.disclosure import read_known
     from discreet.release.store import load
     from discreet.table.inference import adopt_spellings
-    from discreet.table.readers import TableFile, read_table
-    from discreet.table.text_files import AS_FOUND
+    from discreet.table.readers import read_table
 
     try:
         if plan is not None:
-            told = plan.table.format if isinstance(plan.table, TableFile) else AS_FOUND
-            table = read_table(TableFile(microdata, told))
+            table = read_table(plan.table)
         else:
             table = read_table(microdata)
             schema = adopt_spellings(table, schema)
@@ -298,11 +296,15 @@ def _read_people(
         raise
 
 
-def _read_plan(plan: Path) -> Plan:
-    """Read a plan; only who makes releases needs what makes them."""
+def _read_plan(plan: Path, microdata: Path) -> Plan:
+    """Read a plan, for a table wherever it lies; only who makes releases needs what makes them."""
     from discreet.steward.plan import Plan
+    from discreet.table.readers import TableFile
+    from discreet.table.text_files import AS_FOUND
 
-    return Plan.read(plan)
+    wanted = Plan.read(plan)
+    told = wanted.table.format if isinstance(wanted.table, TableFile) else AS_FOUND
+    return replace(wanted, table=TableFile(microdata, told), remote=None)
 
 
 def _attack_method(found: AuditReport, method: Method) -> AuditReport:

@@ -352,9 +352,12 @@ def plan(
         if file is None or to is not None:
             raise PlanError("Which plan is to be checked?", hint="Write: discreet plan check FILE.")
         found = Plan.read(file)
-        for role in Role:
-            if columns := found.schema.having(role):
-                show(f"{role}: {', '.join(a.name for a in columns)}")
+        if found.remote is not None and found.columns.has_patterns:
+            show(f"Roles by patterns are given where a cluster reads {found.remote}.")
+        else:
+            for role in Role:
+                if columns := found.schema.having(role):
+                    show(f"{role}: {', '.join(a.name for a in columns)}")
         show(f"{found.method.title}: {found.method.principle}")
         show(f"{file} is a plan. Try it: discreet publish {quote(str(file))} --dry-run")
         return

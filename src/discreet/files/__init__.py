@@ -17,7 +17,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -107,6 +107,36 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
             draft.chmod(stat.S_IMODE(place.stat().st_mode))
         draft.replace(place)
     return path
+
+
+def write_files(paths: Sequence[Path], fill: Callable[[Path], object]) -> None:
+    """Write files that belong together, all or none: ``fill`` writes drafts into a folder.
+
+    If one of them cannot be put in place, what was there before comes back.
+    """
+    places = [resolve(path) for path in paths]
+    with writing(paths[0]), drafting(places[0], folder=True) as draft:
+        fill(draft)
+        settle(draft)
+        before = draft / "before"
+        before.mkdir()
+        tried: list[tuple[str, Path]] = []
+        try:
+            for path, place in zip(paths, places, strict=True):
+                tried.append((path.name, place))
+                if place.exists():
+                    shutil.copy2(place, before / path.name)
+                    (draft / path.name).chmod(stat.S_IMODE(place.stat().st_mode))
+                (draft / path.name).replace(place)
+        except BaseException:
+            for name, place in tried:
+                if (draft / name).exists():  # it has not been put in place
+                    continue
+                if (before / name).exists():
+                    (before / name).replace(place)
+                else:
+                    place.unlink(missing_ok=True)
+            raise
 
 
 def write_text(path: Path, text: str) -> Path:

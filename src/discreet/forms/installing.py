@@ -14,10 +14,10 @@ from discreet.forms import find_form
 from discreet.forms.bounding import bound_count, bound_sum
 from discreet.forms.expected import WEIGHT, check_names, expect
 from discreet.release import Release, number_title
+from discreet.release.about import ABOUT, tabulate_rows, tell
 from discreet.release.cells import MOST_CELLS
-from discreet.sql.catalogs import ABOUT, ABOUT_COLUMNS, Contents, Function, find_catalog
+from discreet.sql.catalogs import Contents, Function, find_catalog
 from discreet.sql.engines import Session, connect
-from discreet.table.schema import Type
 
 EXPECTED, ESTIMATE = "expected", "estimate"
 
@@ -165,14 +165,7 @@ def _can_be_listed(plan: _Plan, name: str) -> bool:
 def _tell(plan: _Plan) -> pl.DataFrame:
     """Say in words what is promised, and what everything in the schema is."""
     release = plan.release
-    rows = [
-        ("release", "form", release.form),
-        ("release", "method", release.method),
-        ("promise", "principle", str(release.promise.asked)),
-        ("promise", "guarantee", release.promise.guarantee),
-        *(("promise", "leaves open", line) for line in release.promise.leaves_open),
-        *(("attribute", name, _explain(release, name)) for name in release.schema.names),
-    ]
+    rows = tell(release)
     for title in plan.contents.tables:
         cells = "What each label of an attribute stands for, and which share of it each value is."
         rows.append(("table", title, release.about.get(title, cells)))
@@ -192,14 +185,4 @@ def _tell(plan: _Plan) -> pl.DataFrame:
             "release was made from.",
         ))  # fmt: skip
     rows += [("left out", name, why) for name, why in plan.left_out.items()]
-    return pl.DataFrame(rows, schema=dict.fromkeys(ABOUT_COLUMNS, pl.String), orient="row")
-
-
-def _explain(release: Release, name: str) -> str:
-    """Say how an attribute is published; of an ordinal how it is ordered, which texts are not."""
-    attribute = release.schema[name]
-    order = ""
-    if attribute.type is Type.ORDINAL:
-        listed = ", ".join(attribute.order)
-        order = f"; from low to high: {listed}; compare it by IN, as texts go by the alphabet"
-    return release.explain(name) + order
+    return tabulate_rows(rows)

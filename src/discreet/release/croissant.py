@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from discreet.files import digest
 from discreet.release import Release
+from discreet.release.about import explain_columns
 from discreet.release.manifest import MANIFEST, Resource
 from discreet.release.store import README, load, read_manifest
 
@@ -108,12 +109,8 @@ def _name_source(table: Resource) -> dict[str, Any]:
 
 
 def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
-    about = {
-        column: f"{a.name}: {a.role}, published {release.explain(a.name)}"
-        for a in release.schema
-        for column in release.recodings[a.name].columns(a.name)
-        if table.name in release.tables  # what explains labels may have columns of any name
-    }
+    # what explains labels may have columns of any name
+    about = explain_columns(release) if table.name in release.tables else {}
     return [
         {
             "@type": "cr:Field",

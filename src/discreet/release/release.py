@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.analysis import Crosstab, Fit, Histogram
     from discreet.forms import View
     from discreet.forms.asking import Answer
+    from discreet.forms.installing import Installation
     from discreet.forms.prepared import Prepared
     from discreet.principles.groups import Groups
 
@@ -303,3 +304,30 @@ class Release:
         from discreet.release.store import write
 
         return write(self, Path(folder), format=format, overwrite=overwrite, insecure=insecure)
+
+    def export(
+        self, path: str | Path, *, overwrite: bool = False, insecure: bool = False
+    ) -> list[Path]:
+        """Write the tables to ``.xlsx``, a sheet each, or to ``.sav`` or ``.dta``, a file each.
+
+        All are verified first, hold the published cells, and say in ``about`` what these are.
+        """
+        from discreet.release.exporting import export
+
+        return export(self, Path(path), overwrite=overwrite, insecure=insecure)
+
+    def to_database(
+        self, into: str, *, schema: str = "discreet", overwrite: bool = False,
+        insecure: bool = False,
+    ) -> Installation:  # fmt: skip
+        """Put the tables, once they are verified, into ``postgresql://…`` or a file of DuckDB.
+
+        Estimates and bounds go there, too, for clients that know nothing of releases.
+        """
+        from discreet.forms.installing import install
+        from discreet.forms.verify import verify
+        from discreet.release.store import refuse_insecure
+
+        refuse_insecure(self, insecure=insecure)
+        verify(self)
+        return install(self, into, schema=schema, overwrite=overwrite)

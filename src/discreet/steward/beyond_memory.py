@@ -21,11 +21,10 @@ from discreet.publishing.partitioners.packing import lay_out
 from discreet.release.parts import StoredParts
 from discreet.release.table_files import PART
 from discreet.steward.plan import Plan
-from discreet.table.coded_table import Intake
 from discreet.table.facts import Facts, survey
 from discreet.table.isolation import measure_free
 from discreet.table.parquet_files import BATCH, ParquetFiles
-from discreet.table.readers import TableFile, is_parquet
+from discreet.table.readers import is_parquet
 from discreet.table.schema import Role, Schema
 from discreet.table.spare_memory import spare
 
@@ -112,17 +111,11 @@ def choose_capacity(facts: Facts, memory: int) -> int:
 def refuse_unscaled(plan: Plan) -> None:
     """Refuse what a plan says that is done only to tables that are read into memory.
 
-    What is drawn for parts of a table follows from no one order of its rows, and cells are emptied
-    where a file is read whole.
+    What is drawn for parts of a table follows from no one order of its rows.
     """
     if plan.insecure_seed is not None:
         raise SchemaError(
             "insecure_seed: decides nothing for tables beyond memory.", hint="Leave it out."
-        )
-    if isinstance(plan.table, TableFile) and plan.table.format.missing:
-        raise SchemaError(
-            "source.missing: cells of tables beyond memory are not emptied.",
-            hint="Say it of every column that has them: na = [...].",
         )
 
 
@@ -148,7 +141,7 @@ def publish_on_disk(
     memory: int,
     *,
     overwrite: bool,
-    examine: Callable[[AuditReport, Intake], None],
+    examine: Callable[[AuditReport, Facts], None],
     progress: Progress,
 ) -> None:
     """Publish what a plan says from files, with no more memory than may be used.
@@ -170,7 +163,7 @@ def publish_on_disk(
             found = audit_files(
                 draft, files, facts, work, asked=asked, at_once=at_once, progress=progress
             )
-            examine(found, facts.intake)
+            examine(found, facts)
 
         publish_in_parts(
             backend,

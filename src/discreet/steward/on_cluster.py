@@ -29,7 +29,6 @@ from discreet.steward.inspection import NO_ROLES, Inspection
 from discreet.steward.inspection_in_parts import inspect_in_parts
 from discreet.steward.plan import Plan
 from discreet.steward.worker_memory import WorkerMemory, measure_own
-from discreet.table.coded_table import Intake
 from discreet.table.facts import Facts, survey
 from discreet.table.inference import GivenRoles
 from discreet.table.parquet_files import ParquetFiles
@@ -175,7 +174,7 @@ def publish_on_cluster(
     address: str,
     *,
     overwrite: bool,
-    examine: Callable[[AuditReport, Intake], None],
+    examine: Callable[[AuditReport, Facts], None],
     progress: Progress,
 ) -> None:
     """Publish what a plan says where the rows are; ``examine`` sees the audit, and may raise."""
@@ -186,7 +185,8 @@ def publish_on_cluster(
     started = {} if plan.remote else STARTED
     with working_folder(plan.folder) as work, _working_on(address, started) as (session, memory):
         source = _open_source(session, plan.remote or plan.source)
-        _publish(session, memory, source, plan.schema, plan.method, plan.folder, work,
+        schema = plan.fit(source.columns)
+        _publish(session, memory, source, schema, plan.method, plan.folder, work,
                  overwrite=overwrite, examine=examine, progress=progress)  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def publish_frame(
     refuse_to_replace(folder, overwrite=overwrite)
     audits: list[AuditReport] = []
 
-    def examine(found: AuditReport, intake: Intake) -> None:  # noqa: ARG001
+    def examine(found: AuditReport, facts: Facts) -> None:  # noqa: ARG001
         audits.append(found)
         found.require_kept()
 
@@ -219,7 +219,7 @@ def _publish(
     work: Path,
     *,
     overwrite: bool,
-    examine: Callable[[AuditReport, Intake], None],
+    examine: Callable[[AuditReport, Facts], None],
     progress: Progress,
 ) -> None:
     asked = AskedOfParts(earlier=open_earlier(method.earlier))
@@ -231,7 +231,7 @@ def _publish(
 
     def approve(draft: Path) -> None:
         found = audit_on_cluster(draft, place, facts, asked=asked, progress=progress)
-        examine(found, facts.intake)
+        examine(found, facts)
 
     publish_in_parts(
         backend, method, folder, format="parquet", overwrite=overwrite, approve=approve

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from itertools import product
 from math import prod
 from operator import and_
@@ -24,9 +25,10 @@ from discreet.principles import make_principle
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY as METHODS
 from discreet.release import Format
-from discreet.steward.sections import ColumnPlan, ReleasePlan, Section, SourcePlan
+from discreet.steward.planned_columns import PlannedColumns
+from discreet.steward.sections import ColumnPlan, ReleasePlan, RolesPlan, Section, SourcePlan
 from discreet.table.databases import DatabaseTable
-from discreet.table.readers import TableFile
+from discreet.table.readers import TableFile, list_columns
 from discreet.table.schema import Schema
 
 SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
@@ -102,7 +104,8 @@ def plan_model() -> type[BaseModel]:
         "Plan",
         __base__=Section,
         source=(SourcePlan, ...),
-        columns=(dict[str, ColumnPlan], Field(min_length=1)),
+        roles=(RolesPlan, RolesPlan()),
+        columns=(dict[str, ColumnPlan], {}),
         method=(_method_model(), ...),
         compare=(list[dict[str, Any]], []),
         release=(ReleasePlan, ReleasePlan()),
@@ -135,7 +138,7 @@ class Plan:
     """What to publish, how, and where to."""
 
     table: TableFile | DatabaseTable
-    schema: Schema
+    columns: PlannedColumns
     method: Method
     folder: Path
     format: Format
@@ -151,6 +154,24 @@ class Plan:
     def source(self) -> Path:
         """The file of the table, or what it is called in a database."""
         return self.table.path if isinstance(self.table, TableFile) else Path(self.table.name)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """What the columns are; of the table itself only names are read, where patterns ask."""
+        if not self.columns.has_patterns:
+            return self.fit([])
+        if self.remote is not None:
+            raise PlanError(
+                f"{self.remote}: only a cluster knows its columns, which patterns under [roles] "
+                "are about.",
+                hint="Name the columns, or the cluster: --engine spark://…",
+            )
+        return self.fit(list_columns(self.table))
+
+    def fit(self, columns: Sequence[str]) -> Schema:
+        """Say what the columns of a table are that has these."""
+        with _naming(self.inputs[0]):
+            return self.columns.describe(columns)
 
     def refuse_seed(self) -> None:
         """Refuse a plan whose release would be decided by a seed."""
@@ -201,21 +222,22 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
             hint="Compare with a plan written by: discreet inspect FILE.",
         ) from error
     folder = path.parent
+    if not plan.columns and not any(plan.roles.by_role.values()):
+        raise PlanError(
+            f"{path.name}: not a plan: [columns] is missing.",
+            hint="Compare with a plan written by: discreet inspect FILE.",
+        )
     used = [column.taxonomy for column in plan.columns.values()]
     taxonomies = [folder / t.file for t in used if t is not None and t.file is not None]
-    try:
-        columns = tuple(c.make(name, folder, plan.source) for name, c in plan.columns.items())
-        schema = Schema(columns, plan.source.make_key(), plan.source.weight)
+    columns = PlannedColumns(plan.columns, plan.roles, plan.source, folder)
+    with _naming(path):
         method = _make_method(plan.method.model_dump(), folder)
         contenders = tuple(_list_contenders(plan.compare, path))
         table = plan.source.make_file(folder)
-    except DiscreetError as error:
-        error.message = f"{path.name}: {error.message}"
-        raise
     remote = plan.source.file if "://" in (plan.source.file or "") else None
-    return Plan(
+    made = Plan(
         table,
-        schema,
+        columns,
         method,
         folder / plan.release.folder,
         plan.release.format,
@@ -224,6 +246,19 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         remote,
         contenders,
     )
+    if not columns.has_patterns:
+        made.schema  # noqa: B018 -- what is wrong with it is said before anything is read
+    return made
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say in which plan something is wrong."""
+    try:
+        yield
+    except DiscreetError as error:
+        error.message = f"{path.name}: {error.message}"
+        raise
 
 
 def _list_files(table: TableFile | DatabaseTable) -> list[Path]:

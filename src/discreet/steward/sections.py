@@ -57,8 +57,8 @@ class TaxonomyPlan(Section):
 class ColumnPlan(Section):
     """One column of the table."""
 
-    role: Role
-    """identifier, quasi-identifier, sensitive or other."""
+    role: Role | None = None
+    """identifier, quasi-identifier, sensitive or other; needed unless [roles] says it."""
     type: Type = Type.CATEGORY
     """integer, decimal, date, ordinal, category or boolean."""
     missing: Missing = Missing.REJECT
@@ -104,7 +104,7 @@ class ColumnPlan(Section):
     taxonomy: TaxonomyPlan | None = None
     """Groups of its values: a file or a rule."""
 
-    def make(self, name: str, folder: Path, source: SourcePlan) -> Attribute:
+    def make(self, name: str, role: Role, folder: Path, source: SourcePlan) -> Attribute:
         """Make the attribute; one that weighs rows is kept, if nothing else is said."""
         weighs = name == source.weight
         taxonomy = self.taxonomy.make(name, folder) if self.taxonomy else None
@@ -119,13 +119,13 @@ class ColumnPlan(Section):
             values = list(taxonomy.leaves)
         return Attribute(
             name,
-            self.role,
+            role,
             self.type,
             missing=self.missing,
             taxonomy=taxonomy,
             order=tuple(self.order),
             decimals=self.decimals if self.type is Type.DECIMAL else None,
-            na=tuple(self.na),
+            na=tuple(dict.fromkeys((*self.na, *source.missing))),
             spelling=self._make_spelling(source),
             unreadable=self.unreadable,
             low=self.low,
@@ -135,7 +135,7 @@ class ColumnPlan(Section):
             bottom=self.bottom,
             round=self.round,
             aggregate=self.aggregate,
-            keep=self.keep or (unsaid and weighs and self.role is Role.OTHER),
+            keep=self.keep or (unsaid and weighs and role is Role.OTHER),
             fold=self.fold,
             guards=self.guards,
         )
@@ -153,6 +153,29 @@ class ColumnPlan(Section):
         own = {part.name: getattr(self, part.name) for part in fields(Spelling)}
         told = [(name, said) for name, said in (*shared.items(), *own.items()) if said is not None]
         return Spelling(**dict(told))
+
+
+class RolesPlan(Section):
+    """Roles of many columns at once, by name or by pattern."""
+
+    identifier: list[str] = []
+    """Columns that name a person; they never leave."""
+    quasi_identifier: list[str] = Field(default=[], alias="quasi-identifier")
+    """Columns that others may know, such as "age" or "edu*"."""
+    sensitive: list[str] = []
+    """Columns that must not be learned about a person."""
+    other: list[str] = []
+    """Columns that are neither; they are not published, unless kept."""
+
+    @property
+    def by_role(self) -> dict[Role, list[str]]:
+        """What is listed for each role."""
+        return {
+            Role.IDENTIFIER: self.identifier,
+            Role.QUASI_IDENTIFIER: self.quasi_identifier,
+            Role.SENSITIVE: self.sensitive,
+            Role.OTHER: self.other,
+        }
 
 
 class SourcePlan(Section):
@@ -173,7 +196,7 @@ class SourcePlan(Section):
     sheet: str | None = None
     """The sheet of a workbook; else the first."""
     missing: list[str] = []
-    """Texts that mean missing in every column."""
+    """Texts and numbers that mean missing in every column."""
     decimal: str | None = None
     """The sign before decimals in all columns of numbers."""
     thousands: str | None = None
@@ -198,11 +221,11 @@ class SourcePlan(Section):
     def make_key(self) -> PeopleKey:
         """Say which rows are of one person, and what is published of them."""
         told = {part.name: getattr(self, part.name) for part in fields(PeopleKey)}
-        return PeopleKey(**told)
+        return PeopleKey(**{**told, "missing": tuple(self.missing)})
 
     def make_file(self, folder: Path) -> TableFile | DatabaseTable:
         """Say where the table lies, and how it is written."""
-        told = FileFormat(self.encoding, self.separator, self.sheet, tuple(self.missing))
+        told = FileFormat(self.encoding, self.separator, self.sheet)
         if (self.file is None) == (self.database is None):
             raise PlanError(
                 "source: where is the table?", hint='Give file = "…", or database = "…".'
@@ -213,8 +236,7 @@ class SourcePlan(Section):
             return TableFile(folder / self.file, told)
         if told != AS_FOUND:
             raise PlanError(
-                "source: encoding, separator, sheet and missing are about files.",
-                hint="Of a database, say na = [...] for columns.",
+                "source: encoding, separator and sheet are about files.",
             )
         address = str(self.database)
         if not address.startswith(SERVERS):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -66,6 +66,11 @@ class DatabaseTable:
         if self.database.startswith(SERVERS):
             return self._read_server()
         return self._read_file()
+
+    def list_columns(self) -> list[str]:
+        """Give the names of the columns."""
+        none = f"SELECT * FROM ({self._statement}) AS listed LIMIT 0"
+        return replace(self, table=None, query=none).read().columns
 
     def _read_file(self) -> pl.DataFrame:
         import duckdb

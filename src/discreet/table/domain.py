@@ -21,7 +21,7 @@ from discreet.errors import MicrodataError, SchemaError, TaxonomyError
 from discreet.table.arrays import Bools, Ints, number_by_sorting
 from discreet.table.distinct_cells import DistinctCells, tell_apart
 from discreet.table.schema import Attribute, Type
-from discreet.table.spelling import ISO_DAY, PLAIN, move_sign
+from discreet.table.spelling import ISO_DAY, PLAIN, find_numbers, move_sign
 from discreet.table.taxonomy import Taxonomy, canonical_text, write_decimal
 
 MISSING = "(missing)"
@@ -325,6 +325,7 @@ def _canonical_units(uniques: pl.Series, attribute: Attribute) -> tuple[Ints, Bo
         unit = read_unit(text, kind, decimals)
         if unit is not None:
             absent |= ~bad & (units == unit)
+    absent |= bad & find_numbers(uniques, attribute.na).to_numpy()
     return units, absent, bad & ~absent
 
 

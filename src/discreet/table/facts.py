@@ -65,8 +65,8 @@ class Scan(Protocol):
         Rows are left out that have in any column one of the cells ``dropped`` there.
         """
 
-    def count_distinct(self, name: str) -> tuple[int, int]:
-        """Count the different cells of a column that are not empty, and all of these."""
+    def count_distinct(self, name: str, na: Sequence[str]) -> tuple[int, int]:
+        """Count the different cells of a column that are neither empty nor ``na``, and all such."""
 
     def find_row(self, name: str, cell: object) -> int | None:
         """Give the number of the first row that has a cell, where rows have numbers."""
@@ -218,9 +218,8 @@ def survey(scan: Scan, schema: Schema) -> Facts:
     }  # fmt: skip
     cells = {name: CodedCells(found[name][0], codes)
              for name, (codes, _) in zip(names, coded, strict=True)}  # fmt: skip
-    identifiers = [a.name for a in schema.having(Role.IDENTIFIER)]
-    repeats = {name: distinct for name in identifiers
-               for distinct, cells_there in [scan.count_distinct(name)]
+    repeats = {a.name: distinct for a in schema.having(Role.IDENTIFIER)
+               for distinct, cells_there in [scan.count_distinct(a.name, a.na)]
                if distinct < cells_there}  # fmt: skip
     intake = Intake(height, height - left, missing, repeats)
     facts = Facts(schema, domains, counts, intake, cells, dropped)

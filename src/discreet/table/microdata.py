@@ -265,8 +265,11 @@ def read(
     if isinstance(schema, str | Path):
         from discreet.steward.plan import Plan
 
-        schema = Plan.read(schema).schema
-    frame = read_table(source)
+        plan = Plan.read(schema)
+        frame = read_table(source)
+        schema = plan.fit(frame.columns)
+    else:
+        frame = read_table(source)
     if schema is None:
         schema = Schema.infer(frame, person=person, cluster=cluster)
     elif person is not None or cluster is not None:
@@ -293,10 +296,10 @@ def read(
     codes = {name: part for name, (part, _) in zip(names, coded, strict=True)}
     domains = {name: part for name, (_, part) in zip(names, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
-    persons = read_persons(frame, schema.people)
+    persons = read_persons(frame, schema.people, {a.name: a.na for a in schema})
     if persons is not None and rows is not None:
         persons = persons.taken(rows)
-    named = [a.name for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
+    named = [a for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
     intake = replace(intake, repeats=count_repeats(frame, named))
     guards = read_guards(frame, schema, keep)
     data = Microdata(schema, codes, domains, intake, rows, persons, finer, guards=guards)

@@ -121,8 +121,8 @@ class ParquetFiles:
         found = self._collect(rows.select(cell).group_by("cell").len("rows"))
         return found["cell"], found["rows"].to_numpy().astype(np.int64)
 
-    def count_distinct(self, name: str) -> tuple[int, int]:
-        """Count the different cells of a column that are not empty, and all of these.
+    def count_distinct(self, name: str, na: Sequence[str]) -> tuple[int, int]:
+        """Count the different cells of a column that are neither empty nor ``na``, and all such.
 
         Cells are told apart by a hash of 64 bits, in shares that fit into memory; those whose hash
         is somebody else's, too, are then looked at themselves.
@@ -132,7 +132,7 @@ class ParquetFiles:
         with ExitStack() as stack:
             files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(shares)]
             for frame in self.batches([name]):
-                hashes = take_names(frame[name]).hash(seed=0).to_numpy()
+                hashes = take_names(frame[name], na).hash(seed=0).to_numpy()
                 total += len(hashes)
                 for share, file in enumerate(files):
                     hashes[hashes % shares == share].tofile(file)
@@ -144,7 +144,7 @@ class ParquetFiles:
         if not len(repeated):
             return total, total
         cells = [
-            (names := take_names(frame[name])).filter(
+            (names := take_names(frame[name], na)).filter(
                 np.isin(names.hash(seed=0).to_numpy(), repeated)
             )
             for frame in self.batches([name])

@@ -6,10 +6,11 @@ together; it is read, and never leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.people_key import Fold, PeopleKey
 from discreet.table.schema import Attribute, Role, Type
+from discreet.table.spelling import find_numbers
 
 if TYPE_CHECKING:
     from discreet.table.coded_table import CodedTable
@@ -112,14 +114,23 @@ class Persons:
         return np.bincount(pairs // (len(self.of) + 1), minlength=count)
 
 
-def read_persons(frame: pl.DataFrame, key: PeopleKey) -> Persons | None:
-    """Read who each row is of; ``None`` where rows are people, found one by one."""
+def read_persons(
+    frame: pl.DataFrame, key: PeopleKey, na: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> Persons | None:
+    """Read who each row is of; ``None`` where rows are people, found one by one.
+
+    ``na`` says of columns which texts mean missing there.
+    """
     if key.person is None and key.cluster is None:
         return None
     person = np.arange(frame.height)
     if key.person is not None:
-        person = _number_key(frame, key.person, "person")
-    cluster = _number_key(frame, key.cluster, "cluster") if key.cluster is not None else person
+        nobody = (*key.missing, *na.get(key.person, ()))
+        person = _number_key(frame, key.person, "person", nobody)
+    cluster = person
+    if key.cluster is not None:
+        nobody = (*key.missing, *na.get(key.cluster, ()))
+        cluster = _number_key(frame, key.cluster, "cluster", nobody)
     first = Persons(person, np.arange(int(person.max(initial=-1)) + 1)).first
     cluster_of = np.unique(cluster[first], return_inverse=True)[1].astype(np.int64)
     if key.cluster is not None and key.person is not None:
@@ -135,12 +146,12 @@ def read_persons(frame: pl.DataFrame, key: PeopleKey) -> Persons | None:
     return persons
 
 
-def _number_key(frame: pl.DataFrame, name: str, what: str) -> Ints:
+def _number_key(frame: pl.DataFrame, name: str, what: str, nobody: tuple[str, ...]) -> Ints:
     if name not in frame.columns:
         raise SchemaError(
             f"{what} = {name!r}: there is no such column.", hint=name_closest(name, frame.columns)
         )
-    column = reduce_column(frame[name], KEY)
+    column = reduce_column(frame[name], replace(KEY, na=nobody))
     refuse_nameless(f"{what} = {name!r}", int(column.absent.sum()), frame.height)
     return column.encode(None)[0].astype(np.int64)
 
@@ -169,26 +180,28 @@ def _refuse_large(persons: Persons, name: str) -> None:
         )
 
 
-def count_repeats(frame: pl.DataFrame, identifiers: list[str]) -> dict[str, int]:
+def count_repeats(frame: pl.DataFrame, identifiers: Sequence[Attribute]) -> dict[str, int]:
     """Count the distinct values of columns that name people, where some repeat."""
     found = {}
-    for name in identifiers:
-        cells = take_names(frame[name])
+    for attribute in identifiers:
+        cells = take_names(frame[attribute.name], attribute.na)
         distinct = cells.n_unique()
         if distinct < len(cells):
-            found[name] = distinct
+            found[attribute.name] = distinct
     return found
 
 
-def take_names(cells: pl.Series) -> pl.Series:
-    """Take cells that name people as they are compared: without empty ones."""
+def take_names(cells: pl.Series, na: Sequence[str]) -> pl.Series:
+    """Take cells that name people as they are compared: without empty ones, and such as ``na``."""
+    if cells.dtype in (pl.Categorical, pl.Enum):
+        cells = cells.cast(pl.String)
     if cells.dtype.is_float():
         cells = cells.fill_nan(None)
     cells = cells.drop_nulls()
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars()
-        cells = cells.filter(cells != "")
-    return cells
+        return cells.filter(~cells.is_in(["", *na]))
+    return cells.filter(~find_numbers(cells, na))
 
 
 def refuse_repeats(data: CodedTable) -> None:

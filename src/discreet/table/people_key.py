@@ -20,7 +20,7 @@ class PeopleKey:
     ``person`` and ``cluster`` name columns, which never leave. Of a person's rows all are
     published, or ``most_rows`` of them; or one, drawn; or one that all are folded into.
     ``rows_are_people`` says that every row is a person, although a column that names people
-    repeats.
+    repeats. ``missing`` are texts that name nobody.
     """
 
     person: str | None = None
@@ -28,6 +28,7 @@ class PeopleKey:
     rows: Rows = "all"
     most_rows: int | None = None
     rows_are_people: bool = False
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.person is None and (self.rows != "all" or self.most_rows is not None):

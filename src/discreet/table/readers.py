@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,6 +19,7 @@ from discreet.table.text_files import (
     PACKED,
     FileFormat,
     is_text_file,
+    read_header,
     read_text_file,
     refuse_header,
 )
@@ -79,9 +79,27 @@ def read_described(file: TableFile | DatabaseTable) -> Described:
         return Described(rows)
     refuse_format(file)
     described = _read_file(file.path, file.format)
-    frame = _miss(described.frame, file.format.missing)
-    refuse_empty(frame.width, frame.height, f"{file.name}: ")
-    return described._replace(frame=frame)
+    refuse_empty(described.frame.width, described.frame.height, f"{file.name}: ")
+    return described
+
+
+def list_columns(file: TableFile | DatabaseTable) -> list[str]:
+    """Give the names of the columns; of text, Parquet and databases no rows are read for it."""
+    if isinstance(file, DatabaseTable):
+        return file.list_columns()
+    if is_parquet(file.path):
+        from discreet.table.parquet_files import ParquetFiles
+
+        return ParquetFiles(file.path).columns
+    if not is_text_file(file.path):
+        return read_described(file).frame.columns
+    refuse_missing(file.path)
+    try:
+        return read_header(file.path, file.format)
+    except MicrodataError:
+        raise
+    except Exception as error:
+        raise unreadable(file.path, error) from error
 
 
 def refuse_format(file: TableFile) -> None:
@@ -96,27 +114,6 @@ def refuse_format(file: TableFile) -> None:
                 f"{'workbook' if name == 'sheet' else 'file of text'}.",
                 hint=f"Leave {name} out.",
             )
-
-
-def _miss(frame: pl.DataFrame, texts: tuple[str, ...]) -> pl.DataFrame:
-    """Empty the cells that say, as texts or as numbers, that something is missing."""
-    if not texts:
-        return frame
-    numbers = []
-    for text in texts:
-        with suppress(ValueError):
-            numbers.append(float(text))
-    emptied = []
-    for column in frame:
-        if column.dtype in (pl.String, pl.Categorical, pl.Enum):
-            gone = column.cast(pl.String).str.strip_chars().is_in(texts)
-        elif column.dtype.is_numeric():
-            gone = column.cast(pl.Float64).is_in(numbers)
-        else:
-            continue
-        kept = pl.when(~gone.fill_null(False)).then(pl.col(column.name))
-        emptied.append(kept.alias(column.name))
-    return frame.with_columns(emptied)
 
 
 def refuse_empty(width: int, height: int, where: str) -> None:

@@ -15,6 +15,7 @@ from discreet.table.arrays import Ints
 from discreet.table.facts import Made, MakeOfCells, Progress, settle_cells
 from discreet.table.row_keys import key_rows
 from discreet.table.schema import Attribute
+from discreet.table.spelling import list_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,14 +51,18 @@ class SparkFrame:
         found = settled.group_by("cell").agg(pl.col("count").sum())
         return found["cell"], found["count"].to_numpy().astype(np.int64)
 
-    def count_distinct(self, name: str) -> tuple[int, int]:
-        """Count the different cells of a column that are not empty, and all of these."""
+    def count_distinct(self, name: str, na: Sequence[str]) -> tuple[int, int]:
+        """Count the different cells of a column that are neither empty nor ``na``, and all such."""
         from pyspark.sql import functions as f
 
         cells = self.frame.select(self.frame[quote(name)].alias("cell")).filter("cell IS NOT NULL")
         if dict(cells.dtypes)["cell"] == "string":
             cells = cells.select(f.regexp_replace("cell", r"^\s+|\s+$", "").alias("cell"))
-            cells = cells.filter("cell != ''")
+            cells = cells.filter(~cells["cell"].isin(["", *na]))
+        elif dict(cells.dtypes)["cell"] in ("tinyint", "smallint", "int", "bigint"):
+            cells = cells.filter(~cells["cell"].cast("string").isin([*na]))
+        elif dict(cells.dtypes)["cell"] in ("float", "double"):
+            cells = cells.filter(~cells["cell"].isin(list_numbers(na)))
         (found,) = cells.agg(f.count_distinct("cell"), f.count("cell")).collect()
         return int(found[0]), int(found[1])
 

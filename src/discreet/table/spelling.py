@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -275,3 +276,25 @@ def move_sign(text: str) -> str:
     if text.startswith("(") and text.endswith(")") and text[1:2].isdigit():
         return f"-{text[1:-1]}"
     return text
+
+
+def find_numbers(cells: pl.Series, texts: Sequence[str]) -> pl.Series:
+    """Say which numbers are those that some texts say; what is no number is none of them.
+
+    >>> find_numbers(pl.Series([-9.0, 1.5, 2.0]), ["NA", "-9", "1.50"]).to_list()
+    [True, True, False]
+    """
+    if cells.dtype.is_integer():
+        return cells.cast(pl.String).is_in(list(texts))
+    if cells.dtype.is_float():
+        return cells.is_in(list_numbers(texts))
+    return pl.Series([False] * len(cells), dtype=pl.Boolean)
+
+
+def list_numbers(texts: Sequence[str]) -> list[float]:
+    """Give those of some texts that are numbers."""
+    found = []
+    for text in texts:
+        with suppress(ValueError):
+            found.append(float(text))
+    return found

@@ -185,9 +185,9 @@ class StagedFrame:
             added = _add_up(run_shares(self.session, len(self.rows.pieces), count))
         return added["cell"], added["count"].to_numpy().astype(np.int64)
 
-    def count_distinct(self, name: str) -> tuple[int, int]:
-        """Count the different cells of a column that are not empty, and all of these."""
-        return self.source.count_distinct(name)
+    def count_distinct(self, name: str, na: Sequence[str]) -> tuple[int, int]:
+        """Count the different cells of a column that are neither empty nor ``na``, and all such."""
+        return self.source.count_distinct(name, na)
 
     def find_row(self, name: str, cell: object) -> int | None:
         """Rows of a cluster have no numbers."""

@@ -47,13 +47,12 @@ LOOKED_AT = 1 << 20
 class FileFormat:
     """How a file is written, where it does not say so itself and what is found is not right.
 
-    ``missing`` are texts that mean missing in every column. ``sheet`` is that of a workbook.
+    ``sheet`` is that of a workbook.
     """
 
     encoding: str | None = None
     separator: str | None = None
     sheet: str | None = None
-    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.encoding is not None:
@@ -110,7 +109,7 @@ def read_text_file(path: Path, format_: FileFormat) -> tuple[pl.DataFrame, FileF
                 # whatever its columns are called: 01234 is no number
                 default_column_type=pa.string(),
                 strings_can_be_null=True,
-                null_values=["", *format_.missing],
+                null_values=[""],
             ),
         )
     except UnicodeError as error:
@@ -123,6 +122,15 @@ def read_text_file(path: Path, format_: FileFormat) -> tuple[pl.DataFrame, FileF
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame.rename({name: name.strip() for name in frame.columns}), found
+
+
+def read_header(path: Path, format_: FileFormat) -> list[str]:
+    """Read the names of the columns alone."""
+    encoding = format_.encoding or look_through(path).encoding
+    try:
+        return [name.strip() for name in _read_header(path, encoding, format_.separator)[0]]
+    except UnicodeError as error:
+        raise _wrongly_encoded(path, encoding) from error
 
 
 class FoundText(NamedTuple):

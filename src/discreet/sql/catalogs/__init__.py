@@ -15,10 +15,8 @@ from sqlglot import exp
 
 from discreet.cluster import is_cluster
 from discreet.errors import QueryError
+from discreet.release.about import ABOUT_COLUMNS
 
-ABOUT = "about"
-"""The table that says what a schema holds, and so what was put there from here."""
-ABOUT_COLUMNS = ("topic", "name", "says")
 CONDITION, MEASURE = "#condition", "#measure"
 """What stands in a function's statements for what its callers give."""
 
@@ -48,6 +46,9 @@ class Catalog(Protocol):
 
     keeps_functions: bool
     """Whether it has functions that run what they are given as text."""
+
+    def check(self, schema: str, *, overwrite: bool) -> None:
+        """Refuse, before any work, what cannot be reached, or a schema that is taken."""
 
     def put(self, schema: str, contents: Contents, *, overwrite: bool) -> None:
         """Fill a schema, whole or not at all."""

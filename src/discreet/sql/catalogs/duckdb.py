@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import QueryError
-from discreet.files import drafting, resolve, writing
+from discreet.files import drafting, refuse_unwritable, resolve, writing
+from discreet.release.about import ABOUT
 from discreet.sql.catalogs import (
-    ABOUT,
     Contents,
     list_ours,
     quote,
@@ -44,15 +44,18 @@ class FileCatalog:
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    def check(self, schema: str, *, overwrite: bool) -> None:
+        """Refuse, before any work, what cannot be written to, or a schema that is taken."""
+        place = self._find_place(schema)
+        if not place.exists():
+            refuse_unwritable(self._path)
+            return
+        with _open(place, self._path) as connection:
+            self._list_there(connection, schema, overwrite=overwrite)
+
     def put(self, schema: str, contents: Contents, *, overwrite: bool) -> None:
         """Fill a schema, whole or not at all."""
-        place = resolve(self._path)
-        if place.stem.casefold() == schema.casefold():
-            raise QueryError(
-                f"{self._path}: DuckDB calls the file as the schema is called, {schema!r}, and "
-                "cannot tell them apart.",
-                hint="Choose another name for the file, or another --schema.",
-            )
+        place = self._find_place(schema)
         if place.exists():
             with _open(place, self._path) as connection:
                 self._fill(connection, schema, contents, overwrite=overwrite)
@@ -62,20 +65,38 @@ class FileCatalog:
                 self._fill(connection, schema, contents, overwrite=overwrite)
             (draft / "new.duckdb").rename(place)
 
+    def _find_place(self, schema: str) -> Path:
+        place = resolve(self._path)
+        if place.stem.casefold() == schema.casefold():
+            raise QueryError(
+                f"{self._path}: DuckDB calls the file as the schema is called, {schema!r}, and "
+                "cannot tell them apart.",
+                hint="Choose another name for the file, or another --schema.",
+            )
+        return place
+
+    def _list_there(
+        self, connection: duckdb.DuckDBPyConnection, schema: str, *, overwrite: bool
+    ) -> list[tuple[str, str]]:
+        """List what is in a schema and may be replaced; else refuse it."""
+        there = connection.execute(LISTED, [schema]).fetchall()
+        ours: list[str] = []
+        if ("TABLE", ABOUT) in there:
+            about = f"{quote(schema, DIALECT)}.{quote(ABOUT, DIALECT)}"
+            said = connection.execute(f"SELECT * FROM {about}")
+            columns = [column[0] for column in said.description or []]
+            ours = list_ours(columns, said.fetchall())
+        names = [name for _, name in there]
+        refuse_taken(str(self._path), schema, names, ours, overwrite=overwrite)
+        return there
+
     def _fill(
         self, connection: duckdb.DuckDBPyConnection, schema: str, contents: Contents, *,
         overwrite: bool,
     ) -> None:  # fmt: skip
         inside = quote(schema, DIALECT)
         connection.execute("BEGIN")
-        there = connection.execute(LISTED, [schema]).fetchall()
-        ours: list[str] = []
-        if ("TABLE", ABOUT) in there:
-            said = connection.execute(f"SELECT * FROM {inside}.{quote(ABOUT, DIALECT)}")
-            columns = [column[0] for column in said.description or []]
-            ours = list_ours(columns, said.fetchall())
-        names = [name for _, name in there]
-        refuse_taken(str(self._path), schema, names, ours, overwrite=overwrite)
+        there = self._list_there(connection, schema, overwrite=overwrite)
         for kind, name in there:
             connection.execute(f"DROP {kind} {inside}.{quote(name, DIALECT)}")
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {inside}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 
+import polars as pl
+
 from discreet.errors import QueryError
+from discreet.release.about import ABOUT
 from discreet.sql.catalogs import (
-    ABOUT,
     Contents,
     list_ours,
     quote,
@@ -49,19 +52,33 @@ class ServerCatalog:
     def __init__(self, url: str) -> None:
         self._url = url
 
+    def check(self, schema: str, *, overwrite: bool) -> None:
+        """Refuse, before any work, what cannot be reached, or a schema that is taken."""
+        self._refuse_long([schema])
+        with self._open({}) as server:
+            server.list_there(schema, overwrite=overwrite)
+
     def put(self, schema: str, contents: Contents, *, overwrite: bool) -> None:
         """Fill a schema, whole or not at all."""
-        for name in (schema, *contents.names):
+        self._refuse_long([schema, *contents.names])
+        with self._open(contents.tables) as server:
+            server.fill(schema, contents, overwrite=overwrite)
+
+    def _refuse_long(self, names: Sequence[str]) -> None:
+        for name in names:
             if len(name.encode()) > LONGEST_NAME:
                 raise QueryError(
                     f"PostgreSQL cuts names after {LONGEST_NAME} bytes: {name!r}.",
                     hint="Put the release into a file of DuckDB.",
                 )
-        with closing(_Filling(self._url, contents.tables)) as server:
+
+    @contextmanager
+    def _open(self, tables: dict[str, pl.DataFrame]) -> Iterator[_Filling]:
+        with closing(_Filling(self._url, tables)) as server:
             import psycopg
 
             try:
-                server.fill(schema, contents, overwrite=overwrite)
+                yield server
             except psycopg.Error as error:
                 raise QueryError(
                     f"PostgreSQL refuses: {str(error).splitlines()[0]}",
@@ -92,16 +109,20 @@ class _Filling(Server):
             self._do(FUNCTION.format(made=f"{inside}.{quote(name, DIALECT)}", body=body))
         self._connection.commit()
 
-    def _empty(self, schema: str, *, overwrite: bool) -> None:
-        inside = quote(schema, DIALECT)
+    def list_there(self, schema: str, *, overwrite: bool) -> list[tuple[str, str, str]]:
+        """List what is in a schema and may be replaced; else refuse it."""
         there = self._connection.execute(LISTED, {"schema": schema}).fetchall()
         ours: list[str] = []
         if ("TABLE", ABOUT, "") in there:
-            said = self._do(f"SELECT * FROM {inside}.{quote(ABOUT, DIALECT)}")
+            said = self._do(f"SELECT * FROM {quote(schema, DIALECT)}.{quote(ABOUT, DIALECT)}")
             ours = list_ours([column.name for column in said.description], said.fetchall())
         names = [name for _, name, _ in there]
         refuse_taken("PostgreSQL", schema, names, ours, overwrite=overwrite)
-        for kind, name, arguments in there:
+        return there
+
+    def _empty(self, schema: str, *, overwrite: bool) -> None:
+        inside = quote(schema, DIALECT)
+        for kind, name, arguments in self.list_there(schema, overwrite=overwrite):
             given = f"({arguments})" if kind == "FUNCTION" else ""
             self._do(f"DROP {kind} {inside}.{quote(name, DIALECT)}{given}")
 

@@ -7,12 +7,16 @@ removed again if that fails.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from discreet.cluster import open_session
 from discreet.cluster.reaching import say, spark_errors
 from discreet.errors import QueryError
 from discreet.sql.catalogs import Contents, quote, refuse_taken, write_in
 from discreet.sql.engines.spark import SETTINGS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 DIALECT = "spark"
 KEPT = {
@@ -30,17 +34,26 @@ class ClusterCatalog:
     def __init__(self, address: str) -> None:
         self._address = address
 
+    def check(self, schema: str, *, overwrite: bool) -> None:
+        """Refuse, before any work, a cluster that cannot be reached, or a schema that is taken."""
+        with open_session(self._address, **SETTINGS, **KEPT) as session:
+            self._refuse_taken(session, schema, overwrite=overwrite)
+
+    def _refuse_taken(self, session: SparkSession, schema: str, *, overwrite: bool) -> None:
+        if overwrite:
+            raise QueryError(
+                "Spark has no transactions: what is there cannot be replaced at once.",
+                hint=f"Leave out --overwrite, after DROP DATABASE {quote(schema, DIALECT)} CASCADE "
+                "there.",
+            )
+        if session.catalog.databaseExists(schema):
+            refuse_taken("Spark", schema, ["a database"], ["a database"], overwrite=False)
+
     def put(self, schema: str, contents: Contents, *, overwrite: bool) -> None:
         """Fill a database, whole or not at all."""
         inside = quote(schema, DIALECT)
         with open_session(self._address, **SETTINGS, **KEPT) as session:
-            if overwrite:
-                raise QueryError(
-                    "Spark has no transactions: what is there cannot be replaced at once.",
-                    hint=f"Leave out --overwrite, after DROP DATABASE {inside} CASCADE there.",
-                )
-            if session.catalog.databaseExists(schema):
-                refuse_taken("Spark", schema, ["a database"], ["a database"], overwrite=False)
+            self._refuse_taken(session, schema, overwrite=overwrite)
             try:
                 session.sql(f"CREATE DATABASE {inside}")
                 for name, table in contents.tables.items():
