@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from discreet.files import digest
 from discreet.release import Release
-from discreet.release.manifest import MANIFEST, Resource
+from discreet.release.manifest import MANIFEST, ColumnPart, Resource
 from discreet.release.store import README, load, read_manifest
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
@@ -112,7 +112,7 @@ def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
         column: f"{a.name}: {a.role}, published {release.explain(a.name)}"
         for a in release.schema
         for column in release.recodings[a.name].columns(a.name)
-        if table.name in release.tables  # what explains labels may have columns of any name
+        if table.name in release.carriers  # others may have columns of any name
     }
     return [
         {
@@ -120,9 +120,13 @@ def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
             "@id": quote(f"{table.name}/{column.name}"),
             "name": column.name,
             # a column that carries no attribute is explained with its table
-            "description": about.get(column.name, table.description),
+            "description": about.get(column.name, _explain_own(column, table)),
             "dataType": TYPES[column.type],
             "source": {**_name_source(table), "extract": {"column": column.name}},
         }
         for column in table.columns.fields
     ]
+
+
+def _explain_own(column: ColumnPart, table: Resource) -> str:
+    return " ".join(filter(None, [column.description, table.description]))
