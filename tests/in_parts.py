@@ -126,28 +126,30 @@ def require_same_batches(made: dc.Release, wanted: dc.Release) -> None:
     assert made.recodings == wanted.recodings
     assert (made.promise, made.about) == (wanted.promise, wanted.about)
     assert made.parameters == wanted.parameters
+    often = made.own("count")
     for title in made.tables.keys() - made.shown.keys():
-        told = [r.tables[title].drop("batch") for r in (made, wanted)]
-        names = told[0].drop("count").columns
-        counts = [table.group_by(names).agg(pl.col("count").sum()).sort(names) for table in told]
+        told = [r.tables[title].drop(r.own("batch")) for r in (made, wanted)]
+        names = told[0].drop(often).columns
+        counts = [table.group_by(names).agg(pl.col(often).sum()).sort(names) for table in told]
         assert counts[0].equals(counts[1])
 
 
 def _show_buckets(release: dc.Release, title: str) -> pl.DataFrame:
-    texts = release.tables[title].drop("batch").with_columns(pl.all().cast(pl.String))
+    shown = release.tables[title].drop(release.own("batch"))
+    texts = shown.with_columns(pl.all().cast(pl.String))
     return texts.sort(pl.all())
 
 
 def require_same_runs(made: dc.Release, wanted: dc.Release) -> None:
     """Hold groups, people and words against those of another release, whatever was drawn."""
-    (name,) = made.schema.sensitive
+    (name,), own = made.schema.sensitive, made.own("group")
 
     def list_groups(release: dc.Release) -> list[list[float]]:
-        groups = release.tables["permuted"].group_by("group").agg(pl.col(name).sort())
+        groups = release.tables["permuted"].group_by(own).agg(pl.col(name).sort())
         return sorted(groups[name].to_list())
 
     assert list_groups(made) == list_groups(wanted)
-    people = [r.tables["permuted"].drop("group", name).sort(pl.all()) for r in (made, wanted)]
+    people = [r.tables["permuted"].drop(own, name).sort(pl.all()) for r in (made, wanted)]
     assert people[0].equals(people[1])
     assert made.tables["help"].schema == wanted.tables["help"].schema
     assert (made.promise, made.about) == (wanted.promise, wanted.about)
@@ -158,8 +160,9 @@ def require_same_slices(made: dc.Release, wanted: dc.Release) -> None:
     """Hold buckets and words against those of another release, whatever their order."""
 
     def list_buckets(release: dc.Release) -> list[str]:
-        buckets = release.tables["sliced"].group_by("bucket", maintain_order=True)
-        return sorted(str(bucket.drop("bucket").rows()) for _, bucket in buckets)
+        own = release.own("bucket")
+        buckets = release.tables["sliced"].group_by(own, maintain_order=True)
+        return sorted(str(bucket.drop(own).rows()) for _, bucket in buckets)
 
     assert list_buckets(made) == list_buckets(wanted)
     assert made.tables["sliced"].schema == wanted.tables["sliced"].schema

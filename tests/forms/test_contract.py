@@ -296,7 +296,9 @@ def test_sums_of_expected_weights_and_bounds_of_pairs_are_those_of_questions(cas
             if function == "AVG":
                 continue
             pairs, needed = form.expect(release, names, paired=True)
-            bounds = bound_count(pairs) if function == "COUNT" else bound_sum(pairs)
+            bounds = (
+                bound_count(pairs, "weight") if function == "COUNT" else bound_sum(pairs, "weight")
+            )
             text = bounds.sql("duckdb").replace('"#condition"', condition)
             ends = fetch(release, needed, text.replace('"#measure"', measure))
             np.testing.assert_allclose(ends, [estimate, low, high], rtol=1e-9, atol=1e-9)

@@ -34,7 +34,7 @@ def test_bounds_hold_in_every_world_of_groups(condition: str) -> None:
         database.register("permuted", release.tables["permuted"].to_arrow())
         pairs, _ = find_form("permuted").expect(release, ["age", "pay"], paired=True)
         for place, measure in enumerate([None, "pay", "age"]):
-            tree = bound_count(pairs) if measure is None else bound_sum(pairs)
+            tree = bound_count(pairs, "weight") if measure is None else bound_sum(pairs, "weight")
             text = tree.sql("duckdb").replace('"#condition"', condition)
             (found,) = database.execute(text.replace('"#measure"', str(measure))).fetchall()
             estimate, low, high = (end or 0 for end in found)

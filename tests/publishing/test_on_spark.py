@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -260,6 +260,42 @@ def test_columns_are_found_and_broken_up_on_a_cluster(tmp_path: Path, held: str)
     data = dc.read(tmp_path / "source", Plan.read(plan).schema)
     require_same_slices(dc.load(tmp_path / "release"), dc.publish(data, Plan.read(plan).method))
     require_same_audit(report, dc.audit(tmp_path / "release", data))
+
+
+@pytest.mark.parametrize(
+    ("name", "principle", "require"),
+    [
+        ("generalization", 'name = "k-anonymity"\nk = 4', None),
+        ("angelization", 'name = "frequency-diversity"\nl = 3', require_same_batches),
+        ("slicing", 'name = "frequency-diversity"\nl = 3', require_same_slices),
+        ("permutation", 'name = "k-e"\nk = 4\ne = 100', require_same_runs),
+    ],
+)
+def test_attributes_may_be_called_on_a_cluster_what_releases_call_their_own_columns(
+    tmp_path: Path,
+    held: str,
+    name: str,
+    principle: str,
+    require: Callable[[dc.Release, dc.Release], None] | None,
+) -> None:
+    own = {"generalization": "class", "angelization": "batch", "slicing": "bucket",
+           "permutation": "group"}[name]  # fmt: skip
+    names = {"age": own.title(), "sex": "value", "income": "count"}
+    spread(CENSUS.to_polars().select([*names]).rename(names), tmp_path / "source")
+    plan = write_plan(tmp_path, method=f'name = "{name}"')
+    text = plan.read_text().replace('name = "k-anonymity"\nk = 4', principle)
+    for plain, other in names.items():
+        text = text.replace(f"[columns.{plain}]", f"[columns.{other}]")
+    plan.write_text(text)
+    report = publish(plan, held, [], {})
+    data, made = dc.read(tmp_path / "source", Plan.read(plan).schema), tmp_path / "release"
+    whole = dc.publish(data, Plan.read(plan).method)
+    assert f"{own}_" in dc.load(made).tables[next(iter(whole.shown))].columns
+    if require is None:
+        require_same(made, whole.write(tmp_path / "memory"))
+    else:
+        require(dc.load(made), whole)
+    require_same_audit(report, dc.audit(made, data))
 
 
 def test_people_are_dealt_on_a_cluster_and_all_their_classes_are_in_one_file(

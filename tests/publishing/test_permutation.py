@@ -30,7 +30,7 @@ def figure_1() -> dc.Microdata:
 
 def test_figure_4_row_by_row() -> None:
     """The paper's help table, in thousands; its groups are the ten-year age bands."""
-    bands = pl.Series([1, 1, 1, 2, 2, 2, 3, 3, 3])
+    bands = pl.Series("group", [1, 1, 1, 2, 2, 2, 3, 3, 3])
     salary = dc.Attribute("salary", dc.Role.SENSITIVE, dc.Type.INTEGER)
     found = build_help(bands, FRAME["salary"], salary)
     assert found.select("group", "hits", "sum_low", "sum_high", "min_low", "min_high").rows() == [

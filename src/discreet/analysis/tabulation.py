@@ -199,9 +199,10 @@ def _draw(
         pl.col(bar).cast(pl.String).alias("#x"),
         *([pl.col(colour).cast(pl.String).alias("#colour")] if colour else []),
     )
-    plain = drawn.rename({c: c.lstrip("#") for c in ("#x", "#colour") if c in drawn.columns})
-    kept = ["x", VALUE, "low", "high", "likely_low", "likely_high", *(["colour"] if colour else [])]
-    base = alt.Chart(alt.InlineData(plain.select(kept).to_dicts())).encode(
+    ends = ["low", "high", "likely_low", "likely_high"]
+    plain = drawn.select("#x", VALUE, *ends, *(["#colour"] if colour else []))
+    plain = plain.rename(lambda name: name.lstrip("#"))  # whatever attributes are called
+    base = alt.Chart(alt.InlineData(plain.to_dicts())).encode(
         x=alt.X("x:N", title=title or bar, sort=None)
     )
     if colour:

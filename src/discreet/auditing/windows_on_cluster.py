@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 WINDOW, GROUP, VALUE, COUNT = "window", "group", "value", "rows"
+SORTED = "by_window"
 AT_ONCE = 1 << 19
 """So many records are in a window, about."""
 
@@ -89,11 +90,11 @@ class _TakeWindow:
 
     def __call__(self, window: int) -> Release | None:
         """Give its records as a part; nothing where it has none."""
-        if not (self.folder / "windows" / f"{WINDOW}={window}").exists():
+        if not (self.folder / SORTED / f"{WINDOW}={window}").exists():
             return None
         (name,) = self.stored.release.schema.sensitive
         group = self.stored.parted[0].column
-        table = _read(self.folder / "windows", window)
+        table = _read(self.folder / SORTED, window)
         table = table.rename({f"c{i}": column for i, column in enumerate(self.columns)})
         held = _read(self.folder / "bags", window).rename({GROUP: group, VALUE: name})
         part = self.stored.take_records(table.select(self.columns), {})
@@ -189,7 +190,7 @@ def _sort_records(
     found: DataFrame = cells.mapInArrow(
         _FindWindows(stored.release, facts, finder, columns), f"{kinds}, {WINDOW} int"
     )
-    place = (folder / "windows").as_uri()
+    place = (folder / SORTED).as_uri()
     found.write.mode("overwrite").partitionBy(WINDOW).parquet(place)
     sorted_records = session.read.parquet(place)
     group = sorted_records[f"c{columns.index(stored.parted[0].column)}"].alias(GROUP)

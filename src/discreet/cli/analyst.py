@@ -131,7 +131,8 @@ def _print_answer(answer: Any, json: bool) -> None:
         return
     known = [name for name, estimated in answer.columns.items() if not estimated]
     told = [name for name, estimated in answer.columns.items() if estimated]
-    marked = [name for name in answer.frame.columns if name == "certain" and name not in known]
+    asked_for = {*known, *(name + ending for name in told for ending in ENDINGS)}
+    marked = [name for name in answer.frame.columns if name not in asked_for]
     wide = any(answer.frame[f"{name}_width"].is_not_null().any() for name in told)
     parts = ENDINGS if wide else ENDINGS[:4]
     titles = ["estimate", "at least", "at most", "std. error", "± 95 %"][: len(parts)]

@@ -56,4 +56,4 @@ def install(
     show(table)
     for name, why in made.left_out.items():
         show(f"Left out: {name}. {why}")
-    show(f'Ask for example: SELECT SUM(weight) FROM "{made.schema}".expected')
+    show(f'Ask for example: SELECT SUM({made.weight}) FROM "{made.schema}".expected')

@@ -98,7 +98,8 @@ def _diverge_in_cells(release: Release, data: Microdata, wanted: list[str]) -> f
             rebuilt = rebuilt.with_columns(pl.col(name).cast(pl.String))
     true = frame.group_by(wanted).len("#n")
     both = true.join(rebuilt, on=wanted, how="left", nulls_equal=True)
-    if both[PROBABILITY].null_count():
+    found = both[release.own(PROBABILITY)]
+    if found.null_count():
         raise SchemaError("The release gives no probability to some people of this microdata.")
     d = both["#n"].to_numpy() / data.n
-    return float(np.sum(d * np.log(d / both[PROBABILITY].to_numpy())))
+    return float(np.sum(d * np.log(d / found.to_numpy())))

@@ -190,7 +190,7 @@ def _rewrite_one(release: Release, query: Query) -> tuple[exp.Select, Tables]:
 def _refuse_large(release: Release, names: list[str]) -> None:
     """Refuse whole numbers of which some forms would round the outermost to a float."""
     for name in names:
-        for table in release.tables.values():
+        for table in release.carriers.values():
             if name not in table.columns or not table[name].dtype.is_integer():
                 continue
             if not table[name].is_between(-LARGEST_FLOAT, LARGEST_FLOAT).all():

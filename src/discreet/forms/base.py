@@ -6,6 +6,7 @@ everyone outside sees it: groups of people, and what may be true of each.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -215,7 +216,8 @@ class Form(ABC):
     name: ClassVar[str]
     """As it stands in the manifest."""
     auxiliary: ClassVar[frozenset[str]] = frozenset()
-    """Tables that others refer to; they have no record per person."""
+    """Tables that follow from others. They carry no attribute, whatever their columns are called;
+    of each there may be several, by their number."""
     transformations: ClassVar[dict[str, str]] = {}
     """What it does to attributes, other than blurring them or leaving them alone; in words."""
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {}
@@ -226,8 +228,8 @@ class Form(ABC):
     optional: ClassVar[frozenset[str]] = frozenset()
     """Parameters that may be anything, or left out."""
     parted: ClassVar[tuple[PartedTable, ...]] = ()
-    """The tables of a release that can be examined in parts, that of records first. None where it
-    has to be seen whole."""
+    """The tables of a release that can be examined in parts, that of records first, by its words
+    for their columns. None where it has to be seen whole."""
     scattered: ClassVar[bool] = False
     """Whether records that show the same may be in different parts: then they are sorted by it
     first, and what groups hold is told apart from them."""
@@ -241,9 +243,9 @@ class Form(ABC):
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""
 
-    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:  # noqa: ARG002
+    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
         """Give the tables of a release that can be examined in parts; none if it cannot be."""
-        return self.parted
+        return tuple(replace(table, column=release.own(table.column)) for table in self.parted)
 
     def add_shares(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Put what all parts add to some groups together."""
@@ -252,6 +254,10 @@ class Form(ABC):
     def may_overlap(self, release: Release) -> bool:  # noqa: ARG002
         """Whether groups of different numbers may be somebody's, who are then in one part."""
         return False
+
+    def is_auxiliary(self, title: str) -> bool:
+        """Whether a table follows from others, and carries no attribute."""
+        return re.sub(r"_\d+$", "", title) in self.auxiliary
 
     @abstractmethod
     def views(self, release: Release) -> list[View]:
@@ -333,8 +339,7 @@ class Form(ABC):
         known = release.schema.quasi_identifiers
         return {
             title: [name for name in known if name in table.columns]
-            for title, table in release.tables.items()
-            if title not in self.auxiliary
+            for title, table in release.carriers.items()
         }
 
     def own_records(self, release: Release) -> pl.DataFrame | None:
@@ -352,8 +357,9 @@ class Form(ABC):
     def leave_out(self, release: Release, names: Collection[str]) -> Release:
         """Give the release as it is to somebody who knows nothing of some attributes."""
         lost = [column for name in names for column in release.recodings[name].columns(name)]
-        tables = {title: table.drop(c for c in lost if c in table.columns)
-                  for title, table in release.tables.items()}  # fmt: skip
+        narrower = {title: table.drop(c for c in lost if c in table.columns)
+                    for title, table in release.carriers.items()}  # fmt: skip
+        tables = {title: narrower.get(title, table) for title, table in release.tables.items()}
         kept = [name for name in release.schema.names if name not in names]
         return replace(release, tables=tables, schema=release.schema.only(kept))
 

@@ -16,12 +16,12 @@ from typing import cast
 
 from sqlglot import exp, parse_one
 
-from discreet.forms.expected import ROW, ROWS, TIMES, UNIT, VALUE, VALUES, WEIGHT
+from discreet.forms.expected import ROW, ROWS, TIMES, UNIT, VALUE, VALUES
 from discreet.sql.catalogs import CONDITION, MEASURE
 
 PAIRS = f"""
 "#cells" AS (
-  SELECT "{UNIT}", "{TIMES}", "{ROW}", "{ROWS}", "{VALUE}", "{VALUES}", "{WEIGHT}" AS "#w",
+  SELECT "{UNIT}", "{TIMES}", "{ROW}", "{ROWS}", "{VALUE}", "{VALUES}", {{weight}} AS "#w",
     {{measure}} AS "#x", CASE WHEN {{condition}} THEN 1 ELSE 0 END AS "#m"
   FROM "#possible"),
 "#pairs" AS (
@@ -86,12 +86,15 @@ FROM "#ends"
 """
 
 
-def bound_count(possible: exp.Select) -> exp.Select:
-    """Count people who satisfy a condition: the estimate and its bounds."""
-    return _write(possible, "CAST(NULL AS DOUBLE)", f'"{CONDITION}"', COUNT)
+def bound_count(possible: exp.Select, weight: str) -> exp.Select:
+    """Count people who satisfy a condition: the estimate and its bounds.
+
+    ``weight`` is the column of what is ``possible`` that says how much of it is expected.
+    """
+    return _write(possible, weight, "CAST(NULL AS DOUBLE)", f'"{CONDITION}"', COUNT)
 
 
-def bound_sum(possible: exp.Select) -> exp.Select:
+def bound_sum(possible: exp.Select, weight: str) -> exp.Select:
     """Add something up over people who satisfy a condition: the estimate and its bounds."""
     condition = f'("{CONDITION}") AND ("{MEASURE}") IS NOT NULL'
     pushed = 'GREATEST("#least", LEAST("{beyond}", "#most")) - "{before}"'
@@ -101,17 +104,21 @@ def bound_sum(possible: exp.Select) -> exp.Select:
     )
     within = f'PARTITION BY "#kinds"."{UNIT}", "#side"'
     totals = TOTALS.format(within=within, low=low, high=high)
-    return _write(possible, f'CAST("{MEASURE}" AS DOUBLE)', condition, totals)
+    return _write(possible, weight, f'CAST("{MEASURE}" AS DOUBLE)', condition, totals)
 
 
-def _write(possible: exp.Select, measure: str, condition: str, asked: str) -> exp.Select:
+def _write(
+    possible: exp.Select, weight: str, measure: str, condition: str, asked: str
+) -> exp.Select:
     rows, values = (
         KINDS.format(unit=UNIT, side=side, kind=kind, often=often, name=name, other=other)
         for side, kind, often, name, other in (
             (0, ROW, ROWS, "row", "value"), (1, VALUE, VALUES, "value", "row"),
         )
     )  # fmt: skip
-    pairs = PAIRS.format(measure=measure, condition=condition, rows=rows, values=values)
+    pairs = PAIRS.format(
+        weight=f'"{weight}"', measure=measure, condition=condition, rows=rows, values=values
+    )
     tree = cast("exp.Select", parse_one(f"WITH {pairs} {asked}", read="duckdb"))
     tree.with_(exp.to_identifier("#possible", quoted=True), as_=possible, copy=False)
     tree.args["with_"].expressions.sort(key=lambda clause: clause.alias != "#possible")

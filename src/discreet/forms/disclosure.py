@@ -142,7 +142,7 @@ def _read_target(releases: list[Release], name: str) -> Target | None:
         if attribute is None or not attribute.reads_like(other):
             continue
         if Coarsening.of(attribute) == Coarsening.of(other):
-            shown += [t[name].unique() for t in held.tables.values() if name in t.columns]
+            shown += [t[name].unique() for t in held.carriers.values() if name in t.columns]
     if attribute is None or not shown:
         return None
     return Target(reduce_column(pl.concat(shown).unique(), attribute).encode(None)[1], None)

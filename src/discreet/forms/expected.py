@@ -22,13 +22,14 @@ from discreet.sql.trees import add_up_over, column, double, named_table, number
 from discreet.table.coarsening import describe_coarsening, is_coarse
 
 WEIGHT = "weight"
+"""The word for what is expected of a combination, which gives way to attributes."""
 UNIT, TIMES, ROW, ROWS, VALUE, VALUES = "#unit", "#times", "#row", "#rows", "#value", "#values"
 """Of what is paired: among whom values are mixed, and how many such there are; a kind of people and
 a kind of values of it, each with how many they are."""
 
 
 def expect(release: Release, names: Sequence[str]) -> Statement:
-    """List the combinations of some attributes: their columns, and ``weight``.
+    """List the combinations of some attributes: their columns, and the ``weight`` of each.
 
     >>> import discreet as dc
     >>> data = dc.datasets.census(500, sensitive=["income"])
@@ -50,11 +51,6 @@ def check_names(release: Release, names: Sequence[str]) -> list[str]:
         if name not in release.schema.names:
             hint = name_closest(name, release.schema.names)
             raise QueryError(f"The release has no {name!r}.", hint=hint)
-        if name == WEIGHT:
-            raise QueryError(
-                f"An attribute called {name!r} leaves no name for what is expected.",
-                hint="Leave it out, or rename it before publishing.",
-            )
         if is_coarse(release.schema[name]):
             raise QueryError(
                 f"What {name!r} shows stands for other numbers "
@@ -103,7 +99,7 @@ def join_sides(
         tree = tree.join(named_table(title), on=same)
         tree = tree.select(column("value", title).as_(name, quoted=True))
         weight = weight * column("share", title)
-    tree = tree.select(weight.as_(WEIGHT, quoted=True))
+    tree = tree.select(weight.as_(release.own(WEIGHT), quoted=True))
     return (tree.select(*_pair(alone=alone)) if paired else tree), needed
 
 

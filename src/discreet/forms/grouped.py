@@ -14,15 +14,16 @@ from discreet.forms.incomplete import Dealt, Incomplete, open_boxes, read_cells
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells
 
+OWNER, COUNT, LABEL, VALUE, MASS = "#owner", "#count", "#label", "#value", "#mass"
 PROBABILITY = "probability"
-OWNER, COUNT, LABEL, VALUE = "#owner", "#count", "#label", "#value"
+"""How what is rebuilt calls it, unless an attribute is called so."""
 
 
 class GroupedForm(Form):
     """A form in which a record and a sensitive value are independent, given the group."""
 
     owner: ClassVar[str]
-    """The column that says whose values a record may have."""
+    """Its word for the column that says whose values a record may have."""
 
     def tell(self, release: Release) -> list[list[str]]:
         """Give the sensitive attributes, those that are told together in one list."""
@@ -30,32 +31,32 @@ class GroupedForm(Form):
 
     def hold(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:
         """Count, per owner, every value of what is told together."""
-        table = release.tables[title].rename({self.owner: OWNER})
+        table = self._read(release, title)
         return table.group_by(OWNER, *names).len(COUNT)
 
     def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
         """Give D*(Q, x) (Equation 7), from the table with all these and fewest others."""
         known = [name for name in names if name in release.schema.quasi_identifiers]
         title = release.find_table(known)
-        table = release.tables[title].rename({self.owner: OWNER})
+        table = self._read(release, title)
         sensitive = [name for name in names if name not in known]
         mass = (
             table.group_by([*known, OWNER] if sensitive else known).len(COUNT)
             if sensitive or known
             else table.select(pl.len().alias(COUNT))
-        ).with_columns(pl.col(COUNT).alias(PROBABILITY) / table.height)
+        ).with_columns(pl.col(COUNT).alias(MASS) / table.height)
         for name in known:
             mass = spread_labels(release, title, name, mass)
         if sensitive:
             held = self._share(release, title, sensitive)
             refuse_many(mass.height * held.height // max(held[OWNER].n_unique(), 1), names)
-            mass = mass.join(held, on=OWNER).with_columns(pl.col(PROBABILITY) * pl.col("#share"))
-        return add_up(mass, names)
+            mass = mass.join(held, on=OWNER).with_columns(pl.col(MASS) * pl.col("#share"))
+        return add_up(release, mass, names)
 
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw records of the widest table, of each a place in its box and a value of its owner."""
         title, shown = max(self.shown(release).items(), key=lambda item: len(item[1]))
-        table = release.tables[title].rename({self.owner: OWNER})
+        table = self._read(release, title)
         drawn = table[rng.integers(0, table.height, n)]
         columns = [draw_cells(release, title, name, drawn[name], rng) for name in shown]
         for names in self.tell(release):
@@ -68,7 +69,7 @@ class GroupedForm(Form):
         """Give records of the table that shows these, with values of their owners in any order."""
         known = [name for name in names if name not in release.schema.sensitive]
         title = release.find_table(known)
-        table = release.tables[title].rename({self.owner: OWNER}).sort(OWNER, maintain_order=True)
+        table = self._read(release, title).sort(OWNER, maintain_order=True)
         owner = table[OWNER].to_numpy().astype(np.int64)
         columns, dealt = table.select(known).get_columns(), []
         for told in self.tell(release):
@@ -81,15 +82,19 @@ class GroupedForm(Form):
         cells = open_boxes(release, title, table, known)
         return Incomplete(pl.DataFrame(columns).select(names), cells, dealt)
 
+    def _read(self, release: Release, title: str) -> pl.DataFrame:
+        """Give a table, with its owners called as no attribute can be."""
+        return release.tables[title].rename({release.own(self.owner): OWNER})
+
     def _share(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:
         share = (pl.col(COUNT) / pl.col(COUNT).sum().over(OWNER)).alias("#share")
         return self.hold(release, title, names).select(OWNER, *names, share)
 
 
-def add_up(mass: pl.DataFrame, wanted: list[str]) -> pl.DataFrame:
+def add_up(release: Release, mass: pl.DataFrame, wanted: list[str]) -> pl.DataFrame:
     """Add probabilities up over the attributes asked for."""
-    found = mass.group_by(wanted).agg(pl.col(PROBABILITY).sum())
-    return found.sort(wanted).select([*wanted, PROBABILITY])
+    found = mass.group_by(wanted).agg(pl.col(MASS).sum()).sort(wanted)
+    return found.select(*wanted, pl.col(MASS).alias(release.own(PROBABILITY)))
 
 
 def spread_labels(release: Release, title: str, name: str, mass: pl.DataFrame) -> pl.DataFrame:
@@ -104,10 +109,10 @@ def spread_labels(release: Release, title: str, name: str, mass: pl.DataFrame) -
     mass = mass.rename({name: LABEL}).with_columns(pl.col(LABEL).cast(pl.String))
     sizes = cells.group_by(LABEL).len("#size")
     refuse_many(int(mass.join(sizes, on=LABEL)["#size"].sum()), [name])
-    part = (pl.col(PROBABILITY) / pl.col("#cells")).alias(PROBABILITY)
+    part = (pl.col(MASS) / pl.col("#cells")).alias(MASS)
     spread = mass.join(cells, on=LABEL).with_columns(part).drop(LABEL, "#cells")
-    others = [column for column in spread.columns if column != PROBABILITY]
-    return spread.group_by(others).agg(pl.col(PROBABILITY).sum()).rename({VALUE: name})
+    others = [column for column in spread.columns if column != MASS]
+    return spread.group_by(others).agg(pl.col(MASS).sum()).rename({VALUE: name})
 
 
 def refuse_many(cells: int, names: Sequence[str]) -> None:

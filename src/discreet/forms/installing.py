@@ -33,6 +33,8 @@ class Installation:
     functions: list[str]
     left_out: dict[str, str]
     """Attributes that no view has and functions that are not there, and why."""
+    weight: str = WEIGHT
+    """The column of views that is to be added up."""
 
 
 @dataclass
@@ -56,7 +58,7 @@ class _Plan:
         if not with_function:
             self.left_out[function] = "Spark has no functions that run a text."
             return
-        form = find_form(self.release.form)
+        form, weight = find_form(self.release.form), self.release.own(WEIGHT)
         try:
             pairs, needed = form.expect(self.release, names, paired=True)
             if not self.fits(pairs, needed):
@@ -65,7 +67,9 @@ class _Plan:
             self.left_out[function] = error.message
             return
         self._add_tables(needed)
-        self.contents.functions[function] = Function(bound_count(pairs), bound_sum(pairs))
+        self.contents.functions[function] = Function(
+            bound_count(pairs, weight), bound_sum(pairs, weight)
+        )
 
     def _add_tables(self, needed: dict[str, pl.DataFrame]) -> None:
         for title, table in needed.items():
@@ -110,8 +114,9 @@ def install(
     contents.tables[ABOUT] = _tell(plan)
     catalog.put(schema, contents, overwrite=overwrite)
     return Installation(
-        schema, [*contents.tables], plan.shown, [*contents.functions], plan.left_out
-    )
+        schema, [*contents.tables], plan.shown, [*contents.functions], plan.left_out,
+        release.own(WEIGHT),
+    )  # fmt: skip
 
 
 def _check(plan: _Plan, columns: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -164,7 +169,7 @@ def _can_be_listed(plan: _Plan, name: str) -> bool:
 
 def _tell(plan: _Plan) -> pl.DataFrame:
     """Say in words what is promised, and what everything in the schema is."""
-    release = plan.release
+    release, weight = plan.release, plan.release.own(WEIGHT)
     rows = tell(release)
     for title in plan.contents.tables:
         cells = "What each label of an attribute stands for, and which share of it each value is."
@@ -174,8 +179,8 @@ def _tell(plan: _Plan) -> pl.DataFrame:
         rows.append((
             "view", title,
             f"Every combination of {', '.join(names)} that the release leaves possible, with its "
-            f"expected {WEIGHT}: SUM({WEIGHT}) estimates COUNT(*), SUM({WEIGHT} * x) estimates "
-            f"SUM(x), and SUM({WEIGHT} * x) / SUM({WEIGHT}) AVG(x).",
+            f"expected {weight}: SUM({weight}) estimates COUNT(*), SUM({weight} * x) estimates "
+            f"SUM(x), and SUM({weight} * x) / SUM({weight}) AVG(x).",
         ))  # fmt: skip
     for title in plan.contents.functions:
         rows.append((

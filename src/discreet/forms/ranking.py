@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from discreet.release import name_own
 from discreet.sql.finishing import Ranking
 from discreet.sql.windows import KEPT, SURE
 from discreet.table.arrays import Bools, Floats
 
 CERTAIN = "certain"
-"""The column that says of each row whether it surely belongs to the answer."""
+"""The column that says of each row whether it surely belongs to the answer, unless what was asked
+for is called so."""
 
 
 def mark_rows(
@@ -39,7 +41,7 @@ def mark_rows(
         may_belong = (behind < end) & (ahead >= ranking.offset)
         kept = kept & inside
     left_out = int((~kept & may_belong).sum())
-    title = CERTAIN if CERTAIN not in shown.columns else f"#{CERTAIN}"
+    title = name_own(CERTAIN, shown.columns)
     return shown.with_columns(pl.Series(title, sure)).filter(kept), left_out
 
 

@@ -13,7 +13,6 @@ import polars as pl
 
 from discreet.errors import QueryError, name_closest
 from discreet.forms import find_form
-from discreet.forms.grouped import PROBABILITY
 from discreet.release import Release
 
 
@@ -55,11 +54,6 @@ def _check_names(release: Release, names: Sequence[str]) -> list[str]:
         if name not in known:
             raise QueryError(
                 f"There is no {name!r} to rebuild.", hint=name_closest(str(name), known)
-            )
-        if name == PROBABILITY:
-            raise QueryError(
-                f"An attribute called {name!r} leaves no name for the result.",
-                hint="Rename it before publishing, or draw records: release.sample(n).",
             )
     sensitive = [name for name in names if name in release.schema.sensitive]
     if not names or len(set(names)) < len(names) or len(sensitive) > 1:

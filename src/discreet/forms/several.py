@@ -51,24 +51,26 @@ def list_each(release: Release) -> list[list[str]]:
 def project(release: Release, name: str, titles: Sequence[str], columns: Sequence[str]) -> Release:
     """Give the release as it would be with one of its sensitive attributes alone.
 
-    ``titles`` are the tables, and ``columns`` those of the first, that there are once for each; the
-    first table itself is one for all. Parameters that are given by attribute are those of this one.
+    ``titles`` are the tables, and ``columns`` the words for those of the first, that there are once
+    for each; the first table itself is one for all. Parameters that are given by attribute are
+    those of this one.
     """
     table, *others = titles
     sensitive = release.schema.sensitive
     place = sensitive.index(name)
     missing = [t for t in (number_title(o, place) for o in others) if t not in release.tables]
     lacking = [
-        c for c in (number_title(o, place) for o in columns)
+        c for c in (release.own(number_title(o, place)) for o in columns)
         if table in release.tables and c not in release.tables[table].columns
     ]  # fmt: skip
     if table not in release.tables or missing or lacking:
         what = (missing or lacking or [table])[0]
         raise StoreError(f"The release tells {len(sensitive)} numbers, but has no {what!r}.")
     gone = [n for n in sensitive if n != name]
-    gone += [number_title(c, i) for c in columns for i in range(len(sensitive)) if i != place]
-    shown = release.tables[table].drop(gone)
-    shown = shown.rename({number_title(c, place): c for c in columns})
+    numbers = [(c, i) for c in columns for i in range(len(sensitive)) if i != place]
+    beside = [release.own(number_title(c, i)) for c, i in numbers]
+    shown = release.tables[table].drop(*gone, *beside)
+    shown = shown.rename({release.own(number_title(c, place)): release.own(c) for c in columns})
     parameters = {
         key: given[name] if isinstance(given, dict) and set(given) == set(sensitive) else given
         for key, given in release.parameters.items()
@@ -93,7 +95,8 @@ def read_several(
     names = release.schema.sensitive
     every = range(len(names))
     expected = {titles[0], *(number_title(t, i) for t in titles[1:] for i in every)}
-    declared = {*release.columns, *(number_title(c, i) for c in columns for i in every)}
+    own = (release.own(number_title(c, i)) for c in columns for i in every)
+    declared = {*release.columns, *own}
     if set(release.tables) != expected:
         raise StoreError(f"The release has the tables {list(release.tables)}.")
     table = release.tables[titles[0]]

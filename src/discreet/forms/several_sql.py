@@ -52,8 +52,8 @@ def rename_tables(
 
     tree = cast("exp.Select", tree.transform(rename))
     if columns:
-        kept = [*release.schema.names, *(number_title(c, place) for c in columns)]
-        back = {number_title(c, place): c for c in columns}
+        back = {release.own(number_title(c, place)): release.own(c) for c in columns}
+        kept = [*release.schema.names, *back]
         read = select(
             *(column(n).as_(back[n], quoted=True) if n in back else column(n) for n in kept)
         )

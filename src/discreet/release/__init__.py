@@ -1,5 +1,6 @@
 """Release: what goes out, how it is written down, and how it is read back."""
 
+from discreet.release.own_columns import name_own
 from discreet.release.release import (
     Format,
     OfPeople,
@@ -10,4 +11,13 @@ from discreet.release.release import (
     number_title,
 )
 
-__all__ = ["Format", "OfPeople", "Promise", "Recoding", "Release", "Transformation", "number_title"]
+__all__ = [
+    "Format",
+    "OfPeople",
+    "Promise",
+    "Recoding",
+    "Release",
+    "Transformation",
+    "name_own",
+    "number_title",
+]

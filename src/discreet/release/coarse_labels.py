@@ -182,7 +182,9 @@ def refuse_finer_cells(release: Release) -> None:
         else:
             columns = recoding.columns(name)
             shown = columns[1:3] if recoding.is_blurred else columns
-            tables = [table for table in release.tables.values() if {*columns} <= {*table.columns}]
+            tables = [
+                table for table in release.carriers.values() if {*columns} <= {*table.columns}
+            ]
             cells = [table[c].unique().drop_nulls() for table in tables for c in shown]
         for part in cells:
             at = find_positions(part, attribute)

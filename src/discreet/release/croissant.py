@@ -9,7 +9,7 @@ from urllib.parse import quote
 from discreet.files import digest
 from discreet.release import Release
 from discreet.release.about import explain_columns
-from discreet.release.manifest import MANIFEST, Resource
+from discreet.release.manifest import MANIFEST, ColumnPart, Resource
 from discreet.release.store import README, load, read_manifest
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
@@ -109,17 +109,21 @@ def _name_source(table: Resource) -> dict[str, Any]:
 
 
 def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
-    # what explains labels may have columns of any name
-    about = explain_columns(release) if table.name in release.tables else {}
+    # others may have columns of any name
+    about = explain_columns(release) if table.name in release.carriers else {}
     return [
         {
             "@type": "cr:Field",
             "@id": quote(f"{table.name}/{column.name}"),
             "name": column.name,
             # a column that carries no attribute is explained with its table
-            "description": about.get(column.name, table.description),
+            "description": about.get(column.name, _explain_own(column, table)),
             "dataType": TYPES[column.type],
             "source": {**_name_source(table), "extract": {"column": column.name}},
         }
         for column in table.columns.fields
     ]
+
+
+def _explain_own(column: ColumnPart, table: Resource) -> str:
+    return " ".join(filter(None, [column.description, table.description]))

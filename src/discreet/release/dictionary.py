@@ -86,7 +86,7 @@ def restore(release: Release, tables: Mapping[str, pl.DataFrame]) -> dict[str, R
 def refuse_unexplained(release: Release) -> None:
     """Refuse a release one of whose tables shows a label that stands for nothing."""
     for name in _list_sets(release):
-        for title, table in release.tables.items():
+        for title, table in release.carriers.items():
             if name not in table.columns:
                 continue
             shown = table[name].drop_nulls().unique().cast(pl.String).to_list()

@@ -100,8 +100,8 @@ def _outline(release: Release, path: Path) -> Outline:
     kind = LABELLED[path.suffix.lower()]
     about = explain_columns(release)
     made = [
-        LabelledTable.make(kind, title, table, about if title in release.tables else {},
-                           release.schema if title in release.tables else ())
+        LabelledTable.make(kind, title, table, about if title in release.carriers else {},
+                           release.schema if title in release.carriers else ())
         for title, table in tables.items()
     ]  # fmt: skip
     rows += [row for table in made for row in table.remarks]
@@ -123,5 +123,5 @@ def _tell_tables(release: Release, tables: Mapping[str, pl.DataFrame]) -> list[R
         rows.append(("table", title, about.get(title, "")))
         rows += [("column", f"{title}.{name}", columns[name])
                  for name in table.columns
-                 if title in release.tables and name in columns]  # fmt: skip
+                 if title in release.carriers and name in columns]  # fmt: skip
     return rows

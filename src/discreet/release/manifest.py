@@ -60,6 +60,7 @@ class ColumnPart(_Part):
     type: FieldType
     role: Role | None = None
     transformation: Done | None = None
+    description: str | None = None
 
 
 class ColumnsPart(_Part):
@@ -231,14 +232,8 @@ def describe(
     """Write the manifest of a release, whose tables' files are written already."""
     promise = release.promise
     columns = {
-        title: [_describe_column(release, column, dtype) for column, dtype in table.schema.items()]
-        for title, table in release.tables.items()
-    }
-    columns |= {
-        title: [
-            ColumnPart(name=column, type=type_of(dtype)) for column, dtype in table.schema.items()
-        ]
-        for title, table in dictionary.items()
+        title: [_describe_column(release, title, c, dtype) for c, dtype in table.schema.items()]
+        for title, table in {**release.tables, **dictionary}.items()
     }
     about = {**release.about, **ABOUT}
     return Manifest(
@@ -309,17 +304,14 @@ def type_of(dtype: pl.DataType) -> FieldType:
     return "date" if dtype == pl.Date else "string"
 
 
-def _describe_column(release: Release, column: str, dtype: pl.DataType) -> ColumnPart:
-    for attribute in release.schema:
+def _describe_column(release: Release, title: str, column: str, dtype: pl.DataType) -> ColumnPart:
+    kind = type_of(dtype)
+    for attribute in release.schema if title in release.carriers else ():
         recoding = release.recodings[attribute.name]
         if column in recoding.columns(attribute.name):
-            return ColumnPart(
-                name=column,
-                type=type_of(dtype),
-                role=attribute.role,
-                transformation=recoding.transformation,
-            )
-    return ColumnPart(name=column, type=type_of(dtype))
+            role, done = attribute.role, recoding.transformation
+            return ColumnPart(name=column, type=kind, role=role, transformation=done)
+    return ColumnPart(name=column, type=kind, description=release.explain_own(column))
 
 
 def _describe_attribute(attribute: Attribute, recoding: Recoding) -> AttributePart:

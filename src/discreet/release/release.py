@@ -13,6 +13,7 @@ import polars as pl
 
 from discreet.errors import QueryError
 from discreet.principles.base import Principle
+from discreet.release.own_columns import name_own
 from discreet.table.coarsening import describe_coarsening
 from discreet.table.schema import Schema
 
@@ -161,6 +162,13 @@ class Release:
     these hold in all."""
     insecure: bool = False
     """Whether a seed decided what protects. It is not written down, nor is such a release."""
+    published: tuple[str, ...] = ()
+    """All attributes that its tables were published with, also where its schema has fewer of them
+    since: what its own columns are called depends on these."""
+
+    def __post_init__(self) -> None:
+        if not self.published:
+            object.__setattr__(self, "published", tuple(self.schema.names))
 
     @cached_property
     def views(self) -> list[View]:
@@ -170,10 +178,32 @@ class Release:
         return find_form(self.form).views(self)
 
     @property
+    def carriers(self) -> dict[str, pl.DataFrame]:
+        """Its tables that carry attributes; columns of others do not, whatever they are called."""
+        from discreet.forms import find_form
+
+        form = find_form(self.form)
+        return {title: t for title, t in self.tables.items() if not form.is_auxiliary(title)}
+
+    @property
     def left_out(self) -> int:
         """How many rows of the microdata it says that it leaves out."""
         said = self.parameters.get("left_out", 0)
         return said if isinstance(said, int) and said > 0 else 0
+
+    def own(self, word: str) -> str:
+        """Give the name of a column that carries no attribute, by its form's word for it."""
+        return name_own(word, self.published)
+
+    def explain_own(self, column: str) -> str | None:
+        """Say of a column that carries no attribute to which ones it gave way, if to any."""
+        word = column.rstrip("_")
+        if word == column or self.own(word) != column:
+            return None
+        alike = [f"`{n}`" for n in self.published if n.casefold().rstrip("_") == word.casefold()]
+        return (
+            f"The release's own column, no attribute: its name gave way to {' and '.join(alike)}."
+        )
 
     @property
     def columns(self) -> list[str]:

@@ -74,7 +74,7 @@ def restate(query: Query, release: Release) -> Query:
 
 
 def _restate_parts(parts: list[exp.Expr], release: Release, name: str) -> exp.Expr:
-    title = next(title for title, table in release.tables.items() if name in table.columns)
+    title = next(title for title, table in release.carriers.items() if name in table.columns)
     labels = find_labels(release, title, name)
     hits, sizes = labels.share([select_values(labels, parts)])
     taken = hits[:, 0]

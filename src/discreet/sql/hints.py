@@ -59,7 +59,7 @@ def list_values(release: Release, name: str) -> list[str]:
     """
     known = _LISTED.setdefault(release, {})
     if name not in known:
-        title = next((t for t, table in release.tables.items() if name in table.columns), None)
+        title = next((t for t, table in release.carriers.items() if name in table.columns), None)
         sets = [] if title is None else find_labels(release, title, name).sets or []
         held = {text for texts in sets for text in texts}
         known[name] = sorted(held) if len(held) <= MOST_VALUES else []

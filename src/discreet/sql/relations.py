@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
+from discreet.release import name_own
 from discreet.sql.intervals import Doubt, Estimate, Known, Value, lift, name_value
 from discreet.sql.query import ENDINGS
 from discreet.sql.reading import refuse, show, spell
@@ -245,18 +246,18 @@ def list_names(columns: dict[tuple[str, str], Value]) -> list[str]:
 
 
 def name_items(expressions: list[exp.Expr]) -> Items:
-    """Give what is selected its names: those it was given, or what it says."""
-    found = []
-    for item in expressions:
+    """Give what is selected its names: those it was given, or what it says.
+
+    The latter give way to the former, with all that may stand beside an estimate.
+    """
+    found: Items = []
+    named = [item.alias or (item.name if isinstance(item, exp.Column) else "")
+             for item in expressions]  # fmt: skip
+    taken = [name.removesuffix(ending) for name in filter(None, named) for ending in ENDINGS]
+    for item, name in zip(expressions, named, strict=True):
         inner = item.unalias()
-        if item.alias:
-            name = item.alias
-        elif isinstance(inner, exp.Column):
-            name = inner.name
-        else:
-            words = "_".join(part for part in spell(show(inner)).split("_") if part)
-            name = words[:LONGEST_NAME] or "value"
-        found.append((name, inner))
+        words = "_".join(part for part in spell(show(inner)).split("_") if part)
+        found.append((name or name_own(words[:LONGEST_NAME] or "value", taken), inner))
     return found
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.base import Form, Statement, View
-from discreet.forms.batched.held import choose_batches, find_told, list_told
+from discreet.forms.batched.held import BATCH, COUNT, choose_batches, find_told, list_told
 from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
-from discreet.forms.grouped import COUNT, OWNER, GroupedForm
+from discreet.forms.grouped import COUNT as HELD
+from discreet.forms.grouped import OWNER, GroupedForm
 from discreet.forms.incomplete import Incomplete
 from discreet.forms.wording import ENDS, read_presence
 from discreet.principles import KAnonymity
@@ -45,7 +46,7 @@ class Batched(GroupedForm):
         "the truth: people who are alike were mixed on purpose. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
-    owner: ClassVar[str] = "batch"
+    owner: ClassVar[str] = BATCH
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"
     }
@@ -67,9 +68,10 @@ class Batched(GroupedForm):
         if not shown or not told or (len(shown) > 1 and _is_exact(release)):
             return ()
         widest = max(shown, key=lambda title: len(shown[title]))
-        others = [PartedTable(title, "batch", ordered=False) for title in shown if title != widest]
-        batches = [PartedTable(title, "batch", "count") for title in told]
-        return PartedTable(widest, "batch"), *others, *batches
+        batch, count = release.own(BATCH), release.own(COUNT)
+        others = [PartedTable(title, batch, ordered=False) for title in shown if title != widest]
+        batches = [PartedTable(title, batch, count) for title in told]
+        return PartedTable(widest, batch), *others, *batches
 
     def add_shares(self, lines: pl.DataFrame) -> pl.DataFrame:
         """Put what all parts hold of some boxes together."""
@@ -97,10 +99,11 @@ class Batched(GroupedForm):
 
         secret = [name for name in names if name in release.schema.sensitive]
         known = [name for name in names if name not in secret]
-        sides = [Side(release.find_table(known), self.owner, None, frozenset(known))]
+        batch = release.own(BATCH)
+        sides = [Side(release.find_table(known), batch, None, frozenset(known))]
         if secret:
             batches = choose_batches(release, secret)
-            sides.append(Side(batches, self.owner, "count", frozenset(secret)))
+            sides.append(Side(batches, batch, release.own(COUNT), frozenset(secret)))
         return join_sides(release, names, sides, paired=paired)
 
     def shown(self, release: Release) -> dict[str, list[str]]:
@@ -114,8 +117,8 @@ class Batched(GroupedForm):
 
     def hold(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:  # noqa: ARG002
         """The batches say it."""
-        held = release.tables[str(find_told(release, names))].rename({"batch": OWNER})
-        return held.group_by(OWNER, *names).agg(pl.col("count").sum().alias(COUNT))
+        held = self._read(release, str(find_told(release, names)))
+        return held.group_by(OWNER, *names).agg(pl.col(release.own(COUNT)).sum().alias(HELD))
 
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Values are anybody's of their batch; how these were filled may matter."""
@@ -124,7 +127,7 @@ class Batched(GroupedForm):
             return records
         for told, owner in records.dealt:
             size = owner.size / max(len(np.unique(owner)), 1)
-            often = records.shown[told[0]].value_counts()["count"] / owner.size
+            often = records.shown[told[0]].value_counts(name="#often")["#often"] / owner.size
             if float((often**2).sum()) * size > FEW_VALUES:
                 caution = (
                     f"Batches were filled with different values of {told[0]} from people who are "
@@ -139,16 +142,16 @@ class Batched(GroupedForm):
         left = super().leave_out(release, names)
         tables: dict[str, pl.DataFrame] = {}
         titles = iter(self.shown(release))
-        told = list_told(release)
+        told, batch = list_told(release), release.own(BATCH)
         batches = iter(told)
         for title, table in left.tables.items():
             if title in told:
-                tables |= _narrow_batches(table, told[title], names, batches)
-            elif table.columns != ["batch"]:
+                tables |= _narrow_batches(release, table, told[title], names, batches)
+            elif table.columns != [batch]:
                 narrower = table.width < release.tables[title].width
-                rest = [column for column in table.columns if column != "batch"]
+                rest = [column for column in table.columns if column != batch]
                 # rows that look alike stand together
-                tables[next(titles)] = table.sort([*rest, "batch"]) if narrower else table
+                tables[next(titles)] = table.sort([*rest, batch]) if narrower else table
         return replace(left, tables=tables)
 
     def transform(self, role: Role) -> str:
@@ -162,6 +165,7 @@ class Batched(GroupedForm):
             self.shown(release),
             self.tell(release),
             read_presence(release),
+            (release.own(BATCH), release.own(COUNT)),
             exact=_is_exact(release),
         )
 
@@ -186,14 +190,19 @@ class Batched(GroupedForm):
 
 
 def _narrow_batches(
-    table: pl.DataFrame, told: list[str], gone: Collection[str], titles: Iterator[str]
+    release: Release,
+    table: pl.DataFrame,
+    told: list[str],
+    gone: Collection[str],
+    titles: Iterator[str],
 ) -> dict[str, pl.DataFrame]:
     """Leave attributes out of a table of batches; what is told the same is counted as one."""
     kept = [name for name in told if name not in gone]
     if not kept:
         return {}
     if len(kept) < len(told):
-        table = table.group_by("batch", *kept).agg(pl.col("count").sum()).sort("batch", *kept)
+        batch, count = release.own(BATCH), release.own(COUNT)
+        table = table.group_by(batch, *kept).agg(pl.col(count).sum()).sort(batch, *kept)
     return {next(titles): table}
 
 

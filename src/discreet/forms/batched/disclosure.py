@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
-from discreet.forms.batched.held import find_told, list_told
+from discreet.forms.batched.held import BATCH, COUNT, find_told, list_told
 from discreet.forms.disclosure import (
     SET,
     WEIGHT,
@@ -63,7 +63,7 @@ def disclose_batches(first: BatchedView, found: list[Matches], observed: Observe
             bags = first.held[names[0]].mix(batch, owner, times, len(sets))
             frames.append(list_values(bags, observed.targets[names[0]].domain, names[0]))
         else:
-            options = pl.DataFrame({SET: owner, "batch": batch, "#times": times})
+            options = pl.DataFrame({SET: owner, "#batch": batch, "#times": times})
             frames.append(_list_together(first, observed, names, options))
     return Disclosure(place, records, frames)
 
@@ -75,9 +75,8 @@ def _list_together(
     release = view.release
     table = release.tables[str(find_told(release, names))]
     codes = {n: read_codes(release, table, n, observed.targets[n].domain) for n in names}
-    held = pl.DataFrame({
-        "batch": table["batch"].rank("dense").cast(pl.Int64) - 1, "count": table["count"], **codes,
-    })  # fmt: skip
-    weight = (pl.col("count") * pl.col("#times")).sum().alias(WEIGHT)
-    frame = options.join(held, on="batch").group_by(SET, *names).agg(weight)
+    number = table[release.own(BATCH)].rank("dense").cast(pl.Int64) - 1
+    held = pl.DataFrame({"#batch": number, "#count": table[release.own(COUNT)], **codes})
+    weight = (pl.col("#count") * pl.col("#times")).sum().alias(WEIGHT)
+    frame = options.join(held, on="#batch").group_by(SET, *names).agg(weight)
     return frame.filter(*(pl.col(name) >= 0 for name in names))

@@ -18,7 +18,7 @@ from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata, number_keys
 from discreet.table.schema import Attribute, Role, Type
 
-BATCHES = "batches"
+BATCHES, BATCH, COUNT = "batches", "batch", "count"
 
 
 def list_told(release: Release) -> dict[str, list[str]]:
@@ -85,16 +85,17 @@ def read_batches(release: Release) -> tuple[Ints, dict[str, Groups]]:
 
 
 def _read_table(release: Release, title: str, names: list[str]) -> tuple[Ints, dict[str, Groups]]:
-    table = release.tables[title]
-    if not names or table.columns != ["batch", *names, "count"]:
-        raise StoreError(f"The table {title!r} has the columns batch, sensitive value and count.")
-    whole = all(table[c].dtype.is_integer() and not table[c].null_count()
-                for c in ("batch", "count"))  # fmt: skip
-    if not whole or table.height == 0 or int(table["count"].min()) < 1:  # type: ignore[arg-type]
+    table, batch, count = release.tables[title], release.own(BATCH), release.own(COUNT)
+    if not names or table.columns != [batch, *names, count]:
+        raise StoreError(
+            f"The table {title!r} has the columns {batch}, sensitive value and {count}."
+        )
+    whole = all(table[c].dtype.is_integer() and not table[c].null_count() for c in (batch, count))
+    if not whole or table.height == 0 or int(table[count].min()) < 1:  # type: ignore[arg-type]
         raise StoreError(f"The table {title!r} has batches and counts that are not whole numbers.")
-    numbers, owners = np.unique(table["batch"].to_numpy(), return_inverse=True)
+    numbers, owners = np.unique(table[batch].to_numpy(), return_inverse=True)
     owners = owners.astype(np.int64)
-    counts = table["count"].to_numpy().astype(np.int64)
+    counts = table[count].to_numpy().astype(np.int64)
     kinds = _number(table, release, names)
     values, kind = number_keys(kinds)
     if (np.diff(owners * len(values) + kind) <= 0).any():  # another order would be a message

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import StoreError
+from discreet.forms.batched.held import BATCH
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Ints
 
@@ -41,7 +42,7 @@ def find_common_units(box: Ints, sizes: Ints, people: Ints) -> Ints:
 
 def spell_boxes(view: BatchedBoxes) -> pl.Series:
     """Write what each box shows as one text, by which the same box is known in other parts."""
-    shown = view.boxes.drop("batch").with_columns(pl.col(pl.Enum).cast(pl.String))
+    shown = view.boxes.drop(view.release.own(BATCH)).with_columns(pl.col(pl.Enum).cast(pl.String))
     return shown.select(pl.struct(pl.all()).struct.json_encode()).to_series()
 
 

@@ -9,13 +9,11 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
-from discreet.forms.batched.held import list_told
+from discreet.forms.batched.held import BATCH, COUNT, list_told
 from discreet.forms.bucket_sides import Buckets, Side
 from discreet.forms.buckets_sql import rewrite_buckets
 from discreet.release import Release
 from discreet.sql.query import Query
-
-BATCH, COUNT = "batch", "count"
 
 
 def rewrite(query: Query, release: Release) -> Statement:
@@ -26,8 +24,9 @@ def rewrite(query: Query, release: Release) -> Statement:
     _refuse_apart(query, told)
     shown = frozenset(release.shown[table])
     blurred = frozenset(name for name in shown if release.recodings[name].is_blurred)
-    bags = [Side(title, BATCH, COUNT, frozenset(names)) for title, names in told.items()]
-    sides = (Side(table, BATCH, None, shown, blurred), *bags)
+    batch, count = release.own(BATCH), release.own(COUNT)
+    bags = [Side(title, batch, count, frozenset(names)) for title, names in told.items()]
+    sides = (Side(table, batch, None, shown, blurred), *bags)
     return rewrite_buckets(query, release, Buckets(sides, _refuse_tie))
 
 

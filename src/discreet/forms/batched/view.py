@@ -21,6 +21,7 @@ from discreet.forms.base import View
 from discreet.forms.batched.consistency import is_foreign
 from discreet.forms.batched.disclosure import disclose_batches
 from discreet.forms.batched.held import (
+    BATCH,
     BATCHES,
     list_told,
     name_told,
@@ -230,18 +231,18 @@ def read_batched(release: Release) -> list[View]:
 
 
 def _read_boxes(release: Release, title: str, numbers: Ints, held: dict[str, Groups]) -> View:
-    table = release.tables[title]
+    table, own = release.tables[title], release.own(BATCH)
     known = release.schema.quasi_identifiers
     names = [n for n in known if n in table.columns]
     shares = {title: release.shares[title]} if title in release.shares else {}
     view = replace(release, schema=release.schema.only([*names, *release.schema.sensitive]),
                    shares=shares)  # fmt: skip
-    if sorted(table.columns) != sorted([*box_columns(view), "batch"]) or not names:
+    if sorted(table.columns) != sorted([*box_columns(view), own]) or not names:
         raise StoreError(f"The table {title!r} has undeclared columns, or lacks some.")
-    if not table["batch"].dtype.is_integer() or table["batch"].null_count():
+    if not table[own].dtype.is_integer() or table[own].null_count():
         raise StoreError(f"The table {title!r} has batches that are not whole numbers.")
-    batch = np.searchsorted(numbers, table["batch"].to_numpy())
-    if (numbers[np.minimum(batch, len(numbers) - 1)] != table["batch"].to_numpy()).any():
+    batch = np.searchsorted(numbers, table[own].to_numpy())
+    if (numbers[np.minimum(batch, len(numbers) - 1)] != table[own].to_numpy()).any():
         raise StoreError(f"The table {title!r} refers to a batch that is not there.")
     sizes = np.bincount(batch, minlength=len(numbers))
     if any(not np.array_equal(sizes, bags.sizes) for bags in held.values()):

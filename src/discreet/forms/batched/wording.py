@@ -10,11 +10,11 @@ from discreet.principles.base import All, Principle
 from discreet.release import Promise
 
 ABOUT_BATCHES = (
-    "One row per `batch` and sensitive value in it: `count` people of the batch have the value."
+    "One row per `{batch}` and sensitive value in it: `{count}` people of the batch have the value."
 )
-ABOUT_SOME = "One row per `batch` and {names} in it: `count` people of the batch have {it}."
+ABOUT_SOME = "One row per `{batch}` and {names} in it: `{count}` people of the batch have {it}."
 ABOUT_GENERALIZED = (
-    "One row per person: a box that holds the person's values of {names}, and the `batch` that "
+    "One row per person: a box that holds the person's values of {names}, and the `{batch}` that "
     "holds the person's sensitive value."
 )
 OPEN = (
@@ -24,8 +24,8 @@ OPEN = (
 )
 OPEN_JOINED = (
     "Looking the same in all tables at once. In each table alone {k} people or more look the same; "
-    "joined on `batch`, their boxes intersect and may hold one person only. Sensitive values stay "
-    "protected, as every batch keeps the promise. The audit counts the joined cells.",
+    "joined on `{batch}`, their boxes intersect and may hold one person only. Sensitive values "
+    "stay protected, as every batch keeps the promise. The audit counts the joined cells.",
 )
 APART = (
     "What is said of {names} holds also against somebody who knows {others} of everybody: each is "
@@ -43,18 +43,21 @@ def word_batched(
     shown: Mapping[str, Sequence[str]],
     told: Sequence[Sequence[str]],
     presence: Sequence[str],
+    own: tuple[str, str],
     *,
     exact: bool,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of batches into words; and say what one row of each table is.
 
     ``shown`` gives the quasi-identifiers of every table, ``told`` the sensitive attributes of every
-    table of batches, ``presence`` what boxes leave open about who is in it. Unless they are
-    ``exact``, the first thing promised is how many people look the same in each.
+    table of batches, ``presence`` what boxes leave open about who is in it, ``own`` the columns of
+    batches and of counts. Unless they are ``exact``, the first thing promised is how many people
+    look the same in each.
     """
-    about = {title: ABOUT_GENERALIZED.format(names=", ".join(names))
+    batch, count = own
+    about = {title: ABOUT_GENERALIZED.format(names=", ".join(names), batch=batch)
              for title, names in shown.items()}  # fmt: skip
-    about = {**_word_batches(told), **about}
+    about = {**_word_batches(told, batch, count), **about}
     apart, together = word_several(principle, told, APART, TOGETHER)
     first, *rest = principle.parts
     if exact or not isinstance(first, KAnonymity):
@@ -67,18 +70,21 @@ def word_batched(
         *apart,
         f"In each generalized table, people look the same in groups of {first.k} or more.",
     ])  # fmt: skip
-    hidden = [*presence, *(text.format(k=first.k) for text in joined)]
+    hidden = [*presence, *(text.format(k=first.k, batch=batch) for text in joined)]
     return Promise(principle, said, (*of_values.all_left_open, *hidden, *together, *OPEN)), about
 
 
-def _word_batches(told: Sequence[Sequence[str]]) -> dict[str, str]:
+def _word_batches(told: Sequence[Sequence[str]], batch: str, count: str) -> dict[str, str]:
     """Say what a row of each table of batches is."""
     if [len(names) for names in told] == [1]:
-        return {"batches": ABOUT_BATCHES}
+        return {"batches": ABOUT_BATCHES.format(batch=batch, count=count)}
     titles = ["batches", *(f"batches_{i + 2}" for i in range(len(told) - 1))]
     return {
         title: ABOUT_SOME.format(
-            names=" and ".join(names), it="it" if len(names) == 1 else "them together"
+            names=" and ".join(names),
+            it="it" if len(names) == 1 else "them together",
+            batch=batch,
+            count=count,
         )
         for title, names in zip(titles, told, strict=True)
     }

@@ -10,7 +10,7 @@ import polars as pl
 
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.boxes import may_cover_twice
-from discreet.forms.generalized.view import read_generalized
+from discreet.forms.generalized.view import CLASS, TABLE, read_generalized
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete, open_boxes
@@ -37,8 +37,8 @@ class Generalized(GroupedForm):
         "the truth in about 19 of 20 questions, not proved to. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
-    owner: ClassVar[str] = "class"
-    parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("generalized", "class"),)
+    owner: ClassVar[str] = CLASS
+    parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable(TABLE, CLASS),)
     spreads_coarse: ClassVar[bool] = True
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "generalization": {
@@ -72,32 +72,34 @@ class Generalized(GroupedForm):
         from discreet.forms.bucket_sides import Side
         from discreet.forms.expected import join_sides
 
-        records = Side("generalized", self.owner, None, frozenset(names))
+        records = Side(TABLE, release.own(CLASS), None, frozenset(names))
         return join_sides(release, names, [records], paired=paired)
 
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Records show their own values; of the rest they show a box."""
-        title = self.parted[0].title
-        table = release.tables[title]
-        return Incomplete(table.select(names), open_boxes(release, title, table, names))
+        table = release.tables[TABLE]
+        return Incomplete(table.select(names), open_boxes(release, TABLE, table, names))
 
     def own_records(self, release: Release) -> pl.DataFrame | None:
         """Give the table as it is: nothing of it need be read for that."""
-        table = release.tables.get("generalized")
+        table = release.tables.get(TABLE)
         return super().own_records(release) if table is None else table
 
     def add_known(self, release: Release, names: Collection[str]) -> Release:
         """People of a class whom kept columns tell apart are several classes."""
-        wider, table = super().add_known(release, names), release.tables.get("generalized")
+        wider, table = super().add_known(release, names), release.tables.get(TABLE)
         if table is None:  # whatever else it shows is read into classes later
             return wider
-        finer = pl.struct("class", *names).rank("dense").cast(pl.Int32).alias("class")
-        return replace(wider, tables={**release.tables, "generalized": table.with_columns(finer)})
+        own = release.own(CLASS)
+        finer = pl.struct(own, *names).rank("dense").cast(pl.Int32).alias(own)
+        return replace(wider, tables={**release.tables, TABLE: table.with_columns(finer)})
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever generalizes does."""
         told = (*read_presence(release), *word_suppressed(release.parameters))
-        return word_generalized(release.promise.principle, release.schema.quasi_identifiers, told)
+        return word_generalized(
+            release.promise.principle, release.schema.quasi_identifiers, told, release.own(CLASS)
+        )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:
         """People are dealt where a principle is not closed under union; targets are columns.

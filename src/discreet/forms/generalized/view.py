@@ -9,6 +9,8 @@ from discreet.forms.base import View, take_table
 from discreet.forms.boxes import BoxView, box_columns, number_boxes, refuse_finer_labels
 from discreet.release import Release
 
+TABLE, CLASS = "generalized", "class"
+
 
 def read_generalized(release: Release) -> list[View]:
     """Take groups as numbered, and refuse a class whose rows do not show one box.
@@ -16,13 +18,12 @@ def read_generalized(release: Release) -> list[View]:
     Where people are split into groups, classes that show the same box are one group to everyone
     outside. Where they are dealt they stay apart: several groups that may be a person's.
     """
-    columns = box_columns(release)
-    declared = {"class", *release.columns}
-    table = take_table(release, {"generalized"}, "generalized", declared)
-    if not table["class"].dtype.is_integer() or table["class"].null_count():
+    columns, own = box_columns(release), release.own(CLASS)
+    table = take_table(release, {TABLE}, TABLE, {own, *release.columns})
+    if not table[own].dtype.is_integer() or table[own].null_count():
         raise StoreError("The table 'generalized' does not give everyone a class.")
     classes, first, labels = np.unique(
-        table["class"].to_numpy(), return_index=True, return_inverse=True
+        table[own].to_numpy(), return_index=True, return_inverse=True
     )
     boxes = table[first]
     for column in columns:

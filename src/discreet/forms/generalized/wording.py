@@ -10,7 +10,7 @@ from discreet.principles.linking import Linking
 from discreet.release import Promise
 
 ABOUT = (
-    "One row per person. Rows with the same `class` show the same values on all "
+    "One row per person. Rows with the same `{own}` show the same values on all "
     "quasi-identifiers; `*` means any value."
 )
 OPEN = (
@@ -55,11 +55,11 @@ def word_suppressed(parameters: Mapping[str, object]) -> list[str]:
 
 
 def word_generalized(
-    principle: Principle, known: Sequence[str], presence: Sequence[str]
+    principle: Principle, known: Sequence[str], presence: Sequence[str], own: str
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of people in boxes into words; and say what one row is.
 
-    ``presence`` is what boxes leave open about who is in the table.
+    ``presence`` is what boxes leave open about who is in the table, ``own`` the column of classes.
     """
     links = [part for part in principle.parts if isinstance(part, Linking)]
     first, then, said = [], LOSSY if links else (), ""
@@ -69,4 +69,5 @@ def word_generalized(
         exposed = [name for name in known if not any(name in part.x for part in links)]
         first += [EXACT.format(names=", ".join(exposed))] if exposed else []
     opened = (*first, *principle.all_left_open, *then, *presence, *OPEN)
-    return Promise(principle, principle.promise + said, opened), {"generalized": ABOUT}
+    about = {"generalized": ABOUT.format(own=own)}
+    return Promise(principle, principle.promise + said, opened), about

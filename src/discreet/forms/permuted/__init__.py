@@ -11,7 +11,7 @@ import polars as pl
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Dealt, Incomplete
-from discreet.forms.permuted.view import COLUMNS, TITLES, read_permuted
+from discreet.forms.permuted.view import COLUMNS, GROUP, TITLES, read_permuted
 from discreet.forms.permuted.wording import word_permuted
 from discreet.forms.several import list_each, project
 from discreet.release import Promise, Release, number_title
@@ -33,10 +33,11 @@ class Permuted(GroupedForm):
         "spread of that chance, and no interval around the truth. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
-    owner: ClassVar[str] = "group"
+    auxiliary: ClassVar[frozenset[str]] = frozenset(TITLES[1:])
+    owner: ClassVar[str] = GROUP
     parted: ClassVar[tuple[PartedTable, ...]] = (
-        PartedTable(TITLES[0], COLUMNS[0]),
-        PartedTable(TITLES[1], COLUMNS[0]),
+        PartedTable(TITLES[0], GROUP),
+        PartedTable(TITLES[1], GROUP),
     )
     scattered: ClassVar[bool] = True
     transformations: ClassVar[dict[str, str]] = {
@@ -72,14 +73,10 @@ class Permuted(GroupedForm):
         from discreet.forms.several_sql import choose_one
 
         sensitive = choose_one(names, release)
-        group = number_title(COLUMNS[0], release.schema.sensitive.index(sensitive))
+        group = _name_group(release, release.schema.sensitive.index(sensitive))
         parts = frozenset(names) - {sensitive}, frozenset({sensitive})
         sides = [Side(TITLES[0], group, None, part) for part in parts]
         return join_sides(release, names, sides, paired=paired)
-
-    def shown(self, release: Release) -> dict[str, list[str]]:
-        """The permuted table shows people; there is a help table for each number."""
-        return {t: names for t, names in super().shown(release).items() if t == TITLES[0]}
 
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw records, and of each a number of its group; of several numbers, for each."""
@@ -89,7 +86,7 @@ class Permuted(GroupedForm):
         rows = rng.integers(0, table.height, n)
         columns = {name: table[name][rows] for name in release.schema.quasi_identifiers}
         for place, name in enumerate(release.schema.sensitive):
-            group = table[number_title("group", place)].rank("dense").to_numpy() - 1
+            group = table[_name_group(release, place)].rank("dense").to_numpy() - 1
             order = np.argsort(group, kind="stable")
             sizes = np.bincount(group.astype(np.int64))
             starts, mine = np.cumsum(sizes) - sizes, group[rows].astype(np.int64)
@@ -100,7 +97,7 @@ class Permuted(GroupedForm):
         """Each number is anybody's of the group that its record is in for it."""
         table, told = release.tables[TITLES[0]], release.schema.sensitive
         dealt = [
-            Dealt((name,), table[number_title(COLUMNS[0], place)].to_numpy().astype(np.int64))
+            Dealt((name,), table[_name_group(release, place)].to_numpy().astype(np.int64))
             for place, name in enumerate(told)
             if name in names
         ]
@@ -128,4 +125,10 @@ class Permuted(GroupedForm):
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever shuffles does."""
-        return word_permuted(release.promise.principle, release.schema.sensitive)
+        groups = [_name_group(release, place) for place in range(len(release.schema.sensitive))]
+        return word_permuted(release.promise.principle, release.schema.sensitive, groups)
+
+
+def _name_group(release: Release, place: int) -> str:
+    """Give the column of the groups for the first, second and so on of its numbers."""
+    return release.own(number_title(GROUP, place))

@@ -18,6 +18,8 @@ from discreet.table.schema import Attribute, Type
 def build_help(group: pl.Series, values: pl.Series, attribute: Attribute) -> pl.DataFrame:
     """Derive the help table from the permuted table (permutation, section 5.2).
 
+    Its column of groups is called as ``group`` is.
+
     For h hits in a group: the sum of its h smallest and of its h largest values bound the sum;
     the smallest hit lies between the minimum and the h-th largest value, the largest hit between
     the h-th smallest value and the maximum. Over all permutations the sum has mean h·x̄ and
@@ -25,7 +27,7 @@ def build_help(group: pl.Series, values: pl.Series, attribute: Attribute) -> pl.
 
     >>> from discreet.table.schema import Role
     >>> pay = Attribute("pay", Role.SENSITIVE, Type.INTEGER)
-    >>> build_help(pl.Series([7, 7, 7]), pl.Series([56, 54, 55]), pay)[:, 1:6].rows()
+    >>> build_help(pl.Series("group", [7, 7, 7]), pl.Series([56, 54, 55]), pay)[:, 1:6].rows()
     [(1, 54, 56, 54, 56), (2, 109, 111, 54, 55), (3, 165, 165, 54, 54)]
     """
     column = reduce_column(values, attribute)
@@ -58,7 +60,7 @@ def build_help(group: pl.Series, values: pl.Series, attribute: Attribute) -> pl.
     spread = squares / np.maximum(size - 1, 1)
     return pl.DataFrame(
         {
-            "group": owners.astype(np.int32),
+            group.name: owners.astype(np.int32),
             "hits": hits,
             "sum_low": amount(low),
             "sum_high": amount(high),

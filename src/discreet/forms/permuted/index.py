@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from sqlglot import exp, select
 
+from discreet.forms.permuted.view import GROUP
 from discreet.release import Release
 from discreet.sql.engines.duckdb import Embedded
 from discreet.sql.query import Query, find_columns
@@ -36,18 +37,19 @@ class PermutedIndex:
 
     def __init__(self, release: Release, session: Embedded) -> None:
         self._release, self._session = release, session
+        self._group = release.own(GROUP)
         self._codes: dict[str, NDArray[np.unsignedinteger]] = {}
         self._passing: dict[str, Bools] = {}
 
     @cached_property
     def table(self) -> pl.DataFrame:
         """The permuted table, group by group."""
-        return self._release.tables["permuted"].sort("group", maintain_order=True)
+        return self._release.tables["permuted"].sort(self._group, maintain_order=True)
 
     @cached_property
     def starts(self) -> Ints:
         """Where each group starts, and where the last ends."""
-        group = self.table["group"].to_numpy()
+        group = self.table[self._group].to_numpy()
         return np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
 
     @cached_property
@@ -56,7 +58,7 @@ class PermutedIndex:
         (name,) = self._release.schema.sensitive
         cells = reduce_column(self.table[name], self._release.schema[name])
         units = np.asarray(cells.canonical[cells.inverse], dtype=np.int64)
-        return units[np.lexsort((units, self.table["group"].to_numpy()))]
+        return units[np.lexsort((units, self.table[self._group].to_numpy()))]
 
     @cached_property
     def prefix(self) -> Ints:
@@ -66,7 +68,7 @@ class PermutedIndex:
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
         """Mean and variance of one number of each group, in the attribute's own unit."""
-        helped = self._release.tables["help"].sort("group", "hits")
+        helped = self._release.tables["help"].sort(self._group, "hits")
         sizes = np.diff(self.starts)
         mean = helped["sum_mean"].to_numpy()[self.starts[1:] - 1] / sizes
         # of one hit: (1 - 1/n) s²; of two or more people s² follows, of one it does not matter

@@ -13,14 +13,15 @@ from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.forms.bucket_sides import Buckets, Side
 from discreet.forms.buckets_sql import rewrite_buckets
+from discreet.forms.permuted.view import GROUP
 from discreet.release import Release
 from discreet.sql.exact import is_exact, name_parts, state_exactly
 from discreet.sql.query import Aggregate, Query, Term
 from discreet.sql.trees import ascending, column, double, number
 from discreet.table.schema import Schema
 
-HIT, HELP, PERMUTED, GROUP = "hit", "help", "permuted", "group"
-HITS = "#hits"
+HIT, HELP, PERMUTED = "hit", "help", "permuted"
+HITS, OWNER = "#hits", "#group"
 """Names of our own start with #, which no published column does."""
 
 
@@ -34,19 +35,21 @@ def rewrite(query: Query, release: Release) -> Statement:
         return _shuffle(query, release)
     grouping = [key.expression.copy() for key in query.keys]
     named = [g.as_(key.name, quoted=True) for g, key in zip(grouping, query.keys, strict=True)]
-    inner = select(column("group"), *named, exp.Count(this=exp.Star()).as_(HITS, quoted=True))
+    group = column(release.own(GROUP))
+    hits = exp.Count(this=exp.Star()).as_(HITS, quoted=True)
+    inner = select(group.as_(OWNER, quoted=True), *named, hits)
     for aggregate in query.aggregates:
         if aggregate.term is not None and is_exact(aggregate, schema):
             inner.select(*_tally(aggregate, aggregate.term), copy=False)
     inner.from_(exp.to_table(PERMUTED), copy=False)
-    inner.group_by(column("group"), *grouping, copy=False)
+    inner.group_by(group, *grouping, copy=False)
     if query.where is not None:
         inner.where(query.where.copy(), copy=False)
     outer = select(*(column(name, HIT) for name in query.group_by))
     for aggregate in query.aggregates:
         outer.select(*_answer(aggregate, schema), copy=False)
     on = exp.and_(
-        column("group", HIT).eq(column("group", HELP)),
+        column(OWNER, HIT).eq(column(release.own(GROUP), HELP)),
         column(HITS, HIT).eq(column("hits", HELP)),
     )
     outer.from_(exp.to_table(HIT), copy=False).join(exp.to_table(HELP), on=on, copy=False)
@@ -61,8 +64,8 @@ def _shuffle(query: Query, release: Release) -> Statement:
     """Ask records and numbers, which were shuffled; all that is shown besides is exact."""
     (sensitive,) = release.schema.sensitive
     others = frozenset(release.schema.names) - {sensitive}
-    sides = (Side(PERMUTED, GROUP, None, others),
-             Side(PERMUTED, GROUP, None, frozenset({sensitive})))  # fmt: skip
+    parts = others, frozenset({sensitive})
+    sides = tuple(Side(PERMUTED, release.own(GROUP), None, part) for part in parts)
 
     def refuse_tie(what: exp.Expr, tied: list[str]) -> QueryError:
         return QueryError(

@@ -11,7 +11,8 @@ from discreet.forms.records import RecordView
 from discreet.forms.several import read_several
 from discreet.release import Release
 
-TITLES, COLUMNS = ("permuted", "help"), ("group",)
+GROUP = "group"
+TITLES, COLUMNS = ("permuted", "help"), (GROUP,)
 """The tables, the first of which is one for all sensitive attributes; and what it has of each."""
 
 
@@ -19,16 +20,17 @@ def read_permuted(release: Release) -> list[View]:
     """Take groups as numbered, and hold the help table against the permuted one."""
     if len(release.schema.sensitive) > 1:
         return read_several(release, TITLES, COLUMNS, read_permuted)
-    columns = {"group", *release.columns}
+    own = release.own(GROUP)
+    columns = {own, *release.columns}
     names = {"permuted"} if release.bags else {"permuted", "help"}
     table = take_table(release, names, "permuted", columns)
-    whole = table["group"].dtype.is_integer() and not table["group"].null_count()
+    whole = table[own].dtype.is_integer() and not table[own].null_count()
     if len(release.schema.sensitive) != 1 or not whole:
         raise StoreError("A permuted release has one sensitive attribute and a group for everyone.")
     sensitive = release.schema.sensitive[0]
     if not release.bags:  # else groups are not seen as a whole
-        made = build_help(table["group"], table[sensitive], release.schema[sensitive])
+        made = build_help(table[own], table[sensitive], release.schema[sensitive])
         if not release.tables["help"].equals(made):
             raise StoreError("The help table is not the one that follows from the permuted table.")
-    labels = table["group"].rank("dense").to_numpy().astype(np.int64) - 1
+    labels = table[own].rank("dense").to_numpy().astype(np.int64) - 1
     return [RecordView(release, table, labels)]

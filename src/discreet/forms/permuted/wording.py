@@ -11,10 +11,10 @@ from discreet.release import Promise, number_title
 ABOUT = {
     "permuted": (
         "One row per person, with exact quasi-identifiers. The sensitive value in a row is that "
-        "of some person of the same `group`, drawn at random."
+        "of some person of the same `{own}`, drawn at random."
     ),
     "help": (
-        "One row per `group` and number of `hits`: bounds of the sum, the smallest and the largest "
+        "One row per `{own}` and number of `hits`: bounds of the sum, the smallest and the largest "
         "value of so many people of the group, and the mean and variance of their sum. It follows "
         "from the permuted table alone."
     ),
@@ -39,16 +39,21 @@ OPEN = (
 )
 
 
-def word_permuted(principle: Principle, sensitive: Sequence[str]) -> tuple[Promise, dict[str, str]]:
-    """Put a promise of shuffled numbers into words; and say what one row of each table is."""
+def word_permuted(
+    principle: Principle, sensitive: Sequence[str], groups: Sequence[str]
+) -> tuple[Promise, dict[str, str]]:
+    """Put a promise of shuffled numbers into words; and say what one row of each table is.
+
+    ``groups`` are the columns of groups, one for each number.
+    """
     apart, besides = word_several(principle, [[name] for name in sensitive], APART, "")
     said = " ".join([principle.promise, *apart])
     opened = (*OPEN, *OPEN_SEVERAL, *besides) if apart else OPEN
     if len(sensitive) < 2:
-        return Promise(principle, said, opened), dict(ABOUT)
-    groups = {number_title("group", i): name for i, name in enumerate(sensitive)}
-    named = ", ".join(f"`{group}` for {name}" for group, name in groups.items())
+        about = {title: text.format(own=groups[0]) for title, text in ABOUT.items()}
+        return Promise(principle, said, opened), about
+    named = ", ".join(f"`{g}` for {name}" for g, name in zip(groups, sensitive, strict=True))
     about = {"permuted": SEVERAL.format(groups=named)}
     for i, name in enumerate(sensitive):
-        about[number_title("help", i)] = f"{name}: {ABOUT['help']}"
+        about[number_title("help", i)] = f"{name}: {ABOUT['help'].format(own=groups[0])}"
     return Promise(principle, said, opened), about

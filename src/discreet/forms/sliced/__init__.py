@@ -12,7 +12,7 @@ import polars as pl
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.incomplete import Dealt, Incomplete, open_boxes
 from discreet.forms.sliced.sample import rebuild, relink
-from discreet.forms.sliced.view import read_columns, read_sliced
+from discreet.forms.sliced.view import BUCKET, TABLE, read_columns, read_sliced
 from discreet.forms.sliced.wording import word_sliced
 from discreet.release import Promise, Release
 from discreet.release.release import PartedTable
@@ -33,7 +33,7 @@ class Sliced(Form):
         "are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
-    parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable("sliced", "bucket"),)
+    parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable(TABLE, BUCKET),)
     weight: ClassVar[int] = 2
     transformations: ClassVar[dict[str, str]] = {
         "sliced": "exactly, but sorted with its column within each bucket"
@@ -47,7 +47,8 @@ class Sliced(Form):
     def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
         """Whoever matches in random buckets may do so in several, and has to see all of them."""
         split = release.parameters.get("buckets") == "mondrian"
-        return self.parted if split and release.parameters.get("check") == "safe" else ()
+        whole = not split or release.parameters.get("check") != "safe"
+        return () if whole else super().find_parted(release)
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""
@@ -72,18 +73,17 @@ class Sliced(Form):
         from discreet.forms.bucket_sides import Side
         from discreet.forms.expected import join_sides
 
-        columns = map(frozenset, read_columns(release))
-        sides = [Side("sliced", "bucket", None, column) for column in columns]
+        columns, own = map(frozenset, read_columns(release)), release.own(BUCKET)
+        sides = [Side(TABLE, own, None, column) for column in columns]
         return join_sides(release, names, sides, paired=paired)
 
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Every column is anybody's of its bucket; attributes of one stand side by side."""
-        title = self.parted[0].title
-        table = release.tables[title]
-        bucket = table["bucket"].to_numpy().astype(np.int64)
+        table = release.tables[TABLE]
+        bucket = table[release.own(BUCKET)].to_numpy().astype(np.int64)
         asked = [[n for n in names if n in column] for column in read_columns(release)]
         asked = [column for column in asked if column]
-        cells = open_boxes(release, title, table, names)
+        cells = open_boxes(release, TABLE, table, names)
         if len(asked) < 2:
             return Incomplete(table.select(names), cells)
         apart = (
@@ -120,18 +120,20 @@ class Sliced(Form):
             release.schema.sensitive,
             given.get("frequency", 1),
             given.get("check"),
+            release.own(BUCKET),
         )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
         """Random buckets are of the size that was asked for, some of what is left over."""
-        table, size = release.tables["sliced"], release.parameters.get("buckets")
+        table, size = release.tables[TABLE], release.parameters.get("buckets")
+        own = release.own(BUCKET)
         if size == "mondrian":
             return []
         if not isinstance(size, int) or isinstance(size, bool) or size < 2:
             return [f"buckets = {size!r} is neither a way to part people nor a size"]
-        sizes = table.group_by("bucket").len()["len"]
+        sizes = table.group_by(own).len()["len"]
         # what columns share parts people first, each part into buckets by itself
-        alike = table.group_by("bucket").agg(pl.all().n_unique() == 1).drop("bucket")
+        alike = table.group_by(own).agg(pl.all().n_unique() == 1).drop(own)
         shared = any(column.all() for column in alike.get_columns())
         fits = shared or len(sizes) == max(1, table.height // size)
         if fits and int(sizes.max()) < 2 * size:  # type: ignore[arg-type]

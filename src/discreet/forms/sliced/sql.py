@@ -8,20 +8,17 @@ from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.forms.bucket_sides import Buckets, Side
 from discreet.forms.buckets_sql import rewrite_buckets
-from discreet.forms.sliced.view import read_columns
+from discreet.forms.sliced.view import BUCKET, TABLE, read_columns
 from discreet.release import Release
 from discreet.sql.query import Query
-
-TABLE, BUCKET = "sliced", "bucket"
 
 
 def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the columns that it asks."""
     blurred = {name for name, recoding in release.recodings.items() if recoding.is_blurred}
-    columns = read_columns(release)
+    columns, own = read_columns(release), release.own(BUCKET)
     sides = tuple(
-        Side(TABLE, BUCKET, None, frozenset(names), frozenset(blurred & {*names}))
-        for names in columns
+        Side(TABLE, own, None, frozenset(names), frozenset(blurred & {*names})) for names in columns
     )
 
     def refuse_tie(what: exp.Expr, tied: list[str]) -> QueryError:

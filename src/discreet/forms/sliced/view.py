@@ -40,6 +40,8 @@ from discreet.release.labels import read_codes
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
 
+TABLE, BUCKET = "sliced", "bucket"
+
 
 @dataclass(frozen=True, eq=False)
 class SlicedView(View):
@@ -230,10 +232,11 @@ def read_sliced(release: Release) -> list[View]:
     told = [bool(set(column) & set(sensitive)) for column in columns]
     if told != sorted(told):
         raise StoreError("The columns with sensitive attributes are the last of a sliced release.")
-    table = take_table(release, {"sliced"}, "sliced", {"bucket", *shown})
-    if not table["bucket"].dtype.is_integer() or table["bucket"].null_count():
+    own = release.own(BUCKET)
+    table = take_table(release, {TABLE}, TABLE, {own, *shown})
+    if not table[own].dtype.is_integer() or table[own].null_count():
         raise StoreError("The table 'sliced' does not give every row a bucket.")
-    _, bucket = np.unique(table["bucket"].to_numpy(), return_inverse=True)
+    _, bucket = np.unique(table[own].to_numpy(), return_inverse=True)
     refuse_finer_labels(release, table)
     bucket = bucket.astype(np.int64)
     parts = [bucket]

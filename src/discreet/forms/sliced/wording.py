@@ -9,7 +9,7 @@ from discreet.principles.base import Principle
 from discreet.release import Promise
 
 ABOUT = (
-    "As many rows per `bucket` as people. Values of the attributes of one column ({columns}) stand "
+    "As many rows per `{own}` as people. Values of the attributes of one column ({columns}) stand "
     "together as people have them{regions}; which values of different columns belong to one person "
     "is not told: within a bucket, each column is sorted by itself. A row is nobody's record."
 )
@@ -44,8 +44,12 @@ def word_sliced(
     sensitive: Sequence[str],
     frequency: object,
     check: object,
+    own: str,
 ) -> tuple[Promise, dict[str, str]]:
-    """Put a promise of buckets into words; and say what the rows are."""
+    """Put a promise of buckets into words; and say what the rows are.
+
+    ``own`` is the column of buckets.
+    """
     said = [part.promise for part in principle.parts if part.reads_values]
     if principle.look_alikes > 1:  # people share a bucket, and look like nobody
         said.append(f"Every bucket holds at least {principle.look_alikes} people.")
@@ -61,4 +65,4 @@ def word_sliced(
         regions, seen = REGIONS.format(frequency=frequency), BY_REGION
     words = "; ".join(", ".join(column) for column in columns)
     promise = Promise(principle, " ".join(said), (*opened, seen, *together, *OPEN))
-    return promise, {"sliced": ABOUT.format(columns=words, regions=regions)}
+    return promise, {"sliced": ABOUT.format(own=own, columns=words, regions=regions)}

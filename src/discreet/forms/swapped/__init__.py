@@ -29,6 +29,7 @@ class Swapped(Form):
         "no standard error. Only the bounds are hard."
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
+    auxiliary: ClassVar[frozenset[str]] = frozenset(TITLES[1:])
     transformations: ClassVar[dict[str, str]] = {
         "swapped": "exactly, but exchanged between people of near rank"
     }
@@ -60,10 +61,6 @@ class Swapped(Form):
         from discreet.forms.swapped.expected import expect
 
         return expect(release, names, choose_one(names, release), paired=paired)
-
-    def shown(self, release: Release) -> dict[str, list[str]]:
-        """The swapped table shows people; there are windows for each number."""
-        return {t: names for t, names in super().shown(release).items() if t == TITLES[0]}
 
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw rows: what is shown is read as if it were true."""

@@ -29,7 +29,7 @@ def expect(release: Release, names: list[str], sensitive: str, *, paired: bool) 
     weight = case(own.eq(shown), column("#n", KINDS), number(0))
     places = {name: column(name, KINDS) for name in names} | {sensitive: own}
     tree = select(*(place.copy().as_(name, quoted=True) for name, place in places.items()))
-    tree = tree.select(double(weight).as_(WEIGHT, quoted=True))
+    tree = tree.select(double(weight).as_(release.own(WEIGHT), quoted=True))
     tree = tree.select(*pair_alone(column("#kind", KINDS), column("#n", KINDS)))
     tree = tree.from_(kinds.subquery(KINDS))
     tree = tree.join(named_table(windows, SHOWN), on=shown.eq(column("value", SHOWN)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import ClassVar
@@ -25,14 +25,14 @@ from discreet.publishing.methods.batches_in_parts import (
 )
 from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.boxes_in_parts import label_in_parts
-from discreet.publishing.methods.exact import part_alike, recode_exactly, refuse_names, take_exactly
+from discreet.publishing.methods.exact import part_alike, recode_exactly, take_exactly
 from discreet.publishing.methods.marginals_in_parts import ReferringLabels
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
-from discreet.release import Recoding, Release
+from discreet.release import Recoding, Release, name_own
 from discreet.release.labels import rank_cells
 from discreet.release.parts import JOINED
 from discreet.table.arrays import Ints
@@ -191,7 +191,6 @@ class Angelization(Method):
         facts = backend.facts
         _refuse_roles(facts)
         wanted, alike = self._read_principle()
-        refuse_names([*facts.quasi_identifiers, *facts.sensitive], BATCH, COUNT)
         marginals = dict(zip(_number(GENERALIZED), self._read_marginals(facts), strict=False))
         told = dict(zip(_number(BATCHES), self._list_told(facts), strict=False))
         leaves = angelize_in_parts(
@@ -201,24 +200,25 @@ class Angelization(Method):
         batches = leaves[BATCHES].count_classes()
         starts = np.cumsum(batches) - batches
         values = {name: facts.domains[name].series().alias(name) for name in facts.domains}
-        number, whole = pl.Series(BATCH, [], pl.Int32), pl.Series(COUNT, [], pl.Int64)
+        batch, often = _name_own(marginals, facts)
+        number, whole = pl.Series(batch, [], pl.Int32), pl.Series(often, [], pl.Int64)
         tables: dict[str, pl.DataFrame] = {}
         shows: dict[str, ShowClasses] = {}
         recodings: dict[str, Recoding] = {}
         for title, names in told.items():
             tables[title] = pl.DataFrame([number, *(values[name][:0] for name in names), whole])
-            shows[title] = BatchLabels([values[name] for name in names], BATCH, COUNT)
+            shows[title] = BatchLabels([values[name] for name in names], batch, often)
         for title, names in marginals.items():
             exact, boxes = [values[name] for name in names], None
             sample, made = pl.DataFrame([v[:0] for v in exact]), recode_exactly(facts, names)
             if not self.exact:
                 boxes, sample, made = label_in_parts(
-                    backend, leaves[title], names, [], self.categories, BATCH, recodings
+                    backend, leaves[title], names, [], self.categories, batch, recodings
                 )
-                sample = sample.drop(BATCH)
+                sample = sample.drop(batch)
             recodings |= made
             tables[title] = sample.with_columns(number)
-            shows[title] = ReferringLabels(boxes, exact, starts, BATCH)
+            shows[title] = ReferringLabels(boxes, exact, starts, batch)
         release = self._describe(facts, tables, marginals, list(told.values()), recodings)
         return PartedRelease(release, {t: (leaves[t], shows[t]) for t in tables})
 
@@ -239,11 +239,9 @@ class Angelization(Method):
         Any of them determine an angelization; that they keep the promise is the caller's. With
         ``regions``, one per marginal, boxes end at cuts.
         """
-        refuse_names([*data.quasi_identifiers, *data.sensitive], BATCH, COUNT)
         told = self._list_told(data)
         recodings: dict[str, Recoding] = {}
         kinds, ranks = [], []  # what may be shown, in order, and which of it everyone shows
-        shown: dict[str, list[str]] = {}
         for place, (names, partition) in enumerate(zip(marginals, buckets, strict=True)):
             if self.exact:
                 ranks.append(data.number(names))
@@ -257,11 +255,12 @@ class Angelization(Method):
                 kinds.append(boxes[representatives(rank)])
             recodings.update(made)
         number = number_groups(batches, [*ranks, *(data.number(names) for names in told)])
-        tables = {title: _tabulate(data, names, number)
+        shown = dict(zip(_number(GENERALIZED), marginals, strict=False))
+        own = _name_own(shown, data)
+        tables = {title: _tabulate(data, names, number, own)
                   for title, names in zip(_number(BATCHES), told, strict=False)}  # fmt: skip
-        for place, (title, names) in enumerate(zip(_number(GENERALIZED), marginals, strict=False)):
-            tables[title] = _refer(kinds[place], ranks[place], number)
-            shown[title] = names
+        for place, title in enumerate(shown):
+            tables[title] = _refer(kinds[place], ranks[place], number, own[0])
         return self._describe(data, tables, shown, told, recodings)
 
     def _describe(
@@ -277,7 +276,8 @@ class Angelization(Method):
                    for name in data.sensitive}  # fmt: skip
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
         presence = open_presence(data, self.ends)
-        promise, about = word_batched(promised, shown, told, presence, exact=self.exact)
+        own = _name_own(shown, data)
+        promise, about = word_batched(promised, shown, told, presence, own, exact=self.exact)
         return self.release(data, tables, recodings | batched, about, promise)
 
     def _read_marginals(self, data: CodedTable) -> list[list[str]]:
@@ -365,6 +365,12 @@ def _number(title: str) -> Iterator[str]:
     yield from (f"{title}_{place}" for place in count(2))
 
 
+def _name_own(shown: Mapping[str, list[str]], data: CodedTable) -> tuple[str, str]:
+    """Give the columns of batches and of counts, which give way to attributes that are shown."""
+    names = [name for some in (*shown.values(), data.sensitive) for name in some]
+    return name_own(BATCH, names), name_own(COUNT, names)
+
+
 def _refuse_roles(data: CodedTable) -> None:
     others = [a.name for a in data.schema.having(Role.OTHER) if a.keep]
     if not data.sensitive:
@@ -380,22 +386,24 @@ def _refuse_roles(data: CodedTable) -> None:
         )
 
 
-def _tabulate(data: Microdata, names: list[str], number: NDArray[np.int32]) -> pl.DataFrame:
+def _tabulate(
+    data: Microdata, names: list[str], number: NDArray[np.int32], own: tuple[str, str]
+) -> pl.DataFrame:
     """Count the sensitive values of each batch, or what people have of several together."""
     batch, rows, counts = count_told(data, names, number)
     return pl.DataFrame(
         {
-            BATCH: batch.astype(np.int32),
+            own[0]: batch.astype(np.int32),
             **{name: data.domains[name].series().gather(data.codes[name][rows]) for name in names},
-            COUNT: counts.astype(np.int64),
+            own[1]: counts.astype(np.int64),
         }
     )
 
 
-def _refer(kinds: pl.DataFrame, ranks: Ints, number: NDArray[np.int32]) -> pl.DataFrame:
+def _refer(kinds: pl.DataFrame, ranks: Ints, number: NDArray[np.int32], own: str) -> pl.DataFrame:
     """One row per person: a box or exact values, and the batch; rows in the order of these."""
     # both in one number: sorting numbers is far faster than sorting rows
     keys = ranks << 32 | number
     keys.sort()
-    batch = pl.Series(BATCH, (keys & 0xFFFFFFFF).astype(np.int32))
+    batch = pl.Series(own, (keys & 0xFFFFFFFF).astype(np.int32))
     return kinds.select(pl.all().gather(keys >> 32)).with_columns(batch)

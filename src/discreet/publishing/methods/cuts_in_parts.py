@@ -24,8 +24,7 @@ from discreet.publishing.methods.boxes_in_parts import (
     name_codes,
     name_extent,
 )
-from discreet.publishing.methods.exact import refuse_names
-from discreet.publishing.methods.generalization import CLASS, TABLE, release_in_parts
+from discreet.publishing.methods.generalization import TABLE, name_class, release_in_parts
 from discreet.publishing.methods.leaves import list_within, part_evenly
 from discreet.publishing.partition import Partition, sort_within_groups
 from discreet.publishing.partitioners.kinds import (
@@ -158,7 +157,6 @@ class Cutting:
         """Pack a table wherever its rows are."""
         facts = backend.facts
         names = facts.schema.published.names
-        refuse_names(names, CLASS)
         layout = Layout.of(names, facts.domains, {})
         return Cutting(method, backend, layout, backend.pack(layout))
 
@@ -197,10 +195,10 @@ class Cutting:
             of.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(name_extent(i, RUN)))
             for i, of in enumerate(shown.values())
         ]
-        values = {name: facts.domains[name].series() for name in exact}
-        labels = BoxLabels(extents, [shown[name].columns for name in known], values, CLASS)
+        values, own = {name: facts.domains[name].series() for name in exact}, name_class(facts)
+        labels = BoxLabels(extents, [shown[name].columns for name in known], values, own)
         sample = pl.concat(
-            [pl.DataFrame({CLASS: pl.Series([], dtype=pl.Int32)}), *(s[:0] for s in shown.values()),
+            [pl.DataFrame({own: pl.Series([], dtype=pl.Int32)}), *(s[:0] for s in shown.values()),
              pl.DataFrame([series[:0].alias(name) for name, series in values.items()])],
             how="horizontal",
         )  # fmt: skip

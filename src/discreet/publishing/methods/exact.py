@@ -88,16 +88,6 @@ def recode_exactly(data: CodedTable, names: Iterable[str]) -> dict[str, Recoding
     }
 
 
-def refuse_names(columns: Iterable[str], *ours: str) -> None:
-    """Refuse published columns whose names a release needs for itself."""
-    for column in columns:
-        if column.casefold() in ours:
-            raise SchemaError(
-                f"Column {column!r} has a name that the release needs for itself.",
-                hint="Rename the column.",
-            )
-
-
 def lay_out(
     data: Microdata,
     shown: dict[str, NDArray[np.int32]],
@@ -108,7 +98,6 @@ def lay_out(
     Rows are in the order of what they show, so that nothing of the input's order is left.
     """
     others = [a.name for a in data.schema.published if a.name not in shown]
-    refuse_names([*others, *shown], *lead)
     keys = [*lead.values(), *(data.codes[other] for other in others), *shown.values()]
     columns, recodings = take_exactly(data, others)
     for name, codes in shown.items():

@@ -20,7 +20,7 @@ from discreet.publishing.methods.boxes_in_parts import (
     label_in_parts,
     split_in_parts,
 )
-from discreet.publishing.methods.exact import recode_exactly, refuse_names
+from discreet.publishing.methods.exact import recode_exactly
 from discreet.publishing.partition import Partition, sort_within_groups
 from discreet.publishing.partitioners.guards import bind_guards
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
@@ -28,7 +28,7 @@ from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
 from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress, trim
 from discreet.publishing.partitioners.units import count_units
-from discreet.release import Recoding, Release
+from discreet.release import Recoding, Release, name_own
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
 from discreet.table.public_domain import widen
@@ -137,14 +137,13 @@ class Generalization(Method):
         facts, known = backend.facts, backend.facts.quasi_identifiers
         exact = [a.name for a in facts.schema.published if a.name not in known]
         self._require_taxonomy(facts)
-        refuse_names([*known, *exact], CLASS)
         fixed = (backend, self.principle, known, exact, self.categories, TABLE)
         if self.principle.dealt:
             leaves = deal_in_parts(*fixed, self.dealing)
         else:
             leaves = split_in_parts(*fixed)
         labels, sample, recodings = label_in_parts(
-            backend, leaves, known, exact, self.categories, CLASS
+            backend, leaves, known, exact, self.categories, name_class(facts)
         )
         return release_in_parts(self, facts, leaves, labels, sample, recodings)
 
@@ -176,6 +175,11 @@ class Generalization(Method):
             shown, found.partition, data.quasi_identifiers, self.categories, blank=found.blank
         )
         return release_boxes(self, shown, (found.partition, boxes, recodings), self.ends, found)
+
+
+def name_class(data: CodedTable) -> str:
+    """Give the column of classes, which gives way to attributes."""
+    return name_own(CLASS, data.schema.published.names)
 
 
 def require_scalable(title: str, principle: Principle, share: Number, ends: Ends) -> None:
@@ -232,7 +236,8 @@ def describe_boxes(
         parameters["left_out"] = suppressed.left_out if suppressed else 0
         parameters["blanked"] = suppressed.blanked if suppressed else 0
     told = (*presence, *word_suppressed(parameters))
-    promise, about = word_generalized(method.principle, data.quasi_identifiers, told)
+    known, own = data.quasi_identifiers, name_class(data)
+    promise, about = word_generalized(method.principle, known, told, own)
     return method.release(
         data, {TABLE: table}, recodings | kept, about, promise, parameters=parameters
     )
@@ -247,10 +252,6 @@ def release_in_parts(
     recodings: dict[str, Recoding],
 ) -> PartedRelease:
     """Make the release of classes that are still where the rows were."""
-    exact = [*labels.exact]
-    made = [c for c in sample.columns[1:] if c not in exact]
-    refuse_names(made, CLASS)
-    refuse_names(exact, *(column.casefold() for column in made))
     release = describe_boxes(method, facts, sample, recodings)
     return PartedRelease(release, {TABLE: (leaves, labels)})
 
@@ -266,10 +267,8 @@ def assemble(
     columns = [data.codes[name][partition.order] for name in exact]
     classes = partition.sorted_labels
     codes = sort_within_groups(partition, columns, [domain.size for domain in domains])
-    made = [column.casefold() for column in boxes.columns]
-    refuse_names(boxes.columns, CLASS)
-    refuse_names(exact, CLASS, *made)
-    frame = boxes.with_row_index(CLASS).with_columns(pl.col(CLASS).cast(pl.Int32))
+    own = name_class(data)
+    frame = boxes.with_row_index(own).with_columns(pl.col(own).cast(pl.Int32))
     values = [
         domain.series().alias(name).gather(code)
         for name, domain, code in zip(exact, domains, codes, strict=True)

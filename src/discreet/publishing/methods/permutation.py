@@ -18,7 +18,6 @@ from discreet.publishing.methods.exact import (
     find_numbers,
     lay_out,
     recode_exactly,
-    refuse_names,
     require_ke,
 )
 from discreet.publishing.methods.runs_in_parts import (
@@ -29,7 +28,8 @@ from discreet.publishing.methods.runs_in_parts import (
 from discreet.publishing.partition import number_groups, shuffle_within_groups
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs, plan_runs
-from discreet.release import Recoding, Release, number_title
+from discreet.release import Recoding, Release, name_own, number_title
+from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata, row_ids
 
 PERMUTED, HELP, GROUP = "permuted", "help", "group"
@@ -85,16 +85,17 @@ class Permutation(Method):
             shuffled[name] = shuffle_within_groups(parted[name], data.codes[name], draws)
         others = [data.codes[a.name] for a in data.schema.published if a.name not in wanted]
         rank = row_ids([*others, *shuffled.values()], data.n)
+        own = [_name_group(data, place) for place in range(len(wanted))]
         groups = {
-            number_title(GROUP, place): number_groups(partition, [rank])
-            for place, partition in enumerate(parted.values())
+            group: number_groups(partition, [rank])
+            for group, partition in zip(own, parted.values(), strict=True)
         }
         table, recodings = lay_out(data, shuffled, groups)
         tables = {PERMUTED: table}
-        for place, (name, group) in enumerate(zip(wanted, groups, strict=True)):
-            bounds = build_help(table[group], table[name], data.schema[name])
+        for place, (name, group) in enumerate(zip(wanted, own, strict=True)):
+            bounds = build_help(table[group].alias(own[0]), table[name], data.schema[name])
             tables[number_title(HELP, place)] = bounds
-        promise, about = word_permuted(self.principle, list(wanted))
+        promise, about = word_permuted(self.principle, list(wanted), own)
         return self.release(data, tables, recodings, about, promise)
 
     def require_parts(self) -> None:
@@ -111,16 +112,21 @@ class Permutation(Method):
         ((name, principle),) = wanted.items()
         assert isinstance(principle, KE)
         others = [a.name for a in facts.schema.published if a.name != name]
-        refuse_names([*others, name], GROUP)
+        own = _name_group(facts, 0)
         runs = plan_runs(histogram(facts, name), principle, self.objective)
         leaves = permute_in_parts(backend, others, name, runs, (PERMUTED, HELP))
         values = [facts.domains[n].series().alias(n) for n in (*others, name)]
         shows: dict[str, ShowClasses] = {
-            PERMUTED: PermutedRecords(values, GROUP),
-            HELP: PermutedBounds(values[-1], facts.schema[name], len(others)),
+            PERMUTED: PermutedRecords(values, own),
+            HELP: PermutedBounds(values[-1], facts.schema[name], len(others), own),
         }
         tables = {title: show(one_line(len(values)), 0)[:0] for title, show in shows.items()}
         recodings = recode_exactly(facts, others) | {name: Recoding("permuted")}
-        promise, about = word_permuted(self.principle, [name])
+        promise, about = word_permuted(self.principle, [name], [own])
         release = self.release(facts, tables, recodings, about, promise)
         return PartedRelease(release, {title: (leaves[title], shows[title]) for title in tables})
+
+
+def _name_group(data: CodedTable, place: int) -> str:
+    """Give the column of groups for a number, which gives way to attributes."""
+    return name_own(number_title(GROUP, place), data.schema.published.names)

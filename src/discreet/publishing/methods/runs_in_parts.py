@@ -151,11 +151,13 @@ class PermutedBounds:
     values: pl.Series
     attribute: Attribute
     place: int
+    group: str
 
     def __call__(self, lines: pl.DataFrame, first: int) -> pl.DataFrame:
         """Show the bounds of some groups, the first of which has this number."""
         shown = self.values.gather(lines[name_codes(self.place)].explode())
-        return build_help(_number_groups(lines, first), shown, self.attribute)
+        group = _number_groups(lines, first).alias(self.group)
+        return build_help(group, shown, self.attribute)
 
 
 def _number_groups(lines: pl.DataFrame, first: int) -> pl.Series:

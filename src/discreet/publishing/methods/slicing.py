@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import SchemaError, name_closest
 from discreet.forms.sliced.wording import word_sliced
@@ -19,7 +18,6 @@ from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, Strictness, refuse_scale
 from discreet.publishing.methods.boxes_in_parts import one_line
 from discreet.publishing.methods.column_generalization import recode_columns, show_columns
-from discreet.publishing.methods.exact import refuse_names
 from discreet.publishing.methods.slices_in_parts import (
     SlicedRecords,
     correlate_in_parts,
@@ -43,7 +41,7 @@ from discreet.publishing.partitioners.slices import (
     scatter_people,
     slice_people,
 )
-from discreet.release import Recoding, Release
+from discreet.release import Recoding, Release, name_own
 from discreet.table.arrays import Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata
@@ -150,7 +148,8 @@ class Slicing(Method):
             ),
         )
         ranks = [shown.people.number(column) for column in columns]
-        table = _sort(shown.cells, ranks, number_groups(partition, ranks))
+        number = pl.Series(_name_bucket(data), number_groups(partition, ranks))
+        table = _sort(shown.cells, ranks, number)
         return self._describe(data, columns, table, shown.recodings)
 
     def require_parts(self) -> None:
@@ -181,10 +180,10 @@ class Slicing(Method):
             columns, shared = self._read_columns(self.columns, names, facts.sensitive)
             if shared:
                 raise refuse_scale(f"Slicing with {shared[0]!r} in several columns")
-        refuse_names(names, BUCKET)
         leaves = slice_in_parts(backend, rows, layout, self.principle, columns, TABLE)
         shown = [name for column in columns for name in column]
-        records = SlicedRecords([facts.domains[n].series().alias(n) for n in shown], BUCKET)
+        series = [facts.domains[n].series().alias(n) for n in shown]
+        records = SlicedRecords(series, _name_bucket(facts))
         sample = records(one_line(len(shown)), 0)[:0]
         release = self._describe(facts, columns, sample, recode_columns(facts, columns))
         return PartedRelease(release, {TABLE: (leaves, records)})
@@ -198,7 +197,7 @@ class Slicing(Method):
     ) -> Release:
         """Say of a table, which has all its columns if not its rows, what it is and promises."""
         promise, about = word_sliced(
-            self.principle, columns, data.sensitive, self.frequency, self.check
+            self.principle, columns, data.sensitive, self.frequency, self.check, _name_bucket(data)
         )
         parameters = {**self.parameters(), "columns": [list(column) for column in columns]}
         return self.release(data, {TABLE: table}, recodings, about, promise, parameters=parameters)
@@ -321,15 +320,17 @@ class Slicing(Method):
             )
 
 
-def _sort(
-    columns: list[pl.DataFrame], ranks: list[Ints], number: NDArray[np.int32]
-) -> pl.DataFrame:
+def _name_bucket(data: CodedTable) -> str:
+    """Give the column of buckets, which gives way to attributes."""
+    return name_own(BUCKET, data.schema.published.names)
+
+
+def _sort(columns: list[pl.DataFrame], ranks: list[Ints], number: pl.Series) -> pl.DataFrame:
     """Write bucket after bucket; in each, every column by itself in the order of its values.
 
     Nothing is left of who had which values: the order follows from what the column holds.
     """
-    refuse_names([name for column in columns for name in column.columns], BUCKET)
-    made = [pl.DataFrame({BUCKET: np.sort(number)})]
+    made, high = [pl.DataFrame([number.sort()])], number.to_numpy().astype(np.int64) << 32
     for column, rank in zip(columns, ranks, strict=True):
-        made.append(column[np.argsort(number.astype(np.int64) << 32 | rank)])
+        made.append(column[np.argsort(high | rank)])
     return pl.concat(made, how="horizontal")
