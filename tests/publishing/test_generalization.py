@@ -43,11 +43,10 @@ def test_intervals_that_read_alike_get_labels_of_their_own() -> None:
     assert release.tables["generalized"]["o"].cast(pl.String).unique().len() == 2
 
 
-@pytest.mark.parametrize("name", ["class", "age_low"])
-def test_names_the_release_needs_are_refused(name: str) -> None:
-    frame = pl.DataFrame({"age": [1, 2], name: [1, 2]})
+def test_names_of_the_ends_of_intervals_are_refused() -> None:
+    frame = pl.DataFrame({"age": [1, 2], "age_low": [1, 2]})
     with pytest.raises(dc.DiscreetError, match="a name that the release needs"):
-        dc.publish(microdata(frame, ["age", name], []), dc.Generalization(dc.KAnonymity(1)))
+        dc.publish(microdata(frame, ["age", "age_low"], []), dc.Generalization(dc.KAnonymity(1)))
 
 
 def test_a_column_may_be_called_path(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_a_folder_that_was_taken_in_between_is_left_alone(office: Path) -> None:
     data = dc.read(plan.source, plan.schema)
     ledger = Ledger(office / "book")
     release = dc.publish(data, plan.method)
-    ledger._record(release, office / "taken", "parquet", False, lambda _: None)
+    ledger._record(release, office / "taken", "parquet", False, lambda *_: None)
     (office / "taken").mkdir()
     (office / "taken" / "mine.txt").write_text("mine", encoding="utf-8")
     ledger.publish(release, data, office / "next")
@@ -628,7 +628,7 @@ def test_an_interrupt_just_when_the_book_is_written_blocks_nothing(
 
 def test_an_entry_whose_copy_never_got_its_number_does_not_count(office: Path, made: Made) -> None:
     ledger, release, data = made
-    ledger._record(release, office / "out", "parquet", False, lambda _: None)
+    ledger._record(release, office / "out", "parquet", False, lambda *_: None)
     shutil.rmtree(office / "book" / "releases" / "0001")
     ledger.publish(release, data, office / "next")
     assert [e.state for e in ledger.entries] == ["withdrawn", "published"]
@@ -640,7 +640,7 @@ def test_an_interrupted_replacement_replaces_nothing_newer(
 ) -> None:
     ledger, release, data = made
     ledger.publish(release, data, office / "r")
-    ledger._record(release, office / "r", "csv", True, lambda _: None)  # and is struck here
+    ledger._record(release, office / "r", "csv", True, lambda *_: None)  # and is struck here
     older = (office / "book" / "ledger.sqlite").read_bytes()
     other = dc.publish(data, dc.Generalization(dc.FrequencyDiversity(3)))
     if newer == "another ledger's":
@@ -659,7 +659,7 @@ def test_an_interrupted_replacement_replaces_nothing_newer(
 def test_an_interrupted_replacement_is_finished(office: Path, made: Made) -> None:
     ledger, release, data = made
     ledger.publish(release, data, office / "r")
-    ledger._record(release, office / "r", "csv", True, lambda _: None)
+    ledger._record(release, office / "r", "csv", True, lambda *_: None)
     ledger.publish(release, data, office / "next")
     assert [e.state for e in ledger.entries] == ["published"] * 3
     assert store.fingerprint(office / "r") == ledger.find(2).files

@@ -144,8 +144,13 @@ class Ledger:
         return [(entry.name, self._loaded[entry.name]) for entry in out]
 
     def check(self, release: Release, data: Microdata) -> tuple[list[Composed], list[str]]:
-        """Say which promises would not survive a release, and what was left out of account."""
-        return _check(release, data, self._load_all())
+        """Say which promises would not survive a release, and what was left out of account.
+
+        A release that is surely about other people than the earlier ones is refused.
+        """
+        earlier = self._load_all()
+        refuse_turnover(release, earlier)
+        return _check(release, data, earlier)
 
     def publish(
         self,
@@ -360,6 +365,20 @@ def _holds(place: Path, entry: Entry) -> bool:
         return fingerprint(place) == entry.files
     except (OSError, StoreError):  # not there, or no longer files only
         return False
+
+
+def refuse_turnover(release: Release, earlier: Sequence[tuple[str, Release]]) -> None:
+    """Refuse a release of a table that people joined or left since: that is not examined."""
+    from discreet.auditing.turnover import find_turnover
+
+    found = find_turnover(release, earlier)
+    if found:
+        raise PromiseError(
+            "The table is not the one that was published from before, and what follows about "
+            f"people who joined, left or changed is not examined:\n{list_problems(found)}",
+            hint="Publish from the table as it was. If nobody can have both releases, or the "
+            "people are others altogether, keep another ledger for this table.",
+        )
 
 
 def refuse(broken: Sequence[Composed]) -> PromiseError:
