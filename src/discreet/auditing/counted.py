@@ -57,7 +57,7 @@ def find_counted(
     """
     left_out, beliefs = {}, {}
     for name, views in told.items():
-        parts = [p for p in asked.parts if p.reads_values and not p.joins and p.on in (None, name)]
+        parts = list_parts_about(asked, name)
         for part in (part for part in parts if part.named_values):
             require_named(part, {name: views[0].found.view.bags(name).domain}, [name])
         named = dict.fromkeys(value for part in parts for value in part.named_values)
@@ -67,6 +67,11 @@ def find_counted(
         most = Fraction(1) if name in certain else max(_ask(v, out) for v in views)
         beliefs[name] = min(Fraction(1), most * (1 if persons is None else persons.most_rows))
     return Counted(left_out, beliefs) if left_out else None
+
+
+def list_parts_about(asked: Principle, name: str) -> list[Principle]:
+    """List what is asked of the values of one sensitive attribute, in the release itself."""
+    return [p for p in asked.parts if p.reads_values and not p.joins and p.on in (None, name)]
 
 
 def _ask(view: Posterior, out: tuple[str, ...]) -> Fraction:

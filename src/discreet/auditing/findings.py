@@ -14,7 +14,7 @@ import polars as pl
 from discreet.auditing.attacks import Attack
 from discreet.auditing.before import Before, measure_before
 from discreet.auditing.composition import Composed
-from discreet.auditing.counted import Counted
+from discreet.auditing.counted import Counted, list_parts_about
 from discreet.auditing.grounds import Grounds, explain_person, explain_worst
 from discreet.auditing.identity import IdentityRisk
 from discreet.auditing.joined import Check
@@ -174,8 +174,7 @@ class AuditReport:
         """What is told of people although the promise holds, as it does not bound that."""
         found = []
         for name, belief in self.beliefs.items():
-            parts = [p for p in self.judged.parts
-                     if p.reads_values and not p.joins and p.on in (None, name)]  # fmt: skip
+            parts = list_parts_about(self.judged, name)
             counts = self.counted is None or name not in self.counted.left_out
             worst = float(belief.max(initial=0)) if counts else (
                 float(self.counted.beliefs[name]) if self.counted else 0.0)  # fmt: skip

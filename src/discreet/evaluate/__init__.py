@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.evaluate.distributions import compare_distributions, measure_sensitive_loss
 from discreet.evaluate.divergence import measure_divergence
 from discreet.evaluate.loss import Loss, measure_loss
 from discreet.evaluate.tradeoffs import Tradeoff, tradeoff
@@ -14,6 +15,7 @@ __all__ = [
     "Loss",
     "Tradeoff",
     "Workload",
+    "compare_distributions",
     "count_truth",
     "draw_ranges",
     "draw_workload",
@@ -21,5 +23,6 @@ __all__ = [
     "measure_divergence",
     "measure_error",
     "measure_loss",
+    "measure_sensitive_loss",
     "tradeoff",
 ]

@@ -20,6 +20,7 @@ import numpy as np
 
 from discreet.auditing import AuditReport
 from discreet.auditing.before import measure_before
+from discreet.auditing.counted import list_parts_about
 from discreet.auditing.findings import HALF
 from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
@@ -198,9 +199,8 @@ def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
              "threshold": None, "after": presence.advantage},
         ]  # fmt: skip
     for name, belief in report.beliefs.items():
-        parts = [p for p in report.judged.parts
-                 if p.reads_values and not p.joins and p.on in (None, name)]  # fmt: skip
-        most = min((p.max_share for p in parts), default=Fraction(1))
+        asked = list_parts_about(report.judged, name)
+        most = min((part.max_share for part in asked), default=Fraction(1))
         rows += [
             {"risk": f"belief in a value of {name}, at most", "before": before.worst[name],
              "threshold": float(most) if most < 1 else None, "after": float(belief.max()),
