@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import pytest
 
 import discreet as dc
 from commands import discreet_here as discreet
+from discreet.auditing.before import measure_before
 from discreet.auditing.report import Subject, _belief_bars
 from discreet.release.store import digest_release
+from discreet.table.people_key import PeopleKey
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +126,15 @@ def test_both_pages_call_measures_by_the_same_names(people: dc.Microdata, tmp_pa
         assert "reading alone" in text and "by chance" not in text
         assert "in a wrong cell" in text
         assert digest_release(tmp_path / "release") in text
+
+
+def test_before_is_about_people_where_they_have_several_rows() -> None:
+    """Two people of an age have both values: of each, either is certain to be among theirs."""
+    frame = pl.DataFrame({
+        "pid": [1, 1, 2, 2, 3, 3], "age": [20] * 4 + [30] * 2, "ill": ["a", "b"] * 3
+    })  # fmt: skip
+    schema = dc.Schema.infer(frame, quasi_identifiers=["age"], sensitive=["ill"])
+    data = dc.read(frame, replace(schema, people=PeopleKey("pid")))
+    found = measure_before(data)
+    assert (found.worst["ill"], found.mean["ill"]) == (1.0, 1.0)
+    assert (found.smallest, found.alone) == (1, 1)

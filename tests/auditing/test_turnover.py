@@ -50,11 +50,24 @@ def test_releases_of_the_same_table_are_about_the_same_people(one: Method, other
     assert find_turnover(dc.publish(data, one), [("0001", dc.publish(data, other))]) == []
 
 
-def test_rows_that_a_release_leaves_out_are_still_people_of_its_table() -> None:
-    data = read(pl.concat([FIRST, pl.DataFrame({"age": [90], "pay": [300]})]))
-    whole = dc.publish(data, dc.Generalization(TWO))
-    part = dc.publish(data, dc.Generalization(TWO, suppress="1/5"))
-    assert find_turnover(part, [("0001", whole)]) == []
+def test_rows_that_one_release_leaves_out_are_told_by_another() -> None:
+    """Somebody stands apart: what a group has more with them than without is theirs."""
+    frame = pl.DataFrame({"age": [20, 20, 21, 21, 90], "pay": [100, 200, 100, 200, 300]})
+    data = read(frame)
+    whole = dc.publish(data, dc.Generalization(dc.KAnonymity(4)))
+    part = dc.publish(data, dc.Generalization(dc.KAnonymity(4), suppress="1/5"))
+    few = dc.publish(read(frame.head(4)), dc.Anatomy(TWO))
+    assert (whole.left_out, part.left_out) == (0, 1)
+    assert find_turnover(part, [("0001", whole)]) and find_turnover(whole, [("0001", part)])
+    assert find_turnover(part, [("0001", part)]) == []
+    assert find_turnover(few, [("0001", part)])  # of as many records: whose is not told
+
+
+def test_a_person_replaced_by_another_shows_where_quasi_identifiers_are_exact() -> None:
+    first, later = read(FIRST), read(FIRST.with_columns(pl.Series("age", [20, 21, 40, 43])))
+    method = dc.Anatomy(TWO)
+    found = find_turnover(dc.publish(later, method), [("0001", dc.publish(first, method))])
+    assert found == ["0001 has other values of age in all"]
 
 
 def test_an_audit_with_earlier_releases_says_that_the_table_changed() -> None:
@@ -64,4 +77,4 @@ def test_an_audit_with_earlier_releases_says_that_the_table_changed() -> None:
         later,
         earlier=[dc.publish(first, dc.Generalization(TWO))],
     )
-    assert any("is about 4 rows and this release about 5" in note for note in found.notes)
+    assert any("publishes 4 records and this release 5" in note for note in found.notes)

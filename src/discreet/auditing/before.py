@@ -40,15 +40,19 @@ def measure_before(data: Microdata, counted: Counted | None = None) -> Before:
     classes = data.number(names) if names else np.zeros(data.n, dtype=np.int64)
     sizes = data.count_people(classes, int(classes.max()) + 1)
     worst, mean, meant = {}, {}, {}
+    persons = data.persons
+    rows = 1 if persons is None else persons.most_rows
     for name in data.sensitive:
         bags = Groups.from_labels(classes, data.codes[name], data.domains[name], count=len(sizes))
         belief = (bags.largest / bags.sizes)[classes]
+        if persons is not None:  # that any of somebody's rows has it is no likelier than the sum
+            belief = np.minimum(persons.fold_sum(belief), 1.0)
         worst[name], mean[name] = float(belief.max()), float(belief.mean())
         if counted is not None and name in counted.left_out:
             out = counted.left_out[name]
             counts = np.array([text not in out for text in bags.domain.texts])[bags.codes]
             shares = (bags.weights / bags.sizes[bags.owners])[counts]
-            meant[name] = float(shares.max(initial=0))
+            meant[name] = min(1.0, float(shares.max(initial=0)) * rows)
     return Before(
         int(sizes.min()), int((sizes == 1).sum()), min(1.0, len(sizes) / data.people),
         worst, mean, meant,

@@ -28,7 +28,7 @@ Beliefs = tuple[dict[str, Floats], dict[str, Floats], Fraction | None, dict[str,
 """Per attribute what is believed of any value and of people's own; the most of all; and how."""
 NO_KEY = (
     "it promises something of people who have several rows, and nobody said whose are whose: read "
-    "the microdata with the key (person)"
+    "the microdata with the key (--person, or person = in a plan)"
 )
 MOST_CASES = 16
 """People are told apart by so many different numbers of rows; beyond, numbers are rounded up."""

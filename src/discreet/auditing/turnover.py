@@ -10,26 +10,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 
+from discreet.auditing.composition import repeats
 from discreet.release import Release
 from discreet.table.coarsening import Coarsening
 
 
 def find_turnover(release: Release, earlier: Sequence[tuple[str, Release]]) -> list[str]:
-    """Say of which earlier releases this one is surely about other people, and how that shows.
+    """Say of which earlier releases this one is not surely about the same people, and why.
 
-    It shows in how many there are, and in which values they have. Who left while another joined
-    with the same values does not show, nor does a value that changed if it is not shown.
+    It shows in how many there are, in rows that are left out, which others may publish, and in
+    values that both show. Who left while another joined with the same values does not show.
     """
     found = []
     for name, held in earlier:
-        ours, theirs = _count(release), _count(held)
-        if ours != theirs:
-            found.append(f"{name} is about {theirs:,} rows and this release about {ours:,}")
+        if repeats(release, held):
             continue
-        changed = [a for a in _list_alike(release, held)
-                   if _tally(release, a) != _tally(held, a)]  # fmt: skip
-        if changed:
+        ours, theirs = (len(one.views[0].labels) for one in (release, held))
+        if ours != theirs:
+            found.append(f"{name} publishes {theirs:,} records and this release {ours:,}")
+        elif release.left_out or held.left_out:
+            found.append(f"{name} or this release leaves rows out, and not surely the same")
+        elif changed := [a for a in _list_alike(release, held)
+                         if _tally(release, a) != _tally(held, a)]:  # fmt: skip
             found.append(f"{name} has other values of {', '.join(changed)} in all")
     return found
 
@@ -40,21 +44,17 @@ def note_turnover(release: Release, earlier: Sequence[tuple[str, Release]]) -> l
             for found in find_turnover(release, earlier)]  # fmt: skip
 
 
-def _count(release: Release) -> int:
-    """Count the rows of the table that a release was made from, as far as it says so."""
-    return release.views[0].table.height + release.left_out
-
-
 def _list_alike(one: Release, other: Release) -> list[str]:
-    """List the sensitive attributes whose values both show all of, and as they are."""
+    """List the attributes whose values both show all of, and as they are."""
     both = (one, other)
-    if any(held.left_out or not held.views[0].holds_values for held in both):
-        return []
+    told = [name for name in one.schema.sensitive if name in other.schema.sensitive
+            and all(held.views[0].holds_values for held in both)]  # fmt: skip
+    known = [name for name in one.schema.quasi_identifiers if name in other.schema.quasi_identifiers
+             and all(name in held.views[0].table.columns for held in both)]  # fmt: skip
     return [
         name
-        for name in one.schema.sensitive
-        if name in other.schema.sensitive
-        and not any(held.recodings[name].is_blurred for held in both)
+        for name in (*known, *told)
+        if not any(held.recodings[name].is_blurred for held in both)
         and one.schema[name].reads_like(other.schema[name])
         and Coarsening.of(one.schema[name]) == Coarsening.of(other.schema[name])
     ]
@@ -62,6 +62,10 @@ def _list_alike(one: Release, other: Release) -> list[str]:
 
 def _tally(release: Release, name: str) -> dict[str, int]:
     """Count how often a release shows each value of an attribute."""
-    _, bags = release.views[0].source_bags(name)
+    view = release.views[0]
+    if name in release.schema.quasi_identifiers:
+        shown = view.table[name].cast(pl.String).value_counts()
+        return dict(shown.iter_rows())
+    _, bags = view.source_bags(name)
     counts = np.bincount(bags.codes, weights=bags.weights, minlength=bags.domain.size)
     return {text: int(n) for text, n in zip(bags.domain.texts, counts, strict=True) if n}

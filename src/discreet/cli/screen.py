@@ -169,6 +169,8 @@ def print_findings(found: Any) -> None:
     for caution in found.cautions:
         show(f"CAUTION: {caution}.", AMBER)
     lines = [] if found.several is None else [str(found.several)]
+    left = "rows are left out of the release: of these people it tells that, and nothing else."
+    lines += [f"{found.left_out:,} {left}"] if found.left_out else []
     if found.max_belief is not None:
         lines.append(f"Largest belief in a sensitive value of anyone: {say_share(found.worst)}.")
         lines += [str(found.counted)] if found.counted is not None else []

@@ -19,6 +19,7 @@ from discreet.forms.estimates import Estimator
 from discreet.forms.workload import Workload
 from discreet.release import Release
 from discreet.table.arrays import Bools, Floats, Ints
+from discreet.table.coarsening import is_coarse
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
@@ -68,7 +69,8 @@ def bin_values(domain: Domain, codes: NDArray[np.int32]) -> ValueBins:
     if domain.size > known:
         of[known:] = len(labels)
         labels.append("missing")
-    return ValueBins(tuple(labels), of, ordered)
+    # what is missing is near to nothing
+    return ValueBins(tuple(labels), of, ordered and domain.size == known)
 
 
 def _cut(counts: Ints) -> Ints:
@@ -148,7 +150,7 @@ class SensitiveLoss:
 def compare_distributions(release: Release, data: Microdata) -> dict[str, Distribution]:
     """Hold every attribute's distribution against what a release lets one expect of it.
 
-    An attribute of which a release cannot be asked, as it is micro-aggregated, is left out.
+    An attribute of numbers that were made coarser is left out.
     """
     asked = _Asked(release, data)
     names = [*release.schema.quasi_identifiers, *release.schema.sensitive]
@@ -181,11 +183,14 @@ class _Asked:
 
     def __init__(self, release: Release, data: Microdata) -> None:
         self.data, self.estimator = data, Estimator(release, data)
+        # of numbers made coarser, questions are about people's own, which these are not
         self.bins = {name: bin_values(data.domains[name], data.codes[name])
                      for name in (*release.schema.quasi_identifiers, *release.schema.sensitive)
-                     if name in data.domains}  # fmt: skip
+                     if name in data.domains and not is_coarse(data.schema[name])}  # fmt: skip
 
     def compare(self, name: str) -> Distribution | None:
+        if name not in self.bins:
+            return None
         bins = self.bins[name]
         after = self._ask(Workload({name: bins.takes}))
         if after is None:
@@ -199,6 +204,8 @@ class _Asked:
         )  # fmt: skip
 
     def relate(self, name: str, sensitive: str) -> Association | None:
+        if name not in self.bins or sensitive not in self.bins:
+            return None
         rows, columns = self.bins[name], self.bins[sensitive]
         shape = (len(rows.labels), len(columns.labels))
         takes = {name: np.repeat(rows.takes, shape[1], axis=0),

@@ -140,6 +140,8 @@ def _write_spelling(attribute: Attribute) -> list[str]:
         for name in ("decimal", "thousands", "unit", "date_format")
         if getattr(attribute.spelling, name) != getattr(PLAIN, name)
     ]
+    if attribute.spelling.last_year is not None:
+        lines.append(f"last_year = {attribute.spelling.last_year}")
     if attribute.unreadable != "reject":
         lines.append(f"unreadable = {_quote(attribute.unreadable)}")
     return lines

@@ -36,7 +36,8 @@ class DatabaseTable:
         if (self.table is None) == (self.query is None):
             raise MicrodataError(
                 f"{self.shown}: is it a table or a query that is read?",
-                hint='Give one of them: table = "people", or query = "SELECT …".',
+                hint='Give one of them: table = "people", or query = "SELECT …" in a plan; --table '
+                "or --query on the command line.",
             )
         if not is_database(self.database):
             raise MicrodataError(

@@ -146,7 +146,8 @@ class Microdata(CodedTable):
         What a release says of a domain must not tell of those who are not in it.
         """
         codes, domains = dict(self.codes), dict(self.domains)
-        for name, domain in self.domains.items():
+        for name in codes:  # of others nothing is published
+            domain = self.domains[name]
             used = np.bincount(self.codes[name], minlength=domain.size) > 0
             if domain.public or used.all():
                 continue
