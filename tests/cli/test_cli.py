@@ -211,7 +211,7 @@ def stop(*_): raise KeyboardInterrupt
 # started in the background, it would ignore this one, and DuckDB then looks for none
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGALRM, stop)
-signal.setitimer(signal.ITIMER_REAL, 1, 1)  # again, if it strikes where nobody listens
+signal.setitimer(signal.ITIMER_REAL, 1, 20)  # again, if it strikes where nobody listens
 try:
     duckdb.sql("SELECT COUNT(*) FROM range(1000000) a, range(1000000) b").fetchall()
 except BaseException as error:
