@@ -391,7 +391,7 @@ def test_an_interrupted_comparison_can_be_read_and_goes_on(office: Path) -> None
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)  # it may be deaf, and go on to the end
     assert process.returncode in (0, 130), said
     done = json.loads((office / "people.comparison" / "comparison.json").read_text())
     assert done["trials"]
