@@ -130,7 +130,11 @@ class AuditReport:
     @property
     def breaches(self) -> int:
         """Number of people for whom the promise does not hold."""
-        return int(self.breached.sum() if self.times is None else self.times[self.breached].sum())
+        return self._count(self.breached)
+
+    def _count(self, chosen: Bools) -> int:
+        """Count the people whom some entries stand for."""
+        return int(chosen.sum() if self.times is None else self.times[chosen].sum())
 
     @property
     def problems(self) -> list[str]:
@@ -178,10 +182,8 @@ class AuditReport:
             counts = self.counted is None or name not in self.counted.left_out
             worst = float(belief.max(initial=0)) if counts else (
                 float(self.counted.beliefs[name]) if self.counted else 0.0)  # fmt: skip
-            sure = belief >= 1
-            many = int(sure.sum() if self.times is None else self.times[sure].sum())
             if worst >= 1:
-                whose = f"{many:,} people" if counts else "somebody"
+                whose = f"{self._count(belief >= 1):,} people" if counts else "somebody"
                 found.append(f"the {name} of {whose} is certain: the promise does not bound that")
             elif worst > HALF and all(part.max_share == 1 for part in parts):
                 found.append(f"some {name} is believed with {worst:.0%}: the promise does not "

@@ -261,10 +261,10 @@ def _move(difference: Floats, ordered: bool) -> float:
 
 def _correlate_ranks(table: Floats) -> float:
     """Spearman's correlation of the rows and columns of a table of shares."""
-    ranks = [np.cumsum(side) - side / 2 for side in (table.sum(axis=1), table.sum(axis=0))]
-    first, second = (rank - (rank * side).sum() for rank, side in
-                     zip(ranks, (table.sum(axis=1), table.sum(axis=0)), strict=True))  # fmt: skip
-    spread = (first**2 @ table.sum(axis=1)) * (second**2 @ table.sum(axis=0))
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    ranks = [(side, np.cumsum(side) - side / 2) for side in (rows, columns)]
+    first, second = (rank - (rank * side).sum() for side, rank in ranks)
+    spread = (first**2 @ rows) * (second**2 @ columns)
     return float((first @ table @ second / np.sqrt(spread)).round(12)) if spread > 0 else 0.0
 
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from discreet.auditing import AuditReport
-from discreet.auditing.before import measure_before
 from discreet.auditing.counted import list_parts_about
 from discreet.auditing.findings import HALF
 from discreet.auditing.report import summarize
@@ -169,7 +168,8 @@ def _describe_kept(report: AuditReport) -> dict[str, Any] | None:
 
 def _list_risks(data: Microdata, report: AuditReport) -> list[dict[str, Any]]:
     """Each risk before and after, beside what was promised."""
-    before = measure_before(data, report.counted)
+    before = report.before
+    assert before is not None  # evidence is of audits in memory
     identity = report.identity
     alike = max((p.look_alikes for p in report.judged.parts), default=1)
     rows: list[dict[str, Any]] = [
