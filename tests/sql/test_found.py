@@ -251,3 +251,11 @@ def test_what_engines_read_differently_is_refused_elsewhere() -> None:
         show_sql(release, text, "postgres")
     of_people = "SELECT ROUND(age / 4) AS k, COUNT(*) AS n FROM release GROUP BY 1"
     assert show_sql(release, of_people, "postgres")
+
+
+def test_a_branch_of_case_is_looked_up_part_by_part() -> None:
+    text = (
+        "SELECT COUNT(*) AS n FROM release WHERE CASE sex WHEN 'f' THEN age % 2 = 0 ELSE TRUE END"
+    )
+    for method in (PERMUTED, BOXED):
+        assert ask(PEOPLE, method, text).height == 1

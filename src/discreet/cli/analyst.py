@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.app import Json, ReleaseFolder, app
+from discreet.cli.app import Json, app
 from discreet.cli.screen import (
     is_terminal,
     make_table,
@@ -26,12 +26,21 @@ from discreet.errors import QueryError, visible
 
 @app.command()
 def query(
-    release: ReleaseFolder,
+    release: Annotated[
+        Path,
+        typer.Argument(help="The folder of a release, or one that holds several of a table."),
+    ],
     sql: Annotated[
         str | None,
         typer.Argument(
-            help="SELECT … FROM release …, as you would ask DuckDB; "
+            help="SELECT … FROM release …, as you would ask DuckDB, or FROM releases of several; "
             "without it, questions are read line by line."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Of several: what the column is called that tells the release; by default release."
         ),
     ] = None,
     engine: Annotated[
@@ -51,13 +60,12 @@ def query(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Ask a release in SQL: the estimate, hard bounds, and how far it may be wrong."""
+    """Ask a release, or several of a table, in SQL: estimates, hard bounds, possible errors."""
     from discreet.forms.asking import show_sql as write_sql
-    from discreet.release.store import load
 
     if sql is None and show_sql:
         raise QueryError("There is no question.", hint="Give it after the release's folder.")
-    published, own = load(release), _read_tables(table or [])
+    published, own = _load(release, by), _read_tables(table or [])
     if sql is None:
         with published.prepare(engine=engine, tables=own) as prepared:
             for line, question in enumerate(_read_questions(), start=1):
@@ -76,6 +84,21 @@ def query(
     with working("Asking"):
         answer = published.query(sql, engine=engine, tables=own)
     _print_answer(answer, json)
+
+
+def _load(folder: Path, by: str | None) -> Any:
+    """Load a release, or all that a folder holds."""
+    from discreet.release.series import COLUMN, find_releases, load_series
+    from discreet.release.store import load
+
+    if find_releases(folder):
+        return load_series(folder, by or COLUMN)
+    release = load(folder)
+    if by is not None:
+        raise QueryError(
+            f"--by {by}: {folder} is one release.", hint="Give a folder that holds several."
+        )
+    return release
 
 
 def _read_tables(given: list[str]) -> dict[str, Any]:

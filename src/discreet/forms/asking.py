@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,7 +12,14 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 from discreet.forms import find_form
+from discreet.forms.over_releases import (
+    DisagreementError,
+    list_unknown_releases,
+    pool,
+    rename_tables,
+)
 from discreet.forms.ranking import mark_rows
+from discreet.release.series import Series
 from discreet.sql.coarse import refuse_coarse_aggregates, restate
 from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
@@ -22,7 +30,6 @@ from discreet.sql.planning import PlannedQuestion, name_question, plan_question
 from discreet.sql.query import ENDINGS, Query
 from discreet.sql.reading import bounded_depth, refuse, show
 from discreet.sql.script import write_script
-from discreet.sql.trees import named_table
 
 if TYPE_CHECKING:
     from discreet.release import Release
@@ -95,13 +102,15 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Rewritten:
-    """A question as one statement over the tables of a release."""
+    """A question as one statement over the tables of a release, or of several."""
 
-    release: Release
+    release: Release | Series
     plan: PlannedQuestion
     tree: exp.Query
     needed: dict[str, pl.DataFrame]
     """Tables that it needs besides those of the release."""
+    asked: list[tuple[Release, list[Query]]]
+    """What each release is asked."""
 
     @property
     def query(self) -> Query | None:
@@ -126,40 +135,85 @@ class Rewritten:
                 for ending in (ENDINGS if estimated else ENDINGS[:1])
             )
         frame, left_out = mark_rows(frame, made.ranking, decides=made.answers.decides)
+        coverage = dict.fromkeys(find_form(one.form).coverage for one, _ in self.asked)
         return Answer(
             made.answers.columns, frame, sql, list_tables(self.tree, release), left_out,
-            list_unknown(release, made.questions), find_form(release.form).coverage,
+            self._list_notes(), " ".join(filter(None, coverage)),
         )  # fmt: skip
+
+    def _list_notes(self) -> list[str]:
+        """Say what no release that is asked knows."""
+        first, *others = (list_unknown(release, asked) for release, asked in self.asked)
+        found = [note for note in first if all(note in other for other in others)]
+        if isinstance(self.release, Series):
+            found += list_unknown_releases(self.release, self.plan.questions)
+        return found
 
 
 def rewrite(
-    release: Release, text: str, own: Tables | None = None, *, elsewhere: bool = False
+    release: Release | Series, text: str, own: Tables | None = None, *, elsewhere: bool = False
 ) -> Rewritten:
     """Read a question; give the statement over a release's tables, and other tables it needs.
 
     What engines ``elsewhere`` than in this process would read differently is refused for them.
     """
     with bounded_depth():
-        return _rewrite(release, text, own, elsewhere)
+        if isinstance(release, Series):
+            return _rewrite_series(release, text, own, elsewhere)
+        made = plan_question(text, release.schema, _list_columns(own))
+        parts = [_rewrite_one(release, query) for query in made.questions]
+        return _put_together(release, made, parts, [(release, made.questions)], elsewhere)
 
 
-def _rewrite(release: Release, text: str, own: Tables | None, elsewhere: bool) -> Rewritten:
-    made = plan_question(
-        text, release.schema, {name: list(t.columns) for name, t in (own or {}).items()}
-    )
+def _list_columns(own: Tables | None) -> dict[str, list[str]]:
+    return {name: list(table.columns) for name, table in (own or {}).items()}
+
+
+def _rewrite_series(series: Series, text: str, own: Tables | None, elsewhere: bool) -> Rewritten:
+    """Rewrite a question about a series.
+
+    Where releases do not agree on what a column is, it may be about some that do.
+    """
+    if any(name.casefold() == "releases" for name in own or {}):
+        raise QueryError("'releases' is the table of all releases.", hint="Rename yours.")
+    refused: list[QueryError] = []
+    for schema in series.schemas:
+        try:
+            made = plan_question(text, schema, _list_columns(own), series.by)
+            parts = [pool(series, schema, query, _rewrite_one) for query in made.questions]
+        except QueryError as error:
+            refused.append(error)
+            continue
+        asked = {name: [part.asked[name] for part in parts if name in part.asked]
+                 for name in series}  # fmt: skip
+        if not any(asked.values()):
+            raise QueryError(
+                "The question is about none of the releases.", hint=f"They are {series.listed}."
+            )
+        told = [(series[name], questions) for name, questions in asked.items() if questions]
+        trees = [(part.tree, part.needed) for part in parts]
+        return _put_together(series, made, trees, told, elsewhere)
+    raise next((e for e in refused if isinstance(e, DisagreementError)), refused[0])
+
+
+def _put_together(
+    release: Release | Series, made: PlannedQuestion, parts: Sequence[tuple[exp.Select, Tables]],
+    asked: list[tuple[Release, list[Query]]], elsewhere: bool,
+) -> Rewritten:  # fmt: skip
+    """Make one statement of those that answer the questions."""
     trees: list[exp.Select] = []
     needed: dict[str, pl.DataFrame] = {}
-    for query in made.questions:
-        tree, tables = _rewrite_one(release, query)
+    for tree, tables in parts:
         renamed = {}
         for name, table in tables.items():
             title = name
             while title in needed and needed[title] is not table:
                 title += "'"
             renamed[name], needed[title] = title, table
-        trees.append(_rename(tree, {old: new for old, new in renamed.items() if old != new}))
+        changed = {old: new for old, new in renamed.items() if old != new}
+        trees.append(rename_tables(tree, changed))
     if made.is_simple:
-        return Rewritten(release, made, trees[0], needed)
+        return Rewritten(release, made, trees[0], needed, asked)
     whole = made.answers.tree
     if elsewhere and (local := find_local(whole)) is not None:
         raise refuse(
@@ -168,7 +222,7 @@ def _rewrite(release: Release, text: str, own: Tables | None, elsewhere: bool) -
         )  # fmt: skip
     for i, tree in enumerate(trees):
         whole = whole.with_(exp.to_identifier(name_question(i), quoted=True), as_=tree, copy=False)
-    return Rewritten(release, made, whole, needed)
+    return Rewritten(release, made, whole, needed, asked)
 
 
 def _rewrite_one(release: Release, query: Query) -> tuple[exp.Select, Tables]:
@@ -200,15 +254,7 @@ def _refuse_large(release: Release, names: list[str]) -> None:
                 )
 
 
-def _rename(tree: exp.Select, titles: dict[str, str]) -> exp.Select:
-    """Let a statement read tables under other names."""
-    for table in list(tree.find_all(exp.Table)) if titles else []:
-        if table.name in titles:
-            table.replace(named_table(titles[table.name], table.alias or table.name))
-    return tree
-
-
-def show_sql(release: Release, text: str, dialect: str, own: Tables | None = None) -> str:
+def show_sql(release: Release | Series, text: str, dialect: str, own: Tables | None = None) -> str:
     """Write the rewritten statement for an engine, to be pasted into any client.
 
     Where it needs large tables besides the release's, statements that make them come first.
@@ -222,7 +268,7 @@ def show_sql(release: Release, text: str, dialect: str, own: Tables | None = Non
 
 
 def ask(
-    release: Release, text: str, engine: str | None = None, own: Tables | None = None
+    release: Release | Series, text: str, engine: str | None = None, own: Tables | None = None
 ) -> Answer:
     """Put a question to a release, on DuckDB or on the database or cluster at ``engine``."""
     asked = rewrite(release, text, own, elsewhere=engine is not None)
@@ -231,7 +277,7 @@ def ask(
         return asked.answer(session.run(statement), statement.sql)
 
 
-def list_tables(tree: exp.Expr, release: Release) -> list[str]:
+def list_tables(tree: exp.Expr, release: Release | Series) -> list[str]:
     """Give the release's tables that a statement reads, people's own table first."""
     read = {table.name for table in tree.find_all(exp.Table)}
     found = [name for name in release.tables if name in read]

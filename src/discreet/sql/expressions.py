@@ -74,8 +74,11 @@ def name_column(column: exp.Column, schema: Schema) -> str:
     return alike[0]
 
 
-def read_expression(expression: exp.Expr, schema: Schema) -> exp.Expr:
-    """Read what is written of attributes, whose columns are named as the schema does."""
+def read_expression(expression: exp.Expr, schema: Schema, by: str | None = None) -> exp.Expr:
+    """Read what is written of attributes, whose columns are named as the schema does.
+
+    The column ``by`` is a constant of each release.
+    """
     for node in expression.walk():
         if isinstance(node, exp.Query):
             raise refuse(
@@ -99,12 +102,12 @@ def read_expression(expression: exp.Expr, schema: Schema) -> exp.Expr:
         if not division.expression.is_number or not float(division.expression.name):
             divisor = exp.Nullif(this=division.expression, expression=exp.Literal.number(0))
             division.set("expression", divisor)
-    _mark(held)
+    _mark(held, by)
     read: exp.Expr = held.this
     return read.pop()
 
 
-def _mark(held: exp.Expr) -> None:
+def _mark(held: exp.Expr, by: str | None) -> None:
     """Mark what has to be looked up: the largest parts that are about one attribute."""
     left = [held.this]
     while left:
@@ -113,10 +116,13 @@ def _mark(held: exp.Expr) -> None:
         if odd is None or is_looked_up(node):
             continue
         names = find_columns(node)
-        if len(names) == 1 and not isinstance(node, exp.Ordered | exp.Tuple | exp.When):
+        branch = isinstance(node, exp.If) and isinstance(node.parent, exp.Case)
+        if len(names) == 1 and not branch and not isinstance(node, exp.Ordered | exp.Tuple):
             node.replace(look_up(node.copy()))
         elif names and _is_portable(node):
             left += [child for child in node.iter_expressions() if find_columns(child)]
+        elif by in names and len(names) == 2:
+            node.replace(look_up(node.copy()))
         elif names:
             raise refuse(
                 node, f"{show(node)!r} is about several attributes at once ({', '.join(names)})",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp, select
 
-from discreet.errors import name_closest
+from discreet.errors import QueryError, name_closest
 from discreet.sql.aggregates import find_aggregates, refuse_alone
 from discreet.sql.expressions import name_column, read_expression
 from discreet.sql.finishing import Ranking, filter_rows, finish, group_again
@@ -76,11 +76,12 @@ def name_question(place: int) -> str:
 
 
 def plan_question(
-    text: str, schema: Schema, own: Mapping[str, list[str]] | None = None
+    text: str, schema: Schema, own: Mapping[str, list[str]] | None = None, by: str | None = None
 ) -> PlannedQuestion:
     """Read a question, or say at which place it goes beyond what can be answered.
 
-    Tables of the analyst's ``own`` may be joined with answers; their columns are given.
+    Tables of the analyst's ``own`` may be joined with answers; their columns are given. Several
+    releases are one table with a column ``by`` that tells them apart.
 
     >>> from discreet.table.schema import Attribute, Role, Type
     >>> schema = Schema((Attribute("age", Role.QUASI_IDENTIFIER, Type.INTEGER),
@@ -89,7 +90,8 @@ def plan_question(
     >>> [a.function for a in made.questions[0].aggregates], made.answers.columns
     (['AVG', 'MAX'], {'r': True})
     """
-    planner = Planner(schema, {name.lower(): names for name, names in (own or {}).items()})
+    known = {name.lower(): names for name, names in (own or {}).items()}
+    planner = Planner(schema, known, by)
     with bounded_depth():
         statement = read_statement(text)
         planner.is_watched = statement.find(*DECIDING) is not None
@@ -106,8 +108,19 @@ class Planner:
 
     schema: Schema
     own: Mapping[str, list[str]]
+    by: str | None = None
     made: PlannedQuestion = field(default_factory=PlannedQuestion)
     is_watched: bool = True
+
+    @property
+    def title(self) -> str:
+        """The table that people are rows of."""
+        return "release" if self.by is None else "releases"
+
+    def _refuse_table(self, node: exp.Expr, hint: str | None = None) -> QueryError:
+        shown = f": {node.sql()}" if hint else ""
+        return refuse(node, f"the table asked is not {self.title!r}{shown}",
+                      hint or f"Write FROM {self.title}.")  # fmt: skip
 
     def plan_query(
         self, query: exp.Expr, known: dict[str, Relation], *, top: bool = False
@@ -146,7 +159,7 @@ class Planner:
                 raise refuse(query, f"{name.rstrip('_').upper()} cannot be answered from a release")
         source = query.args.get("from_")
         if source is None:
-            raise refuse(query, "the table asked is not 'release'", "Write FROM release.")
+            raise self._refuse_table(query)
         relation, alias = self._read_source(source.this, known)
         joins = query.args.get("joins") or []
         if joins:
@@ -171,7 +184,7 @@ class Planner:
         if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier) or any(
             part for name, part in source.args.items() if name not in ("this", "alias", "db")
         ):  # fmt: skip
-            raise refuse(source, "the table asked is not 'release'", "Write FROM release.")
+            raise self._refuse_table(source)
         alias = source.alias or source.name
         found = self._find_table(source, known)
         return rename_columns(found, source), alias
@@ -186,11 +199,9 @@ class Planner:
             table.set("alias", None)
             tree = select(*(column(name) for name in names)).from_(table)
             return Answers(tree, dict.fromkeys(names, False))
-        if title != "release":
-            raise refuse(
-                source, f"the table asked is not 'release': {source.sql()}",
-                name_closest(title, ["release", *known, *self.own]),
-            )  # fmt: skip
+        if title != self.title:
+            hint = name_closest(title, [self.title, *known, *self.own])
+            raise self._refuse_table(source, hint)
         return People({n: exp.column(n, quoted=True) for n in self.schema.names})
 
     # rows of people
@@ -244,7 +255,7 @@ class Planner:
     def _read_people(self, people: People, alias: str) -> Callable[[exp.Expr], exp.Expr]:
         """Read what is written of people in terms of the attributes of the release."""
         names = {name.lower(): name for name in people.columns}
-        known = {"", "release", alias.lower()}
+        known = {"", self.title, alias.lower()}
 
         def read(node: exp.Expr) -> exp.Expr:
             held = exp.Paren(this=node.copy())
@@ -263,7 +274,7 @@ class Planner:
                         raise refuse(found, f"there is no column {written!r} here",
                                      name_closest(written, list(people.columns)))  # fmt: skip
                     found.replace(people.columns[attribute].copy())
-            return read_expression(held.unnest(), self.schema)
+            return read_expression(held.unnest(), self.schema, self.by)
 
         return read
 

@@ -46,7 +46,7 @@ def aggregate_rows(node: exp.Expr, scope: Scope, over: Over) -> Value:
     if isinstance(value, intervals.Doubt):
         raise refuse(node, f"{show(node)} is of a condition", "Aggregate a number.")
     estimate = scope.hold(_count(lift(value)) if function == "COUNT" else lift(value))
-    return _bound(function, estimate, scope.uncertain, over)
+    return bound_rows(function, estimate, scope.uncertain, over)
 
 
 def _count(value: Estimate) -> Estimate:
@@ -59,7 +59,8 @@ def _count(value: Estimate) -> Estimate:
     return Estimate(seen, low, high, none, none, there=exp.true())
 
 
-def _bound(function: str, value: Estimate, uncertain: bool, over: Over) -> Estimate:
+def bound_rows(function: str, value: Estimate, uncertain: bool, over: Over) -> Estimate:
+    """Aggregate rows of an estimate, of which some may have no number."""
     kept: exp.Expr = column(KEPT) if uncertain else exp.true()
     sure: exp.Expr = column(SURE) if uncertain else exp.true()
     sure = (
@@ -71,7 +72,7 @@ def _bound(function: str, value: Estimate, uncertain: bool, over: Over) -> Estim
         """Nothing where a row has no bound."""
         open_ = exp.and_(exp.not_(exp.Paren(this=gone.copy())), wrap(end).is_(exp.null()))
         some = over(exp.Max(this=case(open_, number(1), number(0))))
-        return case(exp.EQ(this=some, expression=number(1)), nothing(), bound)
+        return case(exp.EQ(this=some, expression=number(1)), exp.null(), bound)
 
     def shown(part: exp.Expr) -> exp.Expr:
         return case(kept.copy(), part.copy(), exp.null())
