@@ -56,6 +56,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/questions.py
 	$(BIN)/python benchmarks/inspecting.py
+	$(BIN)/python benchmarks/living.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -14,6 +14,8 @@ from discreet.publishing.method import Method
 
 EVERY_FORM: dict[str, Method] = {
     "generalization": dc.Generalization(dc.KAnonymity(3)),
+    "republication": dc.Republication(dc.MInvariance(3)),
+    "invariant-angelization": dc.InvariantAngelization(dc.MInvariance(3), k=4),
     "angelization": dc.Angelization(
         dc.FrequencyDiversity(2), k=3, marginals=[["age", "sex"], ["sex", "region"]]
     ),

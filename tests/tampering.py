@@ -25,6 +25,8 @@ from samples import reseal
 CASES: dict[str, Method] = {
     "generalization": dc.Generalization(dc.FrequencyDiversity(2)),
     "generalization, dealt": dc.Generalization(dc.Proximity(1, 2)),
+    "republication": dc.Republication(dc.MInvariance(2)),
+    "invariant-angelization": dc.InvariantAngelization(dc.MInvariance(2), k=4),
     "full-domain": dc.FullDomain(dc.KAnonymity(3)),
     "angelization": dc.Angelization(
         dc.FrequencyDiversity(2), k=3, marginals=[["age", "sex"], ["sex", "region"]]

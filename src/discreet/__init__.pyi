@@ -13,6 +13,7 @@ from .principles import (
     EntropyDiversity,
     FrequencyDiversity,
     KAnonymity,
+    MInvariance,
     PersonalPrivacy,
     Principle,
     Proximity,
@@ -27,12 +28,16 @@ from .publishing import publish
 from .publishing.methods.angelization import Anatomy, Angelization
 from .publishing.methods.full_domain import FullDomain
 from .publishing.methods.generalization import Generalization
+from .publishing.methods.invariant_angelization import InvariantAngelization
 from .publishing.methods.permutation import Permutation
 from .publishing.methods.perturbation import Perturbation
 from .publishing.methods.rank_swapping import RankSwapping
+from .publishing.methods.republication import Republication
 from .publishing.methods.sequential import Sequential
 from .publishing.methods.slicing import Slicing
+from .publishing.signatures import History
 from .release import Release
+from .release.series import Series, load_series
 from .release.store import load
 from .steward.choosing import Comparison, compare
 from .steward.ledger import Ledger

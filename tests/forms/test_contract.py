@@ -88,6 +88,8 @@ CASES: dict[str, Method] = {
     "anatomy": dc.Anatomy(dc.FrequencyDiversity(2)),
     "slicing": dc.Slicing(dc.FrequencyDiversity(2)),
     "slicing, blurred": dc.Slicing(dc.FrequencyDiversity(2), frequency=3),
+    "republication": dc.Republication(dc.MInvariance(3)),
+    "invariant-angelization": dc.InvariantAngelization(dc.MInvariance(3), k=4),
     "sequential": dc.Sequential(dc.KAnonymity(3)),
     "permutation": dc.Permutation(dc.KE(3, 2)),
     "rank-swapping": dc.RankSwapping(dc.KE(3, 2)),

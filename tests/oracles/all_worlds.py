@@ -203,7 +203,11 @@ def _list_options(
     person: int, publications: Sequence[Publication], number: dict[Any, int]
 ) -> Iterator[tuple[Option, tuple[int, ...]]]:
     """List the places that fit a person and do not contradict each other."""
-    places = [list(_list_places(person, r, p, number)) for r, p in enumerate(publications)]
+    places = [
+        list(_list_places(person, r, p, number))
+        for r, p in enumerate(publications)
+        if p.members is None or person in p.members
+    ]
     for chosen in product(*places):
         option = tuple(place for place, _ in chosen)
         told = [pair for _, pieces in option for piece in pieces for pair in piece.values]

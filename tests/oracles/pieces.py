@@ -41,6 +41,8 @@ class Publication:
     groups: tuple[Group, ...]
     knowable: bool
     """Whether somebody may know which group a person is in: not batches behind boxes."""
+    members: frozenset[int] | None = None
+    """Who is in it, where not everybody is."""
 
 
 def read_pieces(release: dc.Release, people: Sequence[Person]) -> Publication:

@@ -180,7 +180,6 @@ class TestSeveralMarginals:
         assert report.identity.smallest == 1
 
 
-@pytest.mark.xfail(strict=True, reason="beliefs from several releases are fitted, not counted")
 def test_two_releases_are_put_together_to_the_end() -> None:
     """Only people from Bonn can have 29, so that the one of them in batch 0 does; what is left for
     the others of batch 0, and so for the last one, follows."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import discreet as dc
 from discreet.principles import Principle
@@ -69,6 +70,12 @@ def _proximity(p: dc.Proximity, bag: list[int], whole: list[int]) -> bool:
         if p.m * sum(low <= y <= high for y in bag) > len(bag):
             return False
     return True
+
+
+def _invariance(p: dc.MInvariance, bag: list[int], whole: list[int]) -> bool:
+    values = sorted(set(bag))
+    apart = all(b - a > 2 * _share(p.epsilon or 0) for a, b in pairwise(values))
+    return len(values) >= p.m and len(set(_counts(bag))) == 1 and apart
 
 
 def _stays_below(bag: list[int], common: Fraction, own: dict[str, Fraction]) -> bool:
@@ -158,6 +165,10 @@ CASES: dict[str, Case] = {
     "personal-privacy": Case(  # of values alone: whatever anybody guards
         (dc.PersonalPrivacy(2), dc.PersonalPrivacy("5/2"), dc.PersonalPrivacy(1)),
         lambda p, bag, whole: _stays_below(bag, 1 / _share(p.l), {}),
+    ),
+    "m-invariance": Case(
+        (dc.MInvariance(2), dc.MInvariance(3), dc.MInvariance(2, 1), dc.MInvariance(3, "1/2")),
+        _invariance,
     ),
     "variance": Case((dc.Variance(2), dc.Variance("9/4")), _variance),
     "proximity": Case(

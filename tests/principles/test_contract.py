@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -109,20 +110,26 @@ def test_proximity_is_feasible_exactly_if_some_partition_satisfies_it(
 ) -> None:
     """Theorem 1 against all partitions of at most seven values."""
     principle = dc.Proximity(3, m)
-    some = any(principle.admits(Groups.of(parts)).all() for parts in _partitions(sorted(bag)))
+    parts = range(1, 2 ** len(bag))
+    # each part is asked about once, whichever partitions it is in
+    bags = [[value for i, value in enumerate(bag) if part >> i & 1] for part in parts]
+    good = dict(zip(parts, principle.admits(Groups.of(bags)), strict=True))
+    some = any(all(good[part] for part in found) for found in _partitions(2 ** len(bag) - 1))
     assert principle.feasible(Groups.of([bag])).possible == some
 
 
-def _partitions(items: list[int]) -> list[list[list[int]]]:
+def _partitions(items: int) -> Iterator[list[int]]:
+    """List all partitions of a set, which is a number with a bit for each of its members."""
     if not items:
-        return [[]]
-    first, rest = items[0], items[1:]
-    found = []
-    for parts in _partitions(rest):
-        found.append([[first], *parts])
-        for i in range(len(parts)):
-            found.append([*parts[:i], [first, *parts[i]], *parts[i + 1 :]])
-    return found
+        yield []
+        return
+    first = items & -items
+    rest = others = items ^ first
+    while True:
+        yield from ([first | others, *found] for found in _partitions(rest ^ others))
+        if not others:
+            return
+        others = (others - 1) & rest
 
 
 @each_instance

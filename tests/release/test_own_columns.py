@@ -55,6 +55,8 @@ METHODS: dict[str, Method] = {
     "dealt": dc.Generalization(dc.Proximity(1, 2)),
     "full-domain": dc.FullDomain(dc.KAnonymity(3)),
     "sequential": dc.Sequential(dc.KAnonymity(3)),
+    "republication": dc.Republication(dc.MInvariance(2)),
+    "invariant-angelization": dc.InvariantAngelization(dc.MInvariance(2), k=4),
     "angelization": dc.Angelization(dc.FrequencyDiversity(2), k=3),
     "anatomy": dc.Anatomy(dc.FrequencyDiversity(2)),
     "slicing": dc.Slicing(dc.FrequencyDiversity(2)),

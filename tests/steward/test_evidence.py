@@ -34,6 +34,8 @@ METHODS: dict[str, Method] = {
     "rank-swapping": dc.RankSwapping(dc.KE(3, 500)),
     "perturbation": dc.Perturbation(dc.Proximity(epsilon=100, m=3)),
     "slicing": dc.Slicing(dc.FrequencyDiversity(3)),
+    "republication": dc.Republication(dc.MInvariance(3)),
+    "invariant-angelization": dc.InvariantAngelization(dc.MInvariance(3), k=4),
 }
 
 

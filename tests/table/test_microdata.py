@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import discreet as dc
-from discreet.table.arrays import count_runs, number_by_sorting
+from discreet.table.arrays import count_runs, number_by_sorting, number_lists
 from discreet.table.domain import read_decimal
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
@@ -244,3 +244,12 @@ def test_keys_are_numbered_in_their_order(keys: list[int]) -> None:
     assert [values[number] for number in numbers.tolist()] == keys
     found, many = count_runs(np.sort(np.array(keys, dtype=np.int64)))
     assert dict(zip(found.tolist(), many.tolist(), strict=True)) == Counter(keys)
+
+
+@pytest.mark.parametrize("lists", [[], [[]], [[1, 2], [], [2, 1], [1, 2], []], [[2**62], [-1]]])
+def test_lists_are_numbered_by_what_they_hold(lists: list[list[int]]) -> None:
+    values = np.array([value for one in lists for value in one], dtype=np.int64)
+    numbers, firsts = number_lists(np.cumsum([0, *map(len, lists)]), values)
+    different = list(dict.fromkeys(map(tuple, lists)))
+    assert [different[number] for number in numbers.tolist()] == [*map(tuple, lists)]
+    assert [tuple(lists[first]) for first in firsts.tolist()] == different

@@ -16,7 +16,7 @@ import numpy as np
 from discreet.auditing.attacks import Attack, attack
 from discreet.auditing.checks import check_links, check_parts
 from discreet.auditing.claims import find_false_claims
-from discreet.auditing.composition import compose
+from discreet.auditing.composition import compose, note_possible
 from discreet.auditing.counted import find_counted
 from discreet.auditing.findings import AuditReport
 from discreet.auditing.identity import PRESETS, IdentityRisk, Preset, measure_identity
@@ -126,7 +126,7 @@ def audit(
         )
         checks, breached = [*checks, *linked], breached | broken
         findings += lost
-    composed, notes = compose(adversary.release, data, before, OWN) if before else ([], [])
+    composed, notes = note_possible(*compose(adversary.release, data, before, OWN))
     joined = join_tables(views, told, data)
     if joined is not None:
         candidates = np.minimum(candidates, joined.people)
@@ -149,7 +149,7 @@ def audit(
     return AuditReport(
         people=data.people,
         rows_read=data.n,
-        records=views[0].view.table.height,
+        records=views[0].view.table.height - int(views[0].view.counterfeits.sum()),
         groups=release.views[0].count,
         promise=release.promise,
         judged=judged,

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from discreet.forms import find_form
-from discreet.forms.wording import word_people
+from discreet.forms.wording import ESTIMATED, word_people
 from discreet.release import Recoding, Release, Transformation
 from discreet.release.selection import find_positions
 from discreet.table.arrays import Bools
@@ -56,7 +56,8 @@ def _compare_words(release: Release) -> tuple[list[str], list[str]]:
     for title, text in release.about.items():
         if about.get(title, text) != text:
             findings.append(f"what it says of the rows of {title} is not so: {about[title]}")
-    more = [text for text in release.promise.leaves_open if text not in promise.leaves_open]
+    said = (*promise.leaves_open, ESTIMATED)
+    more = [text for text in release.promise.leaves_open if text not in said]
     besides = [f"it says besides that it leaves open: {text}" for text in more]
     return ([*findings, *besides], []) if release.method in form.methods else (findings, besides)
 
@@ -93,7 +94,9 @@ def _compare_attributes(release: Release, data: Microdata) -> list[str]:
         if recoding.public and not loose:
             findings.append(f"the domain of {name} is called public, but boxes end at people")
         # boxes that end at cuts do not tell whether anybody's value is missing, where that is one
-        untold = loose and attribute.missing is Missing.VALUE and recoding.missing
+        # and of a record of nobody it may be missing though everybody has one
+        faked = attribute.role is Role.SENSITIVE and release.views[0].nobodys > 0
+        untold = (loose or faked) and attribute.missing is Missing.VALUE and recoding.missing
         if recoding.missing != domain.missing and not untold:
             has = "has" if domain.missing else "has no"
             findings.append(f"{name} {has} empty cells in the microdata")

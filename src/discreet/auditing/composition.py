@@ -18,6 +18,9 @@ import numpy as np
 
 from discreet.auditing.cells import sort_people
 from discreet.auditing.links import list_x_groups
+from discreet.auditing.together import MARGIN, Roll, Together, call_roll
+from discreet.auditing.turnover import find_turnover, repeats
+from discreet.auditing.worlds import NoWorldError
 from discreet.forms.disclosure import (
     Disclosure,
     Knowledge,
@@ -36,8 +39,6 @@ from discreet.table.finer import refine_data
 from discreet.table.microdata import Microdata
 from discreet.table.people import Persons
 
-MARGIN = 0.01
-"""A belief that rises by less is not told apart from what was believed before."""
 PLURAL = {"person": "people", "row": "rows", "row of the join": "rows of the join"}
 
 
@@ -58,6 +59,8 @@ class Composed:
     """The largest belief in a value, where it is about values."""
     of_rows: bool = False
     """Whether people have several rows, of which it says what is enough: then rows are counted."""
+    possible: bool = False
+    """Whether it only may fail: worlds are too many to be counted, and bounds do not exclude it."""
 
     def to_dict(self) -> dict[str, object]:
         """Give it as plain values, for ``--json``."""
@@ -69,6 +72,7 @@ class Composed:
             "people": self.people,
             "smallest": self.smallest,
             "belief": None if self.worst is None else float(self.worst),
+            "possible": self.possible,
         }
 
     def __str__(self) -> str:
@@ -80,6 +84,13 @@ class Composed:
         about = f" on {self.attribute}" if self.attribute else ""
         sure = "" if self.worst is None else f", believed with up to {float(self.worst):.0%}"
         promise = f"{self.principle}{' of rows' if self.of_rows else ''}{about}"
+        if self.possible:
+            fitted = "" if self.worst is None else (
+                f"; by estimate, nothing is believed above {float(self.worst):.0%}")  # fmt: skip
+            return (
+                f"{promise}, promised by {self.promised_by}, may fail for {whom} once {together} "
+                f"are put together: the worlds are too many to be counted{fitted}"
+            )
         return (
             f"{promise}, promised by {self.promised_by}, fails for {whom} once {together}"
             f" are put together; smallest group found: {least}{sure}"
@@ -96,15 +107,24 @@ def compose(
     earlier: Sequence[tuple[str, Release]],
     name: str = "this",
     remembered: Remembered | None = None,
+    *,
+    must_be_true: bool = False,
 ) -> tuple[list[Composed], list[str]]:
     """Hold a release against earlier ones: each in turn, then all; say what breaks, and what else.
 
-    ``data`` is the table the new release was made from; the people who matter are those in it.
+    ``data`` is the table the new release was made from; the people who matter are those in it, and
+    they are in all releases. Where somebody joined or left, :func:`compose_living` tells.
     With ``remembered``, kept from call to call with the same table, earlier ones are read once.
+    Releases that cannot all be true of these people are noted, or raise ``NoWorldError``.
     """
     earlier = [(title, held) for title, held in earlier if not repeats(release, held)]
+    if not earlier:
+        return [], []
     releases = [(name, release), *earlier]
     data = refine_data(data, [held.schema for _, held in releases])
+    together = None
+    if data.persons is None and not find_turnover(release, earlier):
+        together = Together(releases, [call_roll(held, data) for _, held in releases])
     refined = tuple(name for name in data.finer if not is_coarse(data.schema[name]))
     knowledge = background_knowledge(releases, data)
     targets = {name: k for name, k in knowledge.targets.items() if name not in knowledge.known}
@@ -120,7 +140,77 @@ def compose(
             made, unseen = remembered[key]
         disclosed.append(made)
         notes += [f"{title}: {text}" for text in unseen]
-    return _try_all(releases, disclosed, targets, notes, data.persons)
+    return _try_all(
+        releases, disclosed, targets, notes, data.persons, together=together,
+        must_be_true=must_be_true,
+    )  # fmt: skip
+
+
+def note_possible(
+    composed: Sequence[Composed], notes: Sequence[str]
+) -> tuple[list[Composed], list[str]]:
+    """Part what breaks from what merely cannot be excluded, which is noted."""
+    doubts = [str(found) for found in composed if found.possible]
+    return [found for found in composed if not found.possible], [*notes, *doubts]
+
+
+def compose_living(
+    releases: Sequence[tuple[str, Release]], rolls: Sequence[Roll]
+) -> tuple[list[Composed], list[str]]:
+    """Hold the first of some releases against the others, whoever is in which.
+
+    Gives what breaks, and why anything could not be examined.
+    """
+    together = Together(releases, rolls)
+    broken: list[Composed] = []
+    unexamined: list[str] = []
+    for trial in _list_trials(len(releases)):
+        found = []
+        for i in trial:
+            for part, attribute in _list_demands(releases[i][1]):
+                names = [attribute] if attribute else releases[i][1].schema.sensitive
+                others = [releases[j][1].schema.names for j in trial if j != i]
+                told = [
+                    n for n in names
+                    if any(n in shown or together.list_beside(i, n) & {*shown} for shown in others)
+                ]  # fmt: skip
+                reasons = [r for n in told if (r := together.find_obstacle(trial, n))]
+                unexamined += reasons
+                if told and not reasons:
+                    found += _judge(together, trial, i, part, attribute)
+        broken += _take_new(found, broken)
+    return broken, list(dict.fromkeys(unexamined))
+
+
+def _list_trials(count: int) -> list[tuple[int, ...]]:
+    """The first of some releases with each of the others, then all."""
+    trials: list[tuple[int, ...]] = [(0, i) for i in range(1, count)]
+    return [*trials, tuple(range(count))] if count > 2 else trials
+
+
+def _take_new(found: Sequence[Composed], broken: Sequence[Composed]) -> list[Composed]:
+    """Of what was found, give what is not known already."""
+    known = {(b.promised_by, b.principle, b.attribute, b.possible) for b in broken}
+    return [b for b in found if (b.promised_by, b.principle, b.attribute, b.possible) not in known]
+
+
+def _judge(
+    together: Together, trial: Sequence[int], i: int, part: Principle, attribute: str | None
+) -> list[Composed]:
+    """Ask a promise of worlds."""
+    if attribute is None:
+        found = together.judge_crowds(trial, i, part)
+    else:
+        found = together.judge(trial, i, part, attribute)
+    if not found.broken and not found.open:
+        return []
+    names = tuple(together.releases[j][0] for j in trial)
+    return [
+        Composed(
+            names, together.releases[i][0], part, attribute, found.broken or found.open,
+            found.smallest, found.worst, possible=not found.broken,
+        )
+    ]  # fmt: skip
 
 
 def compose_disclosed(
@@ -150,26 +240,46 @@ def _try_all(
     notes: list[str],
     persons: Persons | None,
     times: Ints | None = None,
+    together: Together | None = None,
+    must_be_true: bool = False,
 ) -> tuple[list[Composed], list[str]]:
-    """Put the first of some releases together with each of the others, then with all."""
+    """Put the first of some releases together with each of the others, then with all.
+
+    What worlds say of an attribute, where they can be asked, is taken for what is fitted.
+    """
     broken: list[Composed] = []
-    trials: list[tuple[int, ...]] = [(0, i) for i in range(1, len(releases))]
-    if len(releases) > 2:
-        trials.append(tuple(range(len(releases))))
-    for trial in trials:
+    for trial in _list_trials(len(releases)):
+        counted: list[Composed] = []
+        asked: set[str] = set()
+        for name in targets if together is not None else ():
+            assert together is not None
+            telling = together.list_telling(trial, name)
+            asks = [part for i in telling for part, n in _list_demands(releases[i][1]) if n == name]
+            if len(telling) < 2 or any(part.personal for part in asks):
+                continue
+            if together.find_obstacle(trial, name):
+                continue
+            try:
+                counted += [
+                    found
+                    for i in together.list_telling(trial, name)
+                    for part, attribute in _list_demands(releases[i][1])
+                    if attribute == name
+                    for found in _judge(together, trial, i, part, name)
+                ]
+                asked.add(name)
+            except NoWorldError:
+                if must_be_true:
+                    raise
+                notes.append(f"{' and '.join(releases[i][0] for i in trial)} cannot be true of "
+                             f"the same people, by what they tell of {name}")  # fmt: skip
         new, said = _examine(
-            [releases[i] for i in trial], [disclosed[i] for i in trial], targets, persons, times
-        )
-        known = {(b.promised_by, b.principle, b.attribute) for b in broken}
-        broken += [b for b in new if (b.promised_by, b.principle, b.attribute) not in known]
+            [releases[i] for i in trial], [disclosed[i] for i in trial],
+            {name: target for name, target in targets.items() if name not in asked}, persons, times,
+        )  # fmt: skip
+        broken += _take_new([*counted, *new], broken)
         notes += said
     return broken, list(dict.fromkeys(notes))
-
-
-def repeats(one: Release, other: Release) -> bool:
-    """Whether a release shows just what another does: nothing is learned from it."""
-    same = one.recodings == other.recodings and one.tables.keys() == other.tables.keys()
-    return same and all(one.tables[t].equals(other.tables[t]) for t in one.tables)
 
 
 def _examine(

@@ -82,7 +82,10 @@ def measure_nearness(
     found = {}
     for name, views in beliefs.items():
         domain = data.domains[name]
-        if not domain.attribute.type.numeric or domain.missing:
+        shown = [view.found.view.release.recodings[name] for view in views]
+        # a record of nobody may have none, though everybody has one
+        missing = domain.missing or any(recoding.missing for recoding in shown)
+        if not domain.attribute.type.numeric or missing:
             continue
         promised = next(
             (part for part, about in wanted if about == name and isinstance(part, Proximity)),

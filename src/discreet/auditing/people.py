@@ -91,7 +91,7 @@ class Crowd:
         places = len(self._fitting)
         units = persons.count_units(self._place, places)
         found = self.found
-        records = found.view.sizes if found.pools_groups else found.records
+        records = found.view.people if found.pools_groups else found.records
         missing = np.maximum(self._fitting - records[:places], 0)
         return np.asarray(np.maximum(units - missing, 0), dtype=np.int64)
 

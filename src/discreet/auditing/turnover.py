@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from discreet.auditing.composition import repeats
 from discreet.release import Release
 from discreet.table.coarsening import Coarsening
 
@@ -69,3 +68,9 @@ def _tally(release: Release, name: str) -> dict[str, int]:
     _, bags = view.source_bags(name)
     counts = np.bincount(bags.codes, weights=bags.weights, minlength=bags.domain.size)
     return {text: int(n) for text, n in zip(bags.domain.texts, counts, strict=True) if n}
+
+
+def repeats(one: Release, other: Release) -> bool:
+    """Whether a release shows just what another does: nothing is learned from it."""
+    same = one.recodings == other.recodings and one.tables.keys() == other.tables.keys()
+    return same and all(one.tables[t].equals(other.tables[t]) for t in one.tables)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from shlex import quote
@@ -10,9 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.app import Json, app
-from discreet.cli.screen import make_table, print_json, show, working
-from discreet.errors import PromiseError, StoreError
+from discreet.cli.app import Json, Overwrite, app
+from discreet.cli.screen import (
+    make_table,
+    print_json,
+    refuse_outputs,
+    show,
+    working,
+    working_in_stages,
+)
+from discreet.errors import DiscreetError, PromiseError, StoreError
 
 if TYPE_CHECKING:
     from discreet.release import Release
@@ -39,6 +47,8 @@ def record(
     overwrite: bool,
 ) -> tuple[Entry, list[str]]:
     """Publish under a ledger; of a breach, say what to generalize."""
+    from discreet.steward.ledger import sign
+    from discreet.steward.ledger.checking import NOT_KNOWN
 
     @cache  # a proposal is about what was refused
     def know() -> Microdata:
@@ -46,7 +56,7 @@ def record(
 
     try:
         with working(f"Checking against {_count(book)}"):
-            return book.publish(
+            entry, notes = book.publish(
                 release,
                 know,
                 wanted.folder,
@@ -54,14 +64,19 @@ def record(
                 overwrite=overwrite,
                 insecure=release.insecure,  # the command was asked first
                 examine=examine,
+                signed=sign(wanted.method, data),
+                accept_estimates=wanted.accept_estimates,
             )
+        alone = data.keys is not None or entry.number == 1
+        return entry, notes if alone else [*notes, NOT_KNOWN]
     except PromiseError as error:
         broken = error.subject
         if isinstance(broken, list):
-            with working("Refused; looking for what could be left out"):
-                error.hint = book.propose(
+            with working("Refused; trying what would pass"), suppress(DiscreetError):
+                proposed = book.propose(
                     data, wanted.method, broken, known=know(), insecure_seed=wanted.insecure_seed
                 )
+                error.hint = f"{proposed} {error.hint or ''}".strip()
         raise
 
 
@@ -106,12 +121,28 @@ def list_entries(folder: Folder, json: Json = False) -> None:
 @commands.command("show")
 def show_entry(
     folder: Folder,
-    release: Annotated[int, typer.Argument(help="The number of a release.")],
+    release: Annotated[
+        int | None, typer.Argument(help="The number of a release; without it, the history.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also draw the history on a page, written here.")
+    ] = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Show one release: columns, promise, files, and whether the copy is still what it was."""
+    """Show the history of all releases; or one: columns, promise, files, and whether it is intact.
+
+    The history says who (how many) is in which release, and what all of them so far leave possible.
+    """
     from discreet.steward.ledger import Ledger
 
+    if release is None:
+        _show_history(Ledger(folder), report, overwrite=overwrite, as_json=json)
+        return
+    if report is not None:
+        raise StoreError(
+            "--report draws the history of all releases.", hint="Leave out the number."
+        )
     book = Ledger(folder)
     entry = book.find(release)
     try:
@@ -139,6 +170,39 @@ def show_entry(
         raise typer.Exit(1)
 
 
+def _show_history(book: Ledger, report: Path | None, *, overwrite: bool, as_json: bool) -> None:
+    """Say who is in which release, and what all so far leave possible."""
+    from discreet.steward.ledger.chronicle import write_chronicle
+
+    refuse_outputs([report], inputs=[], overwrite=overwrite)
+    with working_in_stages() as progress:
+        chapters = book.tell(progress)
+    if report is not None:
+        write_chronicle(report, book.source, chapters)
+    if as_json:
+        print_json({"source": book.source, "releases": [c.to_dict() for c in chapters]})
+        return
+    many = len(chapters)
+    show(f"{book.source}: {many} {'release' if many == 1 else 'releases'} that are out.")
+    if chapters:
+        table = make_table("release", "method", "people", "joined", "left", "changed", "fakes",
+                           "belief", "certain")  # fmt: skip
+        for c in chapters:
+            moves = (c.joined, c.left, c.changed)
+            numbers = ["" if n is None else f"{n:,}" for n in moves]
+            sure = "" if c.certain is None else f"{c.certain:,}"
+            about = "≈ " if c.estimated else ""
+            worst = "?" if c.worst is None else f"{about}{float(c.worst):.0%}"
+            table.add_row(c.entry.name, c.entry.method, f"{c.people:,}", *numbers,
+                          f"{c.counterfeits:,}", worst, sure)  # fmt: skip
+        show(table)
+        show("Belief: the likeliest value of anybody, to who has all releases up to this one.")
+        for why in dict.fromkeys(c.unknown for c in chapters if c.unknown):
+            show(f"Not known: {why}.")
+    if report is not None:
+        show(f"Report: {report} (yours; do not publish it).")
+
+
 @commands.command()
 def check(
     plan: Annotated[Path, typer.Argument(help="A plan of the release to make.")],
@@ -147,20 +211,23 @@ def check(
 ) -> None:
     """Try whether a plan's release would go together with all before it; nothing is written."""
     from discreet.publishing import publish as make
-    from discreet.steward.ledger import Ledger
+    from discreet.steward.ledger import Ledger, sign
     from discreet.steward.plan import Plan
     from discreet.table.microdata import read
 
     wanted, book = Plan.read(plan), Ledger(ledger)
     with working("Making the release"):
         data = read(wanted.table, wanted.schema)
-        release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
+        method = book.prepare(wanted.method, data)
+        release = make(data, method, insecure_seed=wanted.insecure_seed)
     with working(f"Checking against {_count(book)}"):
         known = book.read(wanted.table, wanted.schema)
-        broken, notes = book.check(release, known)
+        broken, notes = book.check(
+            release, known, sign(method, data), accept_estimates=wanted.accept_estimates
+        )
     hint = None
     if broken:
-        with working("Refused; looking for what could be left out"):
+        with working("Refused; trying what would pass"), suppress(DiscreetError):
             hint = book.propose(
                 data, wanted.method, broken, known=known, insecure_seed=wanted.insecure_seed
             )

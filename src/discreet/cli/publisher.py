@@ -149,6 +149,8 @@ def _carry_out(
     else:
         with working(f"Reading {wanted.source.name}"):
             table = data = read(wanted.table, wanted.schema)
+        method = wanted.method if book is None else book.prepare(wanted.method, data)
+        wanted = replace(wanted, method=method)
         with working("Publishing"):
             release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
         found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)

@@ -44,7 +44,8 @@ def measure_loss(release: Release, data: Microdata) -> Loss:
 def weigh_loss(data: Microdata, *views: View) -> Loss:
     """Measure the same from groups that were read already: in the table that shows most."""
     view = max(views, key=lambda v: len(v.release.schema.quasi_identifiers))
-    release, sizes, n = view.release, view.sizes, len(view.labels)
+    release, sizes = view.release, view.people
+    n = len(view.labels) - int(view.counterfeits.sum())
     per_attribute = dict.fromkeys(release.schema.quasi_identifiers, 0.0)
     blurred = [name for name in per_attribute if release.recodings[name].is_blurred]
     shown, times = view.list_shown()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from discreet.forms.estimates import Asked
     from discreet.forms.exposure import Fakes
     from discreet.forms.incomplete import Incomplete
-    from discreet.forms.matches import Matches
+    from discreet.forms.matches import Matches, Parts
     from discreet.forms.possibilities import Possibilities
     from discreet.forms.posterior import Posterior
     from discreet.forms.prepared import Index
@@ -90,10 +90,25 @@ class View(ABC):
             return bags.sizes
         return self.records_here
 
+    @property
+    def counterfeits(self) -> Ints:
+        """Per group how many of its records are nobody's, as the release says."""
+        return np.zeros(self.count, dtype=np.int64)
+
+    @property
+    def nobodys(self) -> int:
+        """How many records or values are nobody's."""
+        return int(self.counterfeits.sum())
+
+    @cached_property
+    def people(self) -> Ints:
+        """People per group: as many as records, but for those that are nobody's."""
+        return self.sizes - self.counterfeits
+
     def bags(self, name: str | None) -> Groups:
         """Give what may be a group's values of a sensitive attribute; unnamed, its people only."""
         if name not in self._read:
-            people = Groups.of_people(self.sizes)
+            people = Groups.of_people(self.people)
             self._read[name] = people if name is None else self._read_bags(name)
         return self._read[name]
 
@@ -122,6 +137,10 @@ class View(ABC):
     @abstractmethod
     def match(self, data: Microdata) -> Matches:
         """Find, for every person of the microdata, the groups that may be theirs."""
+
+    def match_parts(self, data: Microdata, parts: Parts) -> Matches:
+        """Find them to who knows in which part everybody and every group is."""
+        return self.match(data).parted(parts)
 
     def describe_crowd(self, people: int) -> str:
         """Say that nobody looks like fewer people than so many, who are all in the table."""
@@ -194,6 +213,18 @@ class View(ABC):
         Those who look the same in all of them are a candidate set.
         """
         return None
+
+    @property
+    def dealing(self) -> View | None:
+        """The groups that hold just their people's values, in any order; ``None`` without such."""
+        return None
+
+    def deal(self, found: Sequence[Matches]) -> Matches | None:
+        """Match everybody with such groups by what all tables leave, this being the first.
+
+        ``None`` where there are none, or tables are not put together.
+        """
+        return found[0] if len(found) == 1 and self.dealing is not None else None
 
     def count_fakes(self, data: Microdata) -> Fakes | None:  # noqa: ARG002
         """Count the combinations that match although nobody has them, where a form makes such."""

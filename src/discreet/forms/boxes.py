@@ -15,7 +15,7 @@ from discreet.forms.consistency import compare_kept, count_misplaced
 from discreet.forms.crowds import NamedValues
 from discreet.forms.disclosure import SET, WEIGHT, Disclosure, Observed, spell_labels
 from discreet.forms.estimates import AT_ONCE, Asked, Cover
-from discreet.forms.matches import Matches, gather_sets
+from discreet.forms.matches import Matches, Parts, gather_sets
 from discreet.forms.matching import distinct_people, match_boxes
 from discreet.principles.base import Principle
 from discreet.release import Recoding, Release
@@ -46,13 +46,21 @@ class BoxView(View):
 
     def match(self, data: Microdata) -> Matches:
         """Find the boxes that cover each person."""
+        return self._match(data, None)
+
+    def match_parts(self, data: Microdata, parts: Parts) -> Matches:
+        """Find the boxes of their part that cover each person, without a look at others."""
+        return self._match(data, parts)
+
+    def _match(self, data: Microdata, parts: Parts | None) -> Matches:
         names = self.release.schema.quasi_identifiers
-        people, person_of = distinct_people(data, names)
-        pairs = match_boxes(self.release, data, self.boxes, names, people)
+        people, person_of = distinct_people(data, names, None if parts is None else parts.people)
+        pairs = match_boxes(
+            self.release, data, self.boxes, names, people, None if parts is None else parts.groups
+        )
         set_of, offsets, groups = gather_sets(pairs, len(people))
         del people, pairs  # there may be nearly as many as in the table
-        records = np.zeros(len(offsets) - 1, dtype=np.int64)
-        np.add.at(records, np.repeat(np.arange(len(records)), np.diff(offsets)), self.sizes[groups])
+        records = _add_up(self.people[groups], offsets)
         return Matches(self, set_of[person_of], offsets, groups, np.ones_like(groups), records)
 
     def hides(self, part: Principle, matches: Matches) -> Bools:
@@ -69,7 +77,9 @@ class BoxView(View):
             found = [f"boxes overlap: {several} people are covered by more than one group"]
         else:
             covered = np.bincount(matches.group_of[matches.set_of >= 0], minlength=self.count)
-            wrong = int((covered != self.records_here).sum()) if not several else 0
+            wrong = (
+                int((covered != self.records_here - self.counterfeits).sum()) if not several else 0
+            )
             found = [f"{wrong} groups have not as many records as people they cover"]
             found = found if wrong else self._compare_values(matches, data)
         return [*found, *compare_kept(self, data)]
@@ -115,7 +125,13 @@ class BoxView(View):
         options = pl.DataFrame({SET: sets, "#group": groups})
         shown = options.join(counted, on="#group").group_by(SET, *hidden)
         frame = shown.agg(pl.col(WEIGHT).sum())
-        return Disclosure(matches.set_of, matches.records, [frame])
+        records = _add_up(self.sizes[matches.groups], matches.offsets)
+        return Disclosure(matches.set_of, records, [frame])
+
+    @property
+    def dealing(self) -> View | None:
+        """All values of a box are of its people."""
+        return self
 
     def estimate(self, asked: Asked) -> Floats:
         """Add up over boxes the share that a question covers times the values it takes."""
@@ -123,7 +139,7 @@ class BoxView(View):
         found = []
         for first in range(0, asked.count, AT_ONCE):
             part = slice(first, min(first + AT_ONCE, asked.count))
-            share = np.repeat(self.sizes[:, None].astype(float), part.stop - part.start, axis=1)
+            share = np.repeat(self.people[:, None].astype(float), part.stop - part.start, axis=1)
             for name, takes in asked.known.items():
                 share *= covers[name].share(takes[part])
             if asked.told is not None:
@@ -133,7 +149,7 @@ class BoxView(View):
 
     def list_shown(self) -> tuple[pl.DataFrame, Ints]:
         """List the boxes, and how many people are in each."""
-        return self.boxes, self.sizes
+        return self.boxes, self.people
 
     def place_people(self, matches: Matches) -> tuple[Ints, Ints]:
         """Records of a box show the same."""
@@ -168,7 +184,13 @@ class BoxView(View):
         box, own = matches.group_of, data.codes_in(sensitive, bags.domain)
         if (own < 0).any():
             return np.zeros(data.n)
-        return np.asarray(self.sizes[box] / data.n / cells[box] * shares[box, own])
+        return np.asarray(self.people[box] / data.n / cells[box] * shares[box, own])
+
+
+def _add_up(per_group: Ints, offsets: Ints) -> Ints:
+    """Add up a number per group over candidate sets, which may have none."""
+    running = np.concatenate([[0], np.cumsum(per_group)])
+    return np.asarray(running[offsets[1:]] - running[offsets[:-1]], dtype=np.int64)
 
 
 def _read_domain(labels: Labels, recoding: Recoding) -> Labels:

@@ -2,8 +2,10 @@
 
 People of a bucket have several sides: the columns of a slice, a record and its number. Each shows
 some attributes, and all sides of a bucket have as many rows as it has people; which rows belong to
-one person is chance. A question falls into what it asks of every side: which rows are taken, and
-with which weight where attributes are blurred; what people are grouped by; what is aggregated.
+one person is chance. Where some values are nobody's, the side of people has fewer rows: it is then
+asked always, like a side with conditions, and nobody is whom none of its rows takes. A question
+falls into what it asks of every side: which rows are taken, and with which weight where attributes
+are blurred; what people are grouped by; what is aggregated.
 """
 
 from __future__ import annotations
@@ -45,6 +47,10 @@ class Side(NamedTuple):
     """The column that says how many people have a row; without it, one."""
     attributes: frozenset[str]
     blurred: frozenset[str] = frozenset()
+    shared: str | None = None
+    """A table with how many rows of a bucket are people's, ``#hits`` of ``#total``, if not all."""
+    lacks: bool = False
+    """Whether it has fewer rows than others, of which some are nobody's."""
 
 
 class Buckets(NamedTuple):
@@ -186,7 +192,8 @@ def part_question(query: Query, release: Release, buckets: Buckets) -> Question:
     keys = [(find_side(buckets, key.expression), key) for key in query.keys]
     asking = [place for place, _ in (*conditions, *keys) if place is not None]
     measured = [i for term in query.terms for i in find_sides(sides, term.columns)]
-    home = next(iter((*asking, *measured)), len(sides) - 1)
+    people = next((i for i, side in enumerate(sides) if side.lacks), len(sides) - 1)
+    home = next(iter((*asking, *measured)), people)
     blurred = {name for side in sides for name in side.blurred}
     placing = _Placing(buckets, home, blurred)
     for term in query.terms:
@@ -208,7 +215,7 @@ def part_question(query: Query, release: Release, buckets: Buckets) -> Question:
         asked.append(AskedSide(
             i, side, [part for part in here if id(part) in kept], grouped,
             [share for share in shares if share.names[0] in side.attributes],
-            [measure for at, measure in every if at == i], bool(here or grouped),
+            [measure for at, measure in every if at == i], bool(here or grouped or side.lacks),
         ))  # fmt: skip
     return Question(asked, home, placing.single, placing.products, needed)
 

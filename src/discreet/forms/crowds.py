@@ -54,6 +54,6 @@ def gather_crowds(matches: Matches) -> Crowds:
     of_group[groups] = np.repeat(crowd, matches.sizes)
     nobody = np.flatnonzero(of_group < 0)  # groups that may be nobody's are crowds of their own
     of_group[nobody] = int(crowd.max(initial=-1)) + 1 + np.arange(len(nobody))
-    records = np.bincount(of_group, weights=matches.view.sizes).astype(np.int64)
+    records = np.bincount(of_group, weights=matches.view.people).astype(np.int64)
     crowd_of = np.append(crowd, -1)[matches.set_of]
     return Crowds(crowd_of, records, exact=bool((matches.sizes <= 1).all()))

@@ -139,6 +139,13 @@ def _count_kinds(side: Side, names: list[str], *, alone: bool, paired: bool) -> 
     """Count, per bucket, who shows the same; numbered, where they are to be told apart."""
     keys = [column(name) for name in names]
     people = exp.Count(this=exp.Star()) if side.often is None else exp.Sum(this=column(side.often))
+    source = named_table(side.table)
+    if side.shared is not None:  # some rows are nobody's
+        keys = [column(name, side.table) for name in names]
+        hits, total = column("#hits", side.shared), column("#total", side.shared)
+        share = double(hits) / double(total)
+        often = None if side.often is None else column(side.often, side.table)
+        people = exp.Sum(this=share if often is None else double(often) * exp.paren(share))
     made = select(*keys, people.as_("#n", quoted=True))
     if not alone:
         bucket = column(side.bucket)
@@ -147,7 +154,11 @@ def _count_kinds(side: Side, names: list[str], *, alone: bool, paired: bool) -> 
         made = made.select(bucket.as_(BUCKET, quoted=True), size.as_("#size", quoted=True))
     if paired:
         made = made.select(number_kinds(keys).as_("#kind", quoted=True))
-    return made.from_(named_table(side.table)).group_by(*(key.copy() for key in keys))
+    made = made.from_(source)
+    if side.shared is not None:
+        same = column(side.bucket, side.table).eq(column(side.bucket, side.shared))
+        made = made.join(named_table(side.shared), on=same)
+    return made.group_by(*(key.copy() for key in keys))
 
 
 def number_kinds(keys: Sequence[exp.Expr]) -> exp.Expr:

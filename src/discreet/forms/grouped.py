@@ -10,11 +10,12 @@ import polars as pl
 
 from discreet.errors import QueryError
 from discreet.forms.base import Form
+from discreet.forms.counterfeits import OWNER
 from discreet.forms.incomplete import Dealt, Incomplete, open_boxes, read_cells
 from discreet.release import Release
 from discreet.release.cells import MOST_CELLS, list_cells
 
-OWNER, COUNT, LABEL, VALUE, MASS = "#owner", "#count", "#label", "#value", "#mass"
+COUNT, LABEL, VALUE, MASS = "#count", "#label", "#value", "#mass"
 PROBABILITY = "probability"
 """How what is rebuilt calls it, unless an attribute is called so."""
 
@@ -29,6 +30,14 @@ class GroupedForm(Form):
         """Give the sensitive attributes, those that are told together in one list."""
         return [release.schema.sensitive] if release.schema.sensitive else []
 
+    def weigh(self, release: Release, title: str) -> pl.Series | None:  # noqa: ARG002
+        """Say how likely each record of a table is somebody's; ``None`` where all are for sure."""
+        return None
+
+    def fill(self, release: Release, table: pl.DataFrame) -> pl.DataFrame:  # noqa: ARG002
+        """Add records where owners hold more values than they have, which are nobody's."""
+        return table
+
     def hold(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:
         """Count, per owner, every value of what is told together."""
         table = self._read(release, title)
@@ -40,11 +49,12 @@ class GroupedForm(Form):
         title = release.find_table(known)
         table = self._read(release, title)
         sensitive = [name for name in names if name not in known]
-        mass = (
-            table.group_by([*known, OWNER] if sensitive else known).len(COUNT)
-            if sensitive or known
-            else table.select(pl.len().alias(COUNT))
-        ).with_columns(pl.col(COUNT).alias(MASS) / table.height)
+        weight = self.weigh(release, title)
+        weights = np.ones(table.height) if weight is None else weight.to_numpy()
+        table = table.with_columns(pl.Series(MASS, weights / weights.sum()))
+        keys = [*known, OWNER] if sensitive else known
+        sums = pl.col(MASS).sum()
+        mass = table.group_by(keys).agg(sums) if keys else table.select(sums)
         for name in known:
             mass = spread_labels(release, title, name, mass)
         if sensitive:
@@ -57,7 +67,12 @@ class GroupedForm(Form):
         """Draw records of the widest table, of each a place in its box and a value of its owner."""
         title, shown = max(self.shown(release).items(), key=lambda item: len(item[1]))
         table = self._read(release, title)
-        drawn = table[rng.integers(0, table.height, n)]
+        weight = self.weigh(release, title)
+        if weight is None:
+            drawn = table[rng.integers(0, table.height, n)]
+        else:
+            share = weight.to_numpy() / weight.sum()
+            drawn = table[rng.choice(table.height, n, p=share)]
         columns = [draw_cells(release, title, name, drawn[name], rng) for name in shown]
         for names in self.tell(release):
             held = self._share(release, title, names).sort(OWNER, *names)
@@ -69,7 +84,10 @@ class GroupedForm(Form):
         """Give records of the table that shows these, with values of their owners in any order."""
         known = [name for name in names if name not in release.schema.sensitive]
         title = release.find_table(known)
-        table = self._read(release, title).sort(OWNER, maintain_order=True)
+        table = self._read(release, title)
+        if len(known) < len(names):
+            table = self.fill(release, table)
+        table = table.sort(OWNER, maintain_order=True)
         owner = table[OWNER].to_numpy().astype(np.int64)
         columns, dealt = table.select(known).get_columns(), []
         for told in self.tell(release):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import SchemaError
-from discreet.principles.base import Principle, at_most
+from discreet.principles.base import Principle
+from discreet.principles.exact import at_most
 from discreet.principles.personal import PersonalPrivacy
 from discreet.table.arrays import Bools
 from discreet.table.guards import list_guarded

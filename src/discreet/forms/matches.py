@@ -5,17 +5,23 @@ The adversary knows all quasi-identifiers of the person and that the person is i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from discreet.forms.assignments import Chances, Places, count_chances
 from discreet.principles.groups import Groups
-from discreet.table.arrays import Bools, Floats, Ints, count_runs, number_by_sorting
-from discreet.table.microdata import number_keys
+from discreet.table.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    gather_lists,
+    number_by_sorting,
+    number_lists,
+)
 
 if TYPE_CHECKING:
     from discreet.forms.base import View
@@ -23,6 +29,15 @@ if TYPE_CHECKING:
 
 FINE = 2**40
 """Likelihoods are rounded to so many parts of the largest."""
+
+
+class Parts(NamedTuple):
+    """Parts of a table that are known: nobody is in a group of another one; -1 is one, too."""
+
+    people: Ints
+    """Per person the number of their part."""
+    groups: Ints
+    """Per group that of its people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +94,7 @@ class Matches:
         if not self.pools_groups:
             return Chances(self.sizes == 1, {})
         cells = self.groups[:, None] if self.cells is None else self.cells
-        room = self.view.sizes if self.room is None else self.room
+        room = self.view.people if self.room is None else self.room
         return count_chances(Places(self.people, self.offsets, cells, room))
 
     @cached_property
@@ -97,7 +112,7 @@ class Matches:
         """
         if not self.pools_groups or not self.count:
             return self.records
-        alike = self.view.sizes[self.groups] if self.alike is None else self.alike
+        alike = self.view.people[self.groups] if self.alike is None else self.alike
         crowds = np.minimum.reduceat(alike, self.offsets[:-1])
         risks: dict[int, Fraction] = {}
         for option, share in self.chances.shares.items():
@@ -167,6 +182,45 @@ class Matches:
         bags = self.view.bags(name)
         owner, group, times, _ = self.weigh_options(bags, sets)
         return bags.mix(group, owner, times, len(sets))
+
+    def parted(self, parts: Parts) -> Matches:
+        """Give the same to who knows in which part everybody and every group is.
+
+        Whoever is left with no group is in no candidate set.
+        """
+        if self._is_parted(parts):
+            return self
+        size = int(max(parts.people.max(initial=0), parts.groups.max(initial=0))) + 2
+        pairs, set_of = number_by_sorting((self.set_of + 1) * size + parts.people + 1)
+        owner = np.repeat(np.arange(self.count), self.sizes)
+        keys = (owner + 1) * size + parts.groups[self.groups] + 1
+        order = np.argsort(keys, kind="stable")
+        first, end = (np.searchsorted(keys[order], pairs, side) for side in ("left", "right"))
+        left = np.flatnonzero(end > first)
+        lengths = (end - first)[left]
+        offsets = np.append(0, np.cumsum(lengths))
+        running = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        option = order[np.repeat(first[left], lengths) + running]
+        moved = np.full(len(pairs), -1, dtype=np.int64)
+        moved[left] = np.arange(len(left))
+        sets = pairs[left] // size - 1
+        return replace(
+            self, set_of=moved[set_of], offsets=offsets,
+            groups=self.groups[option], likelihood=self.likelihood[option],
+            records=self.records[sets], first=self.first[sets] if len(self.first) else self.first,
+            alike=None if self.alike is None else self.alike[option],
+            cells=None if self.cells is None else self.cells[option],
+        )  # fmt: skip
+
+    def _is_parted(self, parts: Parts) -> bool:
+        """Whether everybody of a candidate set and all of its groups are in one part."""
+        seen = self.set_of >= 0
+        sets, own = self.set_of[seen], parts.people[seen]
+        of_set = np.full(self.count, -1, dtype=np.int64)
+        of_set[sets] = own
+        if (of_set[sets] != own).any():
+            return False
+        return bool((parts.groups[self.groups] == np.repeat(of_set, self.sizes)).all())
 
     def match_all(self, name: str, sets: Ints) -> Groups:
         """Mix them by how often each is a person's, of some counted sets, if everybody is placed.
@@ -258,17 +312,16 @@ def gather_sets(pairs: Ints, people: int) -> tuple[Ints, Ints, Ints]:
 
     Gives everyone's set, or -1; and where each set starts, and the groups of all.
     """
-    single = np.bincount(pairs[:, 0], minlength=people)[pairs[:, 0]] == 1
-    set_of = np.full(people, -1, dtype=np.int64)
-    alone, set_of[pairs[single, 0]] = number_keys(pairs[single, 1])
-    pairs = pairs[~single]
-    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-    persons, counts = count_runs(pairs[:, 0])
-    number: dict[tuple[int, ...], int] = {}
-    for person, end, count in zip(persons, np.cumsum(counts), counts, strict=True):
-        several = tuple(pairs[end - count : end, 1].tolist())
-        set_of[person] = number.setdefault(several, len(alone) + len(number))
-    lengths = [np.ones_like(alone), np.array([*map(len, number)], dtype=np.int64)]
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
-    groups = np.concatenate([alone, *number]).astype(np.int64)
-    return set_of, offsets, groups
+    starts, listed = gather_lists(pairs, people)
+    number, firsts = number_lists(starts, listed)
+    sizes = np.diff(starts)[firsts]
+    # those of one group first, in the order of these
+    alone, several = np.flatnonzero(sizes == 1), np.flatnonzero(sizes > 1)
+    alone = alone[np.argsort(listed[starts[firsts[alone]]])]
+    sets = np.concatenate([alone, several])
+    moved = np.full(len(sizes), -1, dtype=np.int64)
+    moved[sets] = np.arange(len(sets))
+    offsets = np.append(0, np.cumsum(sizes[sets]))
+    shift = np.repeat(starts[firsts[sets]] - offsets[:-1], sizes[sets])
+    shift += np.arange(len(shift))
+    return moved[number], offsets, listed[shift]

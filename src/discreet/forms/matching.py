@@ -88,13 +88,21 @@ def _number_regions(view: View, data: Microdata, names: Sequence[str]) -> tuple[
     return region[person_of], shown
 
 
-def distinct_people(data: Microdata, names: Sequence[str]) -> tuple[NDArray[np.int32], Ints]:
-    """Give the codes of people who differ, and which of them everyone is."""
-    number = data.number(names)
+def distinct_people(
+    data: Microdata, names: Sequence[str], parts: Ints | None = None
+) -> tuple[NDArray[np.int32], Ints]:
+    """Give the codes of people who differ, and which of them everyone is.
+
+    Where everybody's part is known, its number follows the codes.
+    """
+    columns = [data.codes[name] for name in names]
+    if parts is not None:
+        columns.append((parts + 1).astype(np.int32))
+    number = row_ids(columns, data.n)
     first = representatives(number)
-    people = np.empty((len(first), len(names)), dtype=np.int32)
-    for place, name in enumerate(names):
-        people[:, place] = data.codes[name][first]
+    people = np.empty((len(first), len(columns)), dtype=np.int32)
+    for place, column in enumerate(columns):
+        people[:, place] = column[first]
     return people, number
 
 
@@ -104,11 +112,15 @@ def match_boxes(
     boxes: pl.DataFrame,
     names: Sequence[str],
     people: NDArray[np.int32],
+    parts: Ints | None = None,
 ) -> Ints:
-    """List who is in which box: pairs of a place among people, given as codes, and a box."""
+    """List who is in which box: pairs of a place among people, given as codes, and a box.
+
+    Where every box's part is known, those of people follow their codes.
+    """
     from discreet.kernels.match import match
 
-    shape = (len(names), boxes.height)
+    shape = (people.shape[1], boxes.height)
     low, high, which = (np.zeros(shape, dtype=np.int32) for _ in range(3))
     absent = np.zeros(shape, dtype=bool)
     missing = [data.domains[n].size - 1 if data.domains[n].missing else -1 for n in names]
@@ -123,6 +135,10 @@ def match_boxes(
         places.append((end, extent.covers.shape[1]))
         flags.append(extent.covers.ravel())
         end += extent.covers.size
+    if parts is not None:
+        low[-1] = high[-1] = parts + 1
+        missing.append(-1)
+        places.append((-1, 0))
     pairs: Ints = match(
         people,
         low,

@@ -1,4 +1,4 @@
-"""Prepared: a release held for many questions, in memory or in a session somewhere else.
+"""Prepared: releases held for many questions, in memory or in a session somewhere else.
 
 Its tables are loaded once. A permuted release is besides laid out in group order with prefix
 sums: a question that selects people by one condition per column is then a walk over codes, and
@@ -14,6 +14,7 @@ import polars as pl
 
 from discreet.forms import find_form
 from discreet.forms.asking import Answer, rewrite
+from discreet.release.series import Series
 from discreet.sql.dialects import Tables
 from discreet.sql.engines import connect
 from discreet.sql.query import Query
@@ -44,14 +45,14 @@ class Prepared:
     """
 
     def __init__(
-        self, release: Release, engine: str | None = None, own: Tables | None = None
+        self, release: Release | Series, engine: str | None = None, own: Tables | None = None
     ) -> None:
         self.release, self.own = release, own
         self._is_elsewhere = engine is not None
         self._session = session = connect(release.tables, engine, own)
-        self._index = (
-            None if engine else find_form(release.form).index(release, cast("Embedded", session))
-        )
+        self._index: Index | None = None
+        if engine is None and not isinstance(release, Series):
+            self._index = find_form(release.form).index(release, cast("Embedded", session))
 
     def query(self, sql: str) -> Answer:
         """Answer a question, as :meth:`Release.query` does."""

@@ -87,6 +87,11 @@ class RecordView(View):
         """Give the bag of the groups that may be a person's, and what stands beside it."""
         return disclose_bags(found[0], observed)
 
+    @property
+    def dealing(self) -> View | None:
+        """All values of a group are of its people."""
+        return self
+
     def list_told(
         self, matches: Matches, observed: Observed, name: str, sets: Ints
     ) -> pl.DataFrame:

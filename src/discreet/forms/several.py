@@ -151,6 +151,11 @@ class SeveralView(RecordView):
             for text in view._compare_values(view.match(data), data)
         ]
 
+    @property
+    def dealing(self) -> View | None:
+        """Every attribute has groups of its own."""
+        return None
+
     def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
         """Give what each attribute tells; people who look the same are a set for all of them."""
         (matches,) = found

@@ -23,6 +23,17 @@ OUTERMOST = (
     "domain was given."
 )
 
+UNSEEN = (
+    "That somebody's value changed: whoever changed it is in groups with other values than before, "
+    "and both values are open to whoever takes them for one."
+)
+"""Where everybody keeps a signature."""
+ESTIMATED = (
+    "What this release tells together with earlier ones of the same people was estimated, not "
+    "counted: a value may be likelier than promised to who has all of them."
+)
+"""Whatever the form, where a steward accepted that."""
+
 
 def word_presence(ends: object, own: Sequence[str]) -> list[str]:
     """Say it of boxes that end so; ``own`` are attributes of no public domain."""

@@ -18,14 +18,16 @@ MARKS = {
     "generalization": Mark("#0072B2", "circle"),
     "full-domain": Mark("#56B4E9", "square"),
     "sequential": Mark("#8B6FD0", "diamond"),
+    "republication": Mark("#117733", "square"),
     "angelization": Mark("#D55E00", "triangle-up"),
+    "invariant-angelization": Mark("#882255", "triangle-up"),
     "anatomy": Mark("#E69F00", "triangle-down"),
     "slicing": Mark("#009E73", "cross"),
     "permutation": Mark("#CC79A7", "triangle-right"),
     "rank-swapping": Mark("#A6761D", "triangle-left"),
     "perturbation": Mark("#7A7A7A", "circle"),
 }
-"""Seven colours are Okabe and Ito's (2008); all can be seen on white and on dark."""
+"""Seven colours are Okabe and Ito's (2008), two Tol's (2021); all can be seen on white and dark."""
 OTHERS = (Mark("#1B9E77", "square"), Mark("#E7298A", "diamond"), Mark("#66A61E", "cross"))
 """For methods that come from elsewhere."""
 GLYPHS = {"circle": "●", "square": "■", "diamond": "◆", "cross": "✚", "triangle-up": "▲",

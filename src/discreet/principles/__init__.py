@@ -15,6 +15,7 @@ from discreet.principles.diversity import (
     FrequencyDiversity,
     RecursiveDiversity,
 )
+from discreet.principles.invariance import MInvariance
 from discreet.principles.linking import XYAnonymity, XYLinkability
 from discreet.principles.personal import PersonalPrivacy
 from discreet.principles.proximity import Proximity
@@ -34,6 +35,7 @@ REGISTRY: dict[str, type[Principle]] = {
         KE,
         Variance,
         Proximity,
+        MInvariance,
         PersonalPrivacy,
         XYAnonymity,
         XYLinkability,
@@ -74,6 +76,7 @@ __all__ = [
     "FrequencyDiversity",
     "KAnonymity",
     "KernelRule",
+    "MInvariance",
     "PersonalPrivacy",
     "Principle",
     "Proximity",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -77,6 +76,9 @@ class Principle(ABC):
     max_share: ClassVar[Fraction] = Fraction(1)
     """The most of a bag that it lets any value be which it protects; 1 is no bound."""
 
+    is_share_bound: ClassVar[bool] = False
+    """Whether it is enough that no value has more of a bag than that."""
+
     on: str | None = field(default=None, kw_only=True)
 
     def __init_subclass__(cls) -> None:
@@ -138,11 +140,16 @@ class Principle(ABC):
 
     @property
     def mixture_safe(self) -> Principle | None:
-        """What bags must satisfy so that any mixture of them satisfies this principle.
+        """What bags must satisfy so that any mixture of them is as this principle says of beliefs.
 
         A principle that is closed under union is its own. ``None`` if there is no such thing.
         """
         return self if self.monotone else None
+
+    @property
+    def of_beliefs(self) -> Principle:
+        """What it comes to, said of what is believed about one person."""
+        return self
 
     def generalizable(self, least: int = 1) -> Principle | None:  # noqa: ARG002
         """What a set must satisfy to be divisible into bags of ``least`` people that satisfy this.
@@ -198,7 +205,7 @@ class Principle(ABC):
 
     def require_mixed(self) -> Principle:
         """Give what bags must satisfy so that their mixtures satisfy this, or refuse."""
-        if self.mixture_safe is None:
+        if self.mixture_safe is None or not self.mixture_safe.monotone:
             raise PromiseError(
                 f"{self} is not monotone: groups may satisfy it and their mixture not.",
                 hint="Use generalization for it, or another principle here.",
@@ -412,20 +419,6 @@ def ratio(value: Number) -> Fraction:
     if len(text) > MOST_DIGITS or (power and abs(int(power[1])) > MOST_DIGITS):
         raise ValueError(f"{text[:40]}… has more than {MOST_DIGITS} digits")
     return Fraction(text)
-
-
-def at_most(left: np.ndarray, a: int, right: np.ndarray, b: int) -> Bools:
-    """Compare ``left * a <= right * b`` exactly, in int64 where it fits, else in big integers."""
-    sides = ((left, a), (right, b))
-    reach = max(max(int(np.abs(side).max(initial=0)), 1) * abs(times) for side, times in sides)
-    if reach < 2**63:
-        return np.asarray(left * a <= right * b, dtype=bool)
-    return np.asarray(left.astype(object) * a <= right.astype(object) * b, dtype=bool)
-
-
-def fits(*factors: int) -> bool:
-    """Whether a product stays well within int64."""
-    return math.prod(map(abs, factors)) < 2**62
 
 
 def _plain(value: object) -> object:

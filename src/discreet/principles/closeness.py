@@ -13,11 +13,11 @@ from discreet.principles.base import (
     KernelRule,
     Number,
     Principle,
-    fits,
     ratio,
     require_choice,
     require_ratio,
 )
+from discreet.principles.exact import fits
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Ints
 

@@ -15,12 +15,11 @@ from discreet.principles.base import (
     KernelRule,
     Number,
     Principle,
-    at_most,
-    fits,
     ratio,
     require_ratio,
     require_whole,
 )
+from discreet.principles.exact import at_most, fits
 from discreet.principles.groups import Groups
 from discreet.principles.size import KAnonymity
 from discreet.principles.thresholds import ShareBound, Thresholds, read_thresholds, share_of

@@ -9,7 +9,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from discreet.principles.base import Feasibility, Number, Principle, at_most, ratio, require_ratio
+from discreet.principles.base import Feasibility, Number, Principle, ratio, require_ratio
+from discreet.principles.exact import at_most
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain

@@ -14,12 +14,11 @@ from discreet.principles.base import (
     KernelRule,
     Number,
     Principle,
-    at_most,
-    fits,
     ratio,
     require_ratio,
     require_whole,
 )
+from discreet.principles.exact import at_most, fits
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools
 

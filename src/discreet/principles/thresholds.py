@@ -21,11 +21,10 @@ from discreet.principles.base import (
     KernelRule,
     Number,
     Principle,
-    at_most,
-    fits,
     ratio,
     require_ratio,
 )
+from discreet.principles.exact import at_most, fits
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain
@@ -93,6 +92,11 @@ class ShareBound(CountedPrinciple):
         """The largest threshold of those that bound anything."""
         shares = [self.common, *self.own.values()]
         return max((share for share in shares if share < 1), default=Fraction(1))
+
+    @property
+    def is_share_bound(self) -> bool:  # type: ignore[override]
+        """Where all values have the same threshold."""
+        return not self.own
 
     def counts(self, value: str) -> bool:
         """Whether there is a bound on a value."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from discreet.publishing.backends import Backend, FinishedLeaves, ShowClasses
     from discreet.publishing.draws import Draws
+    from discreet.publishing.signatures import History
     from discreet.table.coded_table import CodedTable
     from discreet.table.microdata import Microdata
 
@@ -64,6 +65,17 @@ class Method(ABC):
     @abstractmethod
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make a release that keeps the promise, or raise and say what could be kept."""
+
+    def remember(self, history: History) -> Method:  # noqa: ARG002
+        """Give the method that goes by what people were told of before; mostly it is the same."""
+        return self
+
+    def sign(self, data: Microdata) -> History | None:  # noqa: ARG002
+        """Give what is to be remembered of the people of a table once it is published, if anything.
+
+        As it is found when the same table is published, after the same history.
+        """
+        return None
 
     def require_parts(self) -> None:
         """Refuse, before any work, to make releases of rows that are elsewhere, if it cannot."""

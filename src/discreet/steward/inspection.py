@@ -25,7 +25,7 @@ from discreet.table.distinct_cells import tell_apart
 from discreet.table.domain import reduce_cells
 from discreet.table.inference import GivenRoles, look_at, propose
 from discreet.table.microdata import Microdata, read, settle_missing
-from discreet.table.people import read_persons
+from discreet.table.people import read_keys, read_persons
 from discreet.table.people_key import PeopleKey
 from discreet.table.readers import TableFile, read_described
 from discreet.table.schema import Attribute, Role, Schema, Type
@@ -259,7 +259,8 @@ def _measure(table: _Apart, schema: Schema, seen: Mapping[str, CellSummary]) -> 
     encoded = attempt_each(list(coded.values()), lambda c: c.encode(None), frame.height)
     made = dict(zip(coded, encoded, strict=True))
     repeats = count_repeats(schema, seen)
-    persons = read_persons(frame, PeopleKey(choose_key(repeats))) if repeats else None
+    key = PeopleKey(choose_key(repeats) if repeats else None)
+    persons = read_persons(frame, key, keys=read_keys(frame, key))
     data = Microdata(
         everything,
         {name: codes for name, (codes, _) in made.items()},

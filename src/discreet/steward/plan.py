@@ -119,7 +119,7 @@ def _method_model() -> Any:
     principle: Any = Annotated[Union[principles], Field(discriminator="name")]  # noqa: UP007
     methods = []
     for title, kind in METHODS.items():
-        base = _model_of(kind, title, skip=("principle",))
+        base = _model_of(kind, title, skip=("principle", "history"))
         methods.append(
             create_model(
                 kind.__name__,
@@ -149,6 +149,8 @@ class Plan:
     """The address of the table, where it lies where only a cluster finds it."""
     contenders: tuple[Method, ...] = ()
     """The methods to compare, one per value of what is swept over."""
+    accept_estimates: bool = False
+    """Whether a ledger may go by estimates where nothing better can be had."""
 
     @property
     def source(self) -> Path:
@@ -245,6 +247,7 @@ def _understand(written: dict[str, Any], path: Path) -> Plan:
         (path, *_list_files(table), *taxonomies, *_list_earlier(plan, folder)),
         remote,
         contenders,
+        plan.release.accept_estimates,
     )
     if not columns.has_patterns:
         made.schema  # noqa: B018 -- what is wrong with it is said before anything is read

@@ -253,3 +253,6 @@ class ReleasePlan(Section):
     """parquet or csv."""
     insecure_seed: int | None = Field(default=None, ge=0, strict=True)
     """For test releases that can be made again; needs --insecure."""
+    accept_estimates: bool = Field(default=False, strict=True)
+    """Publish under a ledger although promises together with earlier releases are only estimated
+    to hold, where worlds are too many to be counted; the release says so."""

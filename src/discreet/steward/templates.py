@@ -88,6 +88,24 @@ name = "proximity"
 epsilon = 5                  # no interval of numbers within epsilon of one
 m = 2                        # is believed with more than 1/m
 """,
+    "republication": """\
+name = "republication"       # for tables that are published again and again, with a ledger
+# k = 10                     # people per group; left out, as many as groups have values
+
+[[method.principles]]
+name = "m-invariance"
+m = 3                        # groups have m values or more, all of them equally often
+# epsilon = 5                # of numbers: and none within twice that of another
+""",
+    "invariant-angelization": """\
+name = "invariant-angelization" # as republication, with values counted in batches
+k = 5                        # people that look the same
+# marginals = [["age", "sex"], ["region"]]   # a table each; left out, one of all
+
+[[method.principles]]
+name = "m-invariance"
+m = 3                        # batches have m values or more, all of them equally often
+""",
     "sequential": """\
 name = "sequential"          # safe when joined with what went out before
 earlier = ["last-year"]      # folders of earlier releases

@@ -74,6 +74,30 @@ def number_by_sorting(keys: Ints) -> tuple[Ints, Ints]:
     return values, numbers
 
 
+def number_lists(offsets: Ints, values: NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """Number lists, one behind the other, by what they hold; and give the first list of each.
+
+    >>> [part.tolist() for part in number_lists(np.array([0, 2, 3, 5]), np.array([7, 3, 7, 7, 3]))]
+    [[0, 1, 0], [0, 1]]
+    """
+    from discreet.kernels.lists import number_lists as number
+
+    numbered: tuple[Ints, Ints] = number(offsets, values.astype(np.int64, copy=False))
+    return numbered
+
+
+def gather_lists(pairs: Ints, owners: int) -> tuple[Ints, Ints]:
+    """Give each of so many owners the numbers beside them in pairs, ascending: lists in a row.
+
+    >>> [part.tolist() for part in gather_lists(np.array([[1, 5], [0, 3], [1, 2]]), 2)]
+    [[0, 1, 3], [3, 2, 5]]
+    """
+    from discreet.kernels.lists import gather_lists as gather
+
+    lists: tuple[Ints, Ints] = gather(pairs, owners, int(pairs[:, 1].max(initial=-1)) + 1)
+    return lists
+
+
 def order_rows(columns: Iterable[NDArray[np.integer]], sizes: Sequence[int], n: int) -> Ints:
     """Give ``n`` rows in the order of columns of so many codes each, the first one's first.
 

@@ -25,7 +25,7 @@ from discreet.table.coded_table import (
 from discreet.table.databases import DatabaseTable
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.guards import check_guards, read_guards
-from discreet.table.people import Persons, count_repeats, read_persons, settle_rows
+from discreet.table.people import Persons, count_repeats, read_keys, read_persons, settle_rows
 from discreet.table.readers import TableFile, TableLike, read_table
 from discreet.table.schema import Attribute, Missing, Role, Schema
 from discreet.table.weights import Weights, check_weights, read_weights
@@ -60,6 +60,8 @@ class Microdata(CodedTable):
     """How many people of the population each row stands for, where a column says so."""
     guards: dict[str, Coded] = field(default_factory=dict)
     """Per sensitive attribute what people guard of it. The steward's, never published."""
+    keys: Coded | None = None
+    """Who each row is of, where a column says so. The steward's, never published."""
     whole: Mapping[str, Ints] | None = None
     """Of rows that are a part of a table: per attribute how often each code is in all of it."""
 
@@ -116,7 +118,9 @@ class Microdata(CodedTable):
         """Give the same people without one attribute."""
         schema = self.schema.only([n for n in self.schema.names if n != name])
         codes = {n: column for n, column in self.codes.items() if n != name}
-        return replace(self, schema=schema, codes=codes)
+        domains = {n: domain for n, domain in self.domains.items() if n != name}
+        finer = {n: coded for n, coded in self.finer.items() if n != name}
+        return replace(self, schema=schema, codes=codes, domains=domains, finer=finer)
 
     def sorted(self) -> Microdata:
         """Give the same people in the order of their values, whatever order they came in."""
@@ -128,6 +132,7 @@ class Microdata(CodedTable):
         finer = {name: (column[rows], domain) for name, (column, domain) in self.finer.items()}
         guards = {name: (column[rows], domain) for name, (column, domain) in self.guards.items()}
         persons = None if self.persons is None else self.persons.taken(rows)
+        keys = None if self.keys is None else (self.keys[0][rows], self.keys[1])
         numbers = rows if self.rows is None else self.rows[rows]
         weights = None if self.weights is None else self.weights.taken(rows)
         return replace(
@@ -138,6 +143,7 @@ class Microdata(CodedTable):
             persons=persons,
             weights=weights,
             guards=guards,
+            keys=keys,
         )
 
     def narrowed(self) -> Microdata:
@@ -297,13 +303,16 @@ def read(
     codes = {name: part for name, (part, _) in zip(names, coded, strict=True)}
     domains = {name: part for name, (_, part) in zip(names, coded, strict=True)}
     rows = None if keep is None else np.flatnonzero(keep)
-    persons = read_persons(frame, schema.people, {a.name: a.na for a in schema})
-    if persons is not None and rows is not None:
-        persons = persons.taken(rows)
+    na = {a.name: a.na for a in schema}
+    keys = read_keys(frame, schema.people, na)
+    persons = read_persons(frame, schema.people, na, keys)
+    if rows is not None:
+        persons = None if persons is None else persons.taken(rows)
+        keys = None if keys is None else (keys[0][rows], keys[1])
     named = [a for a in schema.having(Role.IDENTIFIER) if a.name != schema.people.cluster]
     intake = replace(intake, repeats=count_repeats(frame, named))
     guards = read_guards(frame, schema, keep)
-    data = Microdata(schema, codes, domains, intake, rows, persons, finer, guards=guards)
+    data = Microdata(schema, codes, domains, intake, rows, persons, finer, guards=guards, keys=keys)
     check_guards(data)
     data = settle_rows(data, frame)
     if data.persons is not None and not data.persons.several:

@@ -18,6 +18,7 @@ import polars as pl
 
 from discreet.errors import MicrodataError, SchemaError, name_closest
 from discreet.table.arrays import Bools, Ints
+from discreet.table.coarsening import Coded
 from discreet.table.domain import MISSING, Domain, reduce_column
 from discreet.table.people_key import Fold, PeopleKey
 from discreet.table.schema import Attribute, Role, Type
@@ -114,23 +115,32 @@ class Persons:
         return np.bincount(pairs // (len(self.of) + 1), minlength=count)
 
 
-def read_persons(
+def read_keys(
     frame: pl.DataFrame, key: PeopleKey, na: Mapping[str, Sequence[str]] = MappingProxyType({})
-) -> Persons | None:
-    """Read who each row is of; ``None`` where rows are people, found one by one.
+) -> Coded | None:
+    """Read the key of everybody, where a column has it.
 
     ``na`` says of columns which texts mean missing there.
     """
-    if key.person is None and key.cluster is None:
+    if key.person is None:
         return None
-    person = np.arange(frame.height)
-    if key.person is not None:
-        nobody = (*key.missing, *na.get(key.person, ()))
-        person = _number_key(frame, key.person, "person", nobody)
+    return _encode_key(frame, key.person, "person", (*key.missing, *na.get(key.person, ())))
+
+
+def read_persons(
+    frame: pl.DataFrame,
+    key: PeopleKey,
+    na: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    keys: Coded | None = None,
+) -> Persons | None:
+    """Read who each row is of, by their keys; ``None`` where rows are people, found one by one."""
+    if keys is None and key.cluster is None:
+        return None
+    person = np.arange(frame.height) if keys is None else keys[0].astype(np.int64)
     cluster = person
     if key.cluster is not None:
         nobody = (*key.missing, *na.get(key.cluster, ()))
-        cluster = _number_key(frame, key.cluster, "cluster", nobody)
+        cluster = _encode_key(frame, key.cluster, "cluster", nobody)[0].astype(np.int64)
     first = Persons(person, np.arange(int(person.max(initial=-1)) + 1)).first
     cluster_of = np.unique(cluster[first], return_inverse=True)[1].astype(np.int64)
     if key.cluster is not None and key.person is not None:
@@ -146,14 +156,14 @@ def read_persons(
     return persons
 
 
-def _number_key(frame: pl.DataFrame, name: str, what: str, nobody: tuple[str, ...]) -> Ints:
+def _encode_key(frame: pl.DataFrame, name: str, what: str, nobody: tuple[str, ...]) -> Coded:
     if name not in frame.columns:
         raise SchemaError(
             f"{what} = {name!r}: there is no such column.", hint=name_closest(name, frame.columns)
         )
     column = reduce_column(frame[name], replace(KEY, na=nobody))
     refuse_nameless(f"{what} = {name!r}", int(column.absent.sum()), frame.height)
-    return column.encode(None)[0].astype(np.int64)
+    return column.encode(None)
 
 
 def name_key(name: str) -> Attribute:
@@ -306,6 +316,7 @@ def _fold(data: Microdata, persons: Persons) -> Microdata:
         finer={name: (column[first], domain) for name, (column, domain) in data.finer.items()},
         guards={name: (column[first], domain) for name, (column, domain) in data.guards.items()},
         persons=persons.taken(first) if persons.clustered else None,
+        keys=None if data.keys is None else (data.keys[0][first], data.keys[1]),
         rows=first if data.rows is None else data.rows[first],
     )
 

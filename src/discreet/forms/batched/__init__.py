@@ -10,12 +10,30 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.base import Form, Statement, View
-from discreet.forms.batched.held import BATCH, COUNT, choose_batches, find_told, list_told
+from discreet.forms.batched.held import (
+    BATCH,
+    BATCHES,
+    COUNT,
+    choose_batches,
+    find_told,
+    list_told,
+)
 from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
+from discreet.forms.counterfeits import (
+    ALL,
+    COUNTERFEITS,
+    OFTEN,
+    OWNER,
+    caution_counterfeits,
+    count_counterfeits,
+    read_counterfeits,
+    refuse_pairs,
+    share_people,
+)
 from discreet.forms.grouped import COUNT as HELD
-from discreet.forms.grouped import OWNER, GroupedForm
+from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete
 from discreet.forms.wording import ENDS, read_presence
 from discreet.principles import KAnonymity
@@ -32,6 +50,8 @@ BATCHINGS = (None, "direct", "mondrian", "anatomize")
 FEW_VALUES = 0.1
 """Where people of one batch would by chance share a value more often, filling it forms groups by
 what people are and have at once."""
+PEOPLE = "people_of_batches"
+"""A table that lists need: how many of the values of each batch are people's."""
 TOGETHER = (None, False, True)
 """Releases that were made before several sensitive attributes could be do not say it."""
 
@@ -47,6 +67,7 @@ class Batched(GroupedForm):
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = BATCH
+    auxiliary: ClassVar[frozenset[str]] = frozenset({COUNTERFEITS})
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"
     }
@@ -56,16 +77,20 @@ class Batched(GroupedForm):
             "exact": (True, False), "ends": ENDS, "together": TOGETHER,
         },
         "anatomy": {"batches": BATCHINGS, "together": TOGETHER},
+        "invariant-angelization": {
+            "k": None, "marginals": None, "categories": ("set", "ancestor"),
+        },
     }  # fmt: skip
 
     def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
         """Batches part it, with the people of the table that shows most.
 
-        Those of other tables are all over these. Where people show what they are, no table can be
-        seen without the rest of it.
+        Those of other tables are all over these. Where people show what they are, or values are
+        nobody's, no table can be seen without the rest of it.
         """
         shown, told = self.shown(release), list_told(release)
-        if not shown or not told or (len(shown) > 1 and _is_exact(release)):
+        exact = len(shown) > 1 and _is_exact(release)
+        if not shown or not told or exact or COUNTERFEITS in release.tables:
             return ()
         widest = max(shown, key=lambda title: len(shown[title]))
         batch, count = release.own(BATCH), release.own(COUNT)
@@ -101,10 +126,17 @@ class Batched(GroupedForm):
         known = [name for name in names if name not in secret]
         batch = release.own(BATCH)
         sides = [Side(release.find_table(known), batch, None, frozenset(known))]
+        needed: dict[str, pl.DataFrame] = {}
+        if paired and COUNTERFEITS in release.tables:
+            raise refuse_pairs()
         if secret:
             batches = choose_batches(release, secret)
-            sides.append(Side(batches, batch, release.own(COUNT), frozenset(secret)))
-        return join_sides(release, names, sides, paired=paired)
+            held = Side(batches, batch, release.own(COUNT), frozenset(secret))
+            if not known and COUNTERFEITS in release.tables:
+                held, needed = held._replace(shared=PEOPLE), {PEOPLE: _share_batches(release)}
+            sides.append(held)
+        tree, cells = join_sides(release, names, sides, paired=paired)
+        return tree, {**cells, **needed}
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """All tables show people, but those of batches."""
@@ -120,9 +152,21 @@ class Batched(GroupedForm):
         held = self._read(release, str(find_told(release, names)))
         return held.group_by(OWNER, *names).agg(pl.col(release.own(COUNT)).sum().alias(HELD))
 
+    def fill(self, release: Release, table: pl.DataFrame) -> pl.DataFrame:
+        """Somebody of each batch has its values of nobody besides."""
+        counted = read_counterfeits(release, BATCH)
+        if counted is None:
+            return table
+        first = table.group_by(OWNER, maintain_order=True).first()
+        counted = counted.with_columns(pl.col(OWNER).cast(table[OWNER].dtype))
+        more = counted.select(pl.col(OWNER).repeat_by(OFTEN).explode()).join(first, on=OWNER)
+        return pl.concat([table, more.select(table.columns)])
+
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Values are anybody's of their batch; how these were filled may matter."""
         records = super().open_records(release, names)
+        if COUNTERFEITS in release.tables:
+            return replace(records, caution=caution_counterfeits(release))
         if release.parameters.get("batches") in ("mondrian", "anatomize"):
             return records
         for told, owner in records.dealt:
@@ -144,8 +188,12 @@ class Batched(GroupedForm):
         titles = iter(self.shown(release))
         told, batch = list_told(release), release.own(BATCH)
         batches = iter(told)
+        batches_left = set(release.schema.sensitive) - set(names)
         for title, table in left.tables.items():
-            if title in told:
+            if title == COUNTERFEITS:
+                if batches_left:
+                    tables[title] = table
+            elif title in told:
                 tables |= _narrow_batches(release, table, told[title], names, batches)
             elif table.columns != [batch]:
                 narrower = table.width < release.tables[title].width
@@ -167,6 +215,7 @@ class Batched(GroupedForm):
             read_presence(release),
             (release.own(BATCH), release.own(COUNT)),
             exact=_is_exact(release),
+            counterfeits=count_counterfeits(release),
         )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
@@ -204,6 +253,13 @@ def _narrow_batches(
         batch, count = release.own(BATCH), release.own(COUNT)
         table = table.group_by(batch, *kept).agg(pl.col(count).sum()).sort(batch, *kept)
     return {next(titles): table}
+
+
+def _share_batches(release: Release) -> pl.DataFrame:
+    """Say how many of the values of each batch are people's."""
+    batch, count = release.own(BATCH), release.own(COUNT)
+    values = pl.col(count).sum().cast(pl.Int64).alias(ALL)
+    return share_people(release, BATCH, release.tables[BATCHES].group_by(batch).agg(values))
 
 
 def _is_exact(release: Release) -> bool:

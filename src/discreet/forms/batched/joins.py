@@ -34,9 +34,10 @@ def join_tables(batches: View, found: Sequence[Matches]) -> Matches:
     cells = boxes[covered][representatives(number)]
     options, room = _list_options(cells, [cast("BatchedView", m.view) for m in found])
     cell, batch = options["cell"].to_numpy(), options["batch"].to_numpy()
-    likely = np.ones(len(batch))
+    # of a batch with values of nobody each of its values is less likely a person's
+    likely = batches.people[batch] / batches.sizes[batch]
     for c in range(len(found)):
-        likely *= options[f"w{c}"].to_numpy() / batches.sizes[batch]
+        likely *= options[f"w{c}"].to_numpy() / batches.people[batch]
     # somebody for whom the tables leave no batch is in no candidate set
     left, starts = np.unique(cell, return_index=True)
     place = np.full(len(cells) + 1, -1, dtype=np.int64)

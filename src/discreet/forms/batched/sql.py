@@ -12,6 +12,7 @@ from discreet.forms.base import Statement
 from discreet.forms.batched.held import BATCH, COUNT, list_told
 from discreet.forms.bucket_sides import Buckets, Side
 from discreet.forms.buckets_sql import rewrite_buckets
+from discreet.forms.counterfeits import COUNTERFEITS
 from discreet.release import Release
 from discreet.sql.query import Query
 
@@ -26,7 +27,8 @@ def rewrite(query: Query, release: Release) -> Statement:
     blurred = frozenset(name for name in shown if release.recodings[name].is_blurred)
     batch, count = release.own(BATCH), release.own(COUNT)
     bags = [Side(title, batch, count, frozenset(names)) for title, names in told.items()]
-    sides = (Side(table, batch, None, shown, blurred), *bags)
+    lacks = COUNTERFEITS in release.tables
+    sides = (Side(table, batch, None, shown, blurred, lacks=lacks), *bags)
     return rewrite_buckets(query, release, Buckets(sides, _refuse_tie))
 
 

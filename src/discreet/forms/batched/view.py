@@ -2,6 +2,7 @@
 
 One view per generalized table. What is believed about the people of a box is a mixture of the
 batches its records refer to; whoever knows more may tell the batch, so each of them is judged.
+Batches may hold values of nobody besides: there are fewer records then, and a table says how many.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from discreet.forms.batched.shares import (
 )
 from discreet.forms.boxes import BoxView, box_columns, number_boxes
 from discreet.forms.consistency import compare_groups, has_counts
+from discreet.forms.counterfeits import COUNTERFEITS, place_counterfeits
 from discreet.forms.disclosure import Disclosure, Observed
 from discreet.forms.matches import Matches
 from discreet.forms.records import RecordView
@@ -90,8 +92,18 @@ class BatchedView(View):
 
     @property
     def batch_sizes(self) -> Ints:
-        """People per batch."""
+        """Values per batch."""
         return next(iter(self.held.values())).sizes
+
+    @cached_property
+    def batch_people(self) -> Ints:
+        """People per batch."""
+        return np.bincount(self.batch, minlength=len(self.batch_sizes))
+
+    @property
+    def nobodys(self) -> int:
+        """The values that are left when everybody has one."""
+        return int(self.batch_sizes.sum()) - len(self.batch)
 
     @cached_property
     def references(self) -> tuple[Ints, Ints, Ints]:
@@ -115,7 +127,7 @@ class BatchedView(View):
             key, told = name_told(names), ", ".join(names)
             own = number_told(self.release, data, names, self.held)
             foreign = [f"the published values of {told} are not those of the people"]
-            if has_counts(own, self.held[key].total):
+            if has_counts(own, self.held[key].total, self.nobodys):
                 foreign = [text.replace(key, told) for text in self._place(matches, key, own)]
             findings += foreign
         return findings
@@ -136,6 +148,16 @@ class BatchedView(View):
 @dataclass(frozen=True, eq=False)
 class BatchedRecords(BatchedView, RecordView):
     """Exact records, told apart; a group is a batch."""
+
+    @cached_property
+    def sizes(self) -> Ints:
+        """Values per batch."""
+        return self.batch_sizes
+
+    @property
+    def counterfeits(self) -> Ints:
+        """What is left of a batch when its people have theirs."""
+        return self.batch_sizes - self.batch_people
 
     def _look_alike(self, people: int) -> Bools:
         return np.full(self.count, people <= 1)
@@ -200,11 +222,16 @@ class BatchedBoxes(BatchedView, BoxView):
 
     def join(self, found: Sequence[Matches]) -> Matches | None:
         """Put the tables together by the batches they refer to; one by itself adds nothing."""
-        if len(found) < 2:
-            return None
-        return join_tables(
-            BatchedRecords(self.release, self.table, self.batch, self.batch, self.held), found
-        )
+        return self.deal(found) if len(found) > 1 else None
+
+    def deal(self, found: Sequence[Matches]) -> Matches | None:
+        """A batch has as many places in each box as records of it refer to the batch."""
+        return join_tables(self.dealing, found)
+
+    @property
+    def dealing(self) -> View:
+        """The batches are such."""
+        return BatchedRecords(self.release, self.table, self.batch, self.batch, self.held)
 
     def word_check(self, part: Principle) -> str:
         """What a release of several tables promises of people is said of each table."""
@@ -215,7 +242,7 @@ class BatchedBoxes(BatchedView, BoxView):
 def read_batched(release: Release) -> list[View]:
     """Read the batches once, then the boxes of every generalized table."""
     told = list_told(release)
-    titles = [title for title in release.tables if title not in told]
+    titles = [title for title in release.tables if title not in (*told, COUNTERFEITS)]
     expected = [GENERALIZED, *(f"{GENERALIZED}_{i + 2}" for i in range(len(titles) - 1))]
     if not told or titles != expected:
         raise StoreError(
@@ -244,7 +271,9 @@ def _read_boxes(release: Release, title: str, numbers: Ints, held: dict[str, Gro
     batch = np.searchsorted(numbers, table[own].to_numpy())
     if (numbers[np.minimum(batch, len(numbers) - 1)] != table[own].to_numpy()).any():
         raise StoreError(f"The table {title!r} refers to a batch that is not there.")
-    sizes = np.bincount(batch, minlength=len(numbers))
+    held_there = next(iter(held.values())).sizes
+    fakes = place_counterfeits(release, BATCH, numbers, held_there)
+    sizes = np.bincount(batch, minlength=len(numbers)) + fakes
     if any(not np.array_equal(sizes, bags.sizes) for bags in held.values()):
         raise StoreError(f"The table {title!r} has not as many records per batch as it holds.")
     exact = {view.recodings[name].transformation is Transformation.EXACT for name in names}

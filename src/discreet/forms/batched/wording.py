@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from discreet.forms.wording import word_several
-from discreet.principles import KAnonymity
+from discreet.forms.wording import UNSEEN, word_several
+from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import All, Principle
 from discreet.release import Promise
 
@@ -35,6 +35,10 @@ TOGETHER = (
     "What someone who knows one of {names} learns of the others: they are counted together, as "
     "people have them."
 )
+FAKED = (
+    "One row per batch that has counterfeits, values of nobody, and how many: somebody's value was "
+    "missing in the batch. Which values these are is not told."
+)
 OPEN_EXACT = ("Quasi-identifiers are exact: anyone can tell whether a person is in the table.",)
 
 
@@ -46,18 +50,23 @@ def word_batched(
     own: tuple[str, str],
     *,
     exact: bool,
+    counterfeits: int = 0,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of batches into words; and say what one row of each table is.
 
     ``shown`` gives the quasi-identifiers of every table, ``told`` the sensitive attributes of every
     table of batches, ``presence`` what boxes leave open about who is in it, ``own`` the columns of
-    batches and of counts. Unless they are ``exact``, the first thing promised is how many people
-    look the same in each.
+    batches and of counts, ``counterfeits`` how many values are nobody's. Unless quasi-identifiers
+    are ``exact``, the first thing promised is how many people look the same in each.
     """
     batch, count = own
     about = {title: ABOUT_GENERALIZED.format(names=", ".join(names), batch=batch)
              for title, names in shown.items()}  # fmt: skip
     about = {**_word_batches(told, batch, count), **about}
+    if counterfeits:
+        many = "1 value is" if counterfeits == 1 else f"{counterfeits:,} values are"
+        about["batches"] += f" {many} nobody's: see `counterfeits`."
+        about["counterfeits"] = FAKED
     apart, together = word_several(principle, told, APART, TOGETHER)
     first, *rest = principle.parts
     if exact or not isinstance(first, KAnonymity):
@@ -70,7 +79,12 @@ def word_batched(
         *apart,
         f"In each generalized table, people look the same in groups of {first.k} or more.",
     ])  # fmt: skip
-    hidden = [*presence, *(text.format(k=first.k, batch=batch) for text in joined)]
+    signed = any(isinstance(part, MInvariance) for part in rest)
+    hidden = [
+        *([UNSEEN] if signed else []),
+        *presence,
+        *(text.format(k=first.k, batch=batch) for text in joined),
+    ]
     return Promise(principle, said, (*of_values.all_left_open, *hidden, *together, *OPEN)), about
 
 

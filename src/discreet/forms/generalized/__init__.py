@@ -10,7 +10,13 @@ import polars as pl
 
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.boxes import may_cover_twice
-from discreet.forms.generalized.view import CLASS, TABLE, read_generalized
+from discreet.forms.counterfeits import (
+    COUNTERFEITS,
+    caution_counterfeits,
+    count_counterfeits,
+    refuse_pairs,
+)
+from discreet.forms.generalized.view import CLASS, PEOPLE, TABLE, read_generalized, share_classes
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete, open_boxes
@@ -38,6 +44,7 @@ class Generalized(GroupedForm):
     )
     aggregates: ClassVar[frozenset[str]] = Form.aggregates | {"QUANTILE"}
     owner: ClassVar[str] = CLASS
+    auxiliary: ClassVar[frozenset[str]] = frozenset({COUNTERFEITS})
     parted: ClassVar[tuple[PartedTable, ...]] = (PartedTable(TABLE, CLASS),)
     spreads_coarse: ClassVar[bool] = True
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
@@ -46,12 +53,17 @@ class Generalized(GroupedForm):
             "ends": ENDS, **dict.fromkeys(SUPPRESSED),
         },
         "full-domain": {"ends": ENDS, **dict.fromkeys(SUPPRESSED)},
+        "republication": {"categories": ("set", "ancestor"), "k": None},
         "sequential": {
             "gain": ("entropy", "distortion", "discernibility"), "target": None,
             "inconsistent": None,
         },
     }  # fmt: skip
     optional: ClassVar[frozenset[str]] = frozenset(SUPPRESSED)
+
+    def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
+        """With counterfeits it has to be seen whole."""
+        return () if COUNTERFEITS in release.tables else super().find_parted(release)
 
     def may_overlap(self, release: Release) -> bool:
         """Where people were dealt, or show nothing, several classes may be somebody's."""
@@ -73,12 +85,27 @@ class Generalized(GroupedForm):
         from discreet.forms.expected import join_sides
 
         records = Side(TABLE, release.own(CLASS), None, frozenset(names))
-        return join_sides(release, names, [records], paired=paired)
+        if COUNTERFEITS not in release.tables:
+            return join_sides(release, names, [records], paired=paired)
+        if paired:
+            raise refuse_pairs()
+        tree, needed = join_sides(release, names, [records._replace(shared=PEOPLE)], paired=paired)
+        return tree, {**needed, PEOPLE: share_classes(release)}
+
+    def weigh(self, release: Release, title: str) -> pl.Series | None:
+        """Records of a class with counterfeits are somebody's by its share of people."""
+        if COUNTERFEITS not in release.tables:
+            return None
+        own, share = release.own(CLASS), pl.col("#hits") / pl.col("#total")
+        classes = release.tables[title].select(own)
+        found = classes.join(share_classes(release), on=own, how="left", maintain_order="left")
+        return found.select(share).to_series()
 
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Records show their own values; of the rest they show a box."""
         table = release.tables[TABLE]
-        return Incomplete(table.select(names), open_boxes(release, TABLE, table, names))
+        cells = open_boxes(release, TABLE, table, names)
+        return Incomplete(table.select(names), cells, caution=caution_counterfeits(release))
 
     def own_records(self, release: Release) -> pl.DataFrame | None:
         """Give the table as it is: nothing of it need be read for that."""
@@ -98,8 +125,9 @@ class Generalized(GroupedForm):
         """Say it as whoever generalizes does."""
         told = (*read_presence(release), *word_suppressed(release.parameters))
         return word_generalized(
-            release.promise.principle, release.schema.quasi_identifiers, told, release.own(CLASS)
-        )
+            release.promise.principle, release.schema.quasi_identifiers, told, release.own(CLASS),
+            count_counterfeits(release),
+        )  # fmt: skip
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:
         """People are dealt where a principle is not closed under union; targets are columns.
@@ -131,7 +159,7 @@ def _miscount(release: Release, data: Microdata) -> list[str]:
     left_out, blanked = (int(str(count)) for count in counts)
     (view,) = release.views
     found = []
-    missing = data.n - view.table.height
+    missing = data.n - view.table.height + int(view.counterfeits.sum())
     if missing != left_out:
         found.append(f"it says that {left_out} rows are left out; {missing} are")
     each = 1 if data.persons is None else data.persons.most_rows

@@ -18,6 +18,8 @@ from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
+from discreet.forms.counterfeits import COUNTERFEITS
+from discreet.forms.generalized.view import CLASS, PEOPLE, share_classes
 from discreet.release import Release
 from discreet.sql.blurred import NUMBERS, Product, split_term
 from discreet.sql.coarse import list_coarse, write_ends
@@ -79,6 +81,9 @@ def rewrite(query: Query, release: Release) -> Statement:
     exact, components = split_predicate(query, blurred | list_coarse(release), told)
     grouping = [key for key in query.keys if key.columns & blurred]
     shares, needed = tabulate_shares(release, TABLE, components, grouping, told)
+    if COUNTERFEITS in release.tables:  # a record may be nobody's, whatever it shows
+        needed[PEOPLE] = share_classes(release)
+        shares.append(Share(PEOPLE, [release.own(CLASS)], None))
     base = _base(query, exact, shares, grouping, products, release.schema)
     return _tabulate(query, base, shares, products, release.schema), needed
 

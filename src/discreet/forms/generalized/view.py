@@ -1,15 +1,38 @@
-"""Reading generalized releases: a group is the people of one class, who show one box."""
+"""Reading generalized releases: a group is the people of one class, who show one box.
+
+Some records may be nobody's: a table beside it says how many of each class are counterfeits.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import polars as pl
 
 from discreet.errors import StoreError
 from discreet.forms.base import View, take_table
 from discreet.forms.boxes import BoxView, box_columns, number_boxes, refuse_finer_labels
+from discreet.forms.counterfeits import ALL, COUNTERFEITS, place_counterfeits, share_people
 from discreet.release import Release
+from discreet.table.arrays import Ints
 
 TABLE, CLASS = "generalized", "class"
+PEOPLE = "people_of_classes"
+"""A table that questions need: how many of the records of each class are people's."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassView(BoxView):
+    """Classes that each show a box."""
+
+    fakes: Ints
+    """Per class how many of its records are nobody's."""
+
+    @property
+    def counterfeits(self) -> Ints:
+        """As the table of them says."""
+        return self.fakes
 
 
 def read_generalized(release: Release) -> list[View]:
@@ -19,7 +42,8 @@ def read_generalized(release: Release) -> list[View]:
     outside. Where they are dealt they stay apart: several groups that may be a person's.
     """
     columns, own = box_columns(release), release.own(CLASS)
-    table = take_table(release, {TABLE}, TABLE, {own, *release.columns})
+    titles = {TABLE, *({COUNTERFEITS} & set(release.tables))}
+    table = take_table(release, titles, TABLE, {own, *release.columns})
     if not table[own].dtype.is_integer() or table[own].null_count():
         raise StoreError("The table 'generalized' does not give everyone a class.")
     classes, first, labels = np.unique(
@@ -34,9 +58,18 @@ def read_generalized(release: Release) -> list[View]:
                 f"The table 'generalized' is not a generalization: row {row + 1} differs from its "
                 f"class {classes[labels[row]]} in {column!r}."
             )
+    fakes = place_counterfeits(release, CLASS, classes, np.bincount(labels))
     if not release.promise.principle.dealt:
         number, boxes = number_boxes(release, boxes)
         labels = number[labels]
+        fakes = np.bincount(number, fakes).astype(np.int64)
     else:
         refuse_finer_labels(release, boxes)
-    return [BoxView(release, table, labels.astype(np.int64), boxes)]
+    return [ClassView(release, table, labels.astype(np.int64), boxes, fakes)]
+
+
+def share_classes(release: Release) -> pl.DataFrame:
+    """Say how many of the records of each class are people's."""
+    own = release.own(CLASS)
+    records = release.tables[TABLE].group_by(own).agg(pl.len().cast(pl.Int64).alias(ALL))
+    return share_people(release, CLASS, records)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from discreet.principles import KAnonymity
+from discreet.forms.wording import UNSEEN
+from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import Principle
 from discreet.principles.linking import Linking
 from discreet.release import Promise
@@ -44,6 +45,16 @@ LOSSY = (
 )
 
 
+FAKED = (
+    "One row per class that has counterfeits, records of nobody, and how many: somebody's value "
+    "was missing in the class. Which records these are is not told."
+)
+SIGNED = (
+    "Boxes of different groups may overlap. Whichever of them is a person's, it has at least as "
+    "many values as promised, each as likely as the others."
+)
+
+
 def word_suppressed(parameters: Mapping[str, object]) -> list[str]:
     """Say what it tells that people were suppressed, where some were."""
     said = []
@@ -55,19 +66,30 @@ def word_suppressed(parameters: Mapping[str, object]) -> list[str]:
 
 
 def word_generalized(
-    principle: Principle, known: Sequence[str], presence: Sequence[str], own: str
+    principle: Principle,
+    known: Sequence[str],
+    presence: Sequence[str],
+    own: str,
+    counterfeits: int = 0,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of people in boxes into words; and say what one row is.
 
-    ``presence`` is what boxes leave open about who is in the table, ``own`` the column of classes.
+    ``presence`` is what boxes leave open about who is in the table, ``own`` the column of classes,
+    ``counterfeits`` how many records are nobody's.
     """
     links = [part for part in principle.parts if isinstance(part, Linking)]
     first, then, said = [], LOSSY if links else (), ""
-    if principle.dealt:
+    if any(isinstance(part, MInvariance) for part in principle.parts):
+        first = [SIGNED, UNSEEN]
+    elif principle.dealt:
         first, said = [MIXED], " This is said of every group by itself."
     if links and not any(isinstance(part, KAnonymity) for part in principle.parts):
         exposed = [name for name in known if not any(name in part.x for part in links)]
         first += [EXACT.format(names=", ".join(exposed))] if exposed else []
     opened = (*first, *principle.all_left_open, *then, *presence, *OPEN)
     about = {"generalized": ABOUT.format(own=own)}
+    if counterfeits:
+        many = "1 record is" if counterfeits == 1 else f"{counterfeits:,} records are"
+        about["generalized"] += f" {many} nobody's: see `counterfeits`."
+        about["counterfeits"] = FAKED
     return Promise(principle, principle.promise + said, opened), about

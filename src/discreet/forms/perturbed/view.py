@@ -50,6 +50,11 @@ class PerturbedView(RecordView):
     def _compare_values(self, matches: Matches, data: Microdata) -> list[str]:  # noqa: ARG002
         return compare_retention(self, data)
 
+    @property
+    def dealing(self) -> View | None:
+        """Numbers that are drawn are nobody's."""
+        return None
+
     def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
         """Give how likely the numbers shown would be, were a person's one of them or another."""
         matches, release = found[0], observed.release

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from discreet.forms.counterfeits import OWNER
 from discreet.forms.grouped import (
     COUNT,
     MASS,
-    OWNER,
     add_up,
     draw_cells,
     refuse_many,

@@ -150,6 +150,11 @@ class SlicedView(View):
         """Every column by itself must hold what people have, in their buckets, unlinked."""
         return [*compare_slices(self, matches, data), *compare_kept(self, data)]
 
+    @property
+    def dealing(self) -> View | None:
+        """The parts of one sensitive column are such; those of several share values."""
+        return self if self.parts.are_groups else None
+
     def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
         """Give the bags of the parts of buckets that may be a person's."""
         matches = found[0]

@@ -57,6 +57,11 @@ class SwappedView(RecordView):
         """Weigh the numbers of windows by how numbers were exchanged."""
         return SwappedPosterior(self, matches, data, name)
 
+    @property
+    def dealing(self) -> View | None:
+        """Numbers are exchanged across all windows."""
+        return None
+
     def estimate(self, asked: Asked) -> Floats:
         """Take what is shown for the truth."""
         from discreet.forms.swapped.estimate import estimate_swapped

@@ -28,6 +28,11 @@ from discreet.publishing.methods.boxes_in_parts import label_in_parts
 from discreet.publishing.methods.exact import part_alike, recode_exactly, take_exactly
 from discreet.publishing.methods.marginals_in_parts import ReferringLabels
 from discreet.publishing.partition import Partition, number_groups
+from discreet.publishing.partitioners.balanced import (
+    COUNTERFEITS,
+    Counterfeits,
+    tabulate_counterfeits,
+)
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
@@ -138,8 +143,8 @@ class Angelization(Method):
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make buckets per marginal, then batches, and write both down."""
-        _refuse_roles(data)
-        marginals = self._read_marginals(data)
+        refuse_roles(data)
+        marginals = self.read_marginals(data)
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
         data = data.sorted()  # what is drawn then does not depend on the order of the input
@@ -189,9 +194,9 @@ class Angelization(Method):
     def publish_in_parts(self, backend: Backend) -> PartedRelease:
         """Find the same buckets of rows that are elsewhere, and make batches along them."""
         facts = backend.facts
-        _refuse_roles(facts)
+        refuse_roles(facts)
         wanted, alike = self._read_principle()
-        marginals = dict(zip(_number(GENERALIZED), self._read_marginals(facts), strict=False))
+        marginals = dict(zip(_number(GENERALIZED), self.read_marginals(facts), strict=False))
         told = dict(zip(_number(BATCHES), self._list_told(facts), strict=False))
         leaves = angelize_in_parts(
             backend, alike, wanted, self.batches or choose_batching(wanted, facts), marginals, told,
@@ -233,11 +238,12 @@ class Angelization(Method):
         buckets: list[Partition],
         batches: Partition,
         regions: Sequence[dict[str, Region]] | None = None,
+        fakes: Counterfeits | None = None,
     ) -> Release:
         """Write down one batch partitioning, and a bucket partitioning per marginal (section 3.2).
 
         Any of them determine an angelization; that they keep the promise is the caller's. With
-        ``regions``, one per marginal, boxes end at cuts.
+        ``regions``, one per marginal, boxes end at cuts. ``fakes`` are values of nobody.
         """
         told = self._list_told(data)
         recodings: dict[str, Recoding] = {}
@@ -257,10 +263,16 @@ class Angelization(Method):
         number = number_groups(batches, [*ranks, *(data.number(names) for names in told)])
         shown = dict(zip(_number(GENERALIZED), marginals, strict=False))
         own = _name_own(shown, data)
-        tables = {title: _tabulate(data, names, number, own)
+        held, numbers = data, number
+        if fakes is not None:
+            held, numbers = fakes.added(data, data.sensitive[0]), fakes.numbered(batches, number)
+        tables = {title: _tabulate(held, names, numbers, own)
                   for title, names in zip(_number(BATCHES), told, strict=False)}  # fmt: skip
         for place, title in enumerate(shown):
             tables[title] = _refer(kinds[place], ranks[place], number, own[0])
+        if held.n > data.n:
+            names = [*data.quasi_identifiers, *data.sensitive]
+            tables[COUNTERFEITS] = tabulate_counterfeits(numbers[data.n :], own[0], names)
         return self._describe(data, tables, shown, told, recodings)
 
     def _describe(
@@ -277,10 +289,14 @@ class Angelization(Method):
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
         presence = open_presence(data, self.ends)
         own = _name_own(shown, data)
-        promise, about = word_batched(promised, shown, told, presence, own, exact=self.exact)
+        fakes = tables.get(COUNTERFEITS)
+        promise, about = word_batched(
+            promised, shown, told, presence, own, exact=self.exact,
+            counterfeits=0 if fakes is None else int(fakes.to_series(1).sum()),
+        )  # fmt: skip
         return self.release(data, tables, recodings | batched, about, promise)
 
-    def _read_marginals(self, data: CodedTable) -> list[list[str]]:
+    def read_marginals(self, data: CodedTable) -> list[list[str]]:
         """Give the quasi-identifiers of each table, in the schema's order."""
         known = data.quasi_identifiers
         require_names(known)
@@ -371,7 +387,8 @@ def _name_own(shown: Mapping[str, list[str]], data: CodedTable) -> tuple[str, st
     return name_own(BATCH, names), name_own(COUNT, names)
 
 
-def _refuse_roles(data: CodedTable) -> None:
+def refuse_roles(data: CodedTable) -> None:
+    """Refuse columns for which batches and boxes have no place."""
     others = [a.name for a in data.schema.having(Role.OTHER) if a.keep]
     if not data.sensitive:
         raise SchemaError(

@@ -64,7 +64,7 @@ class EarlierAttribute:
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class JoinedEarlier:
     """Earlier releases as one table of distinct combinations."""
 
     columns: list[EarlierAttribute]
@@ -154,7 +154,7 @@ def read_history(
     data: CodedTable,
     names: Sequence[str],
     rules: Sequence[Inconsistency],
-) -> History:
+) -> JoinedEarlier:
     """Read what earlier releases show of some attributes and of those the new table has."""
     parts = []
     often = Counter(name for release in earlier for name in release.schema.names)
@@ -176,7 +176,9 @@ def read_history(
     return replace(whole, rules=tuple(rules))
 
 
-def _read(release: Release, table: pl.DataFrame, data: CodedTable, names: list[str]) -> History:
+def _read(
+    release: Release, table: pl.DataFrame, data: CodedTable, names: list[str]
+) -> JoinedEarlier:
     columns, codes = [], []
     for name in names:
         labels, number = read_labels(release, table, name)
@@ -186,10 +188,10 @@ def _read(release: Release, table: pl.DataFrame, data: CodedTable, names: list[s
     key = row_ids(codes, table.height)
     weights, first = np.bincount(key), representatives(key)
     kept = np.array([c[first] for c in codes], dtype=np.int64).reshape(len(codes), len(first))
-    return History(columns, kept, weights, np.arange(len(weights))[None], [weights])
+    return JoinedEarlier(columns, kept, weights, np.arange(len(weights))[None], [weights])
 
 
-def _combine(one: History, other: History) -> History:
+def _combine(one: JoinedEarlier, other: JoinedEarlier) -> JoinedEarlier:
     """Join what two releases show; their common attributes must overlap."""
     pairs = len(one.weights) * len(other.weights)
     if pairs > MOST_PAIRS:
@@ -207,4 +209,4 @@ def _combine(one: History, other: History) -> History:
     weights = one.weights[left] * other.weights[right]
     members = np.concatenate([one.members[:, left], other.members[:, right]])
     columns = [*one.columns, *other.columns]
-    return History(columns, codes, weights, members, [*one.counts, *other.counts])
+    return JoinedEarlier(columns, codes, weights, members, [*one.counts, *other.counts])

@@ -17,7 +17,7 @@ import polars as pl
 
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
-from discreet.publishing.methods.lossy_join import History
+from discreet.publishing.methods.lossy_join import JoinedEarlier
 from discreet.publishing.partitioners.specialization import Limit, TableCheck
 from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
@@ -31,7 +31,7 @@ class Link:
 
     principle: Linking
     data: Microdata
-    history: History
+    history: JoinedEarlier
     names: tuple[str, ...]
     """The attributes that are generalized."""
     weights: Ints | None = None

@@ -74,7 +74,14 @@ class DealingPlan:
         """Make one, or raise if no partition of the table can satisfy the principle."""
         require_feasible(data, principle)
         wanted = list(demands(principle, data.sensitive))
-        near, spaced = next((p, n) for p, n in wanted if isinstance(p, Proximity) and n is not None)
+        dealt = [(p, n) for p, n in wanted if isinstance(p, Proximity) and n is not None]
+        if not dealt:  # some other principle that is not closed under union
+            raise PromiseError(
+                f"{principle} cannot be kept by dealing people whose numbers are near apart.",
+                hint='Use the method "republication" for m-invariance.',
+                subject=principle,
+            )
+        near, spaced = dealt[0]
         order = [spaced, *(name for name in data.domains if name != spaced)]
         asked = (principle.generalizable(), principle.mixture_safe, principle)
         held = [c for c in asked if c is not None and holds_whole(data, c)]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.principles.base import at_most
+from discreet.principles.exact import at_most
 from discreet.publishing.partitioners.hierarchies import Gain, Hierarchies
 from discreet.publishing.partitioners.kinds import Kinds
 from discreet.table.arrays import Floats, Ints, add_up

@@ -10,13 +10,11 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.errors import DiscreetError, PromiseError, StoreError, list_problems
+from discreet.errors import StoreError
 from discreet.files import find_drafts, refuse_unwritable, resolve, sweep
-from discreet.release.manifest import MANIFEST
 from discreet.release.store import (
     copy,
     fingerprint,
@@ -25,20 +23,35 @@ from discreet.release.store import (
     refuse_to_replace,
     write,
 )
-from discreet.steward.ledger.book import RESTORE, Book, Entry, State, now
+from discreet.steward.ledger.book import Book, Entry, State, now
+from discreet.steward.ledger.checking import Held, accept, check_release, refuse
+from discreet.steward.ledger.chronicle import Chapter, tell_chronicle
+from discreet.steward.ledger.copies import adopt, describe
+from discreet.steward.ledger.people import (
+    KEY_FILE,
+    Attendance,
+    draw_key,
+    make_key,
+    note_people,
+    read_key,
+    recall_signatures,
+    refuse_strangers,
+    sign,
+)
+from discreet.steward.ledger.proposing import Proposals
 
 if TYPE_CHECKING:
     from discreet.auditing.composition import Composed, Remembered
     from discreet.publishing.method import Method
+    from discreet.publishing.signatures import History
     from discreet.release import Format, Release
+    from discreet.table.facts import Progress
     from discreet.table.microdata import Microdata, TableLike
     from discreet.table.schema import Schema
 
-RELEASES, NEW = "releases", "the new release"
+RELEASES = "releases"
 NUMBERED = re.compile(r"(?!0000)[0-9]{4}|[1-9][0-9]{4,8}")
 """The name of a copy."""
-MOST_LEFT_OUT = 3
-"""A proposal leaves out no more attributes."""
 
 
 class Ledger:
@@ -53,7 +66,7 @@ class Ledger:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._book = Book(self.folder)
-        self._loaded: dict[str, Release] = {}
+        self._loaded: dict[str, Held] = {}
         self.source: str = self._book.source
         copies = self.folder / RELEASES
         if copies.is_symlink() or not copies.is_dir():
@@ -99,7 +112,7 @@ class Ledger:
         known = self._book.entries
         for entry in known:
             copies.pop(entry.name, None)
-        return sorted([*known, *map(_adopt, copies.values())], key=lambda entry: entry.number)
+        return sorted([*known, *map(adopt, copies.values())], key=lambda entry: entry.number)
 
     def find(self, number: int) -> Entry:
         """Give one entry."""
@@ -133,24 +146,72 @@ class Ledger:
         """Read a table with everything that earlier releases show of it, to check against them."""
         from discreet.forms.disclosure import read_known
 
-        return read_known(source, schema, [held for _, held in self._load_all()])
+        return read_known(source, schema, [held.release for held in self._load_all()])
 
-    def _load_all(self) -> list[tuple[str, Release]]:
+    def _load_all(self) -> list[Held]:
         """Give every release that is out, or may be, each read once while it is what it was."""
         out = [entry for entry in self.entries if entry.state != "withdrawn"]
         for entry in out:
             if entry.name not in self._loaded or not _holds(self.copy_of(entry), entry):
-                self._loaded[entry.name] = self.load(entry)
-        return [(entry.name, self._loaded[entry.name]) for entry in out]
+                kept = self._book.read_people(entry.number)
+                people = None if kept is None else Attendance.from_bytes(kept)
+                self._loaded[entry.name] = Held(entry.name, self.load(entry), people)
+        return [self._loaded[entry.name] for entry in out]
 
-    def check(self, release: Release, data: Microdata) -> tuple[list[Composed], list[str]]:
+    def tell(self, progress: Progress = lambda *_: None) -> list[Chapter]:
+        """Tell of all releases, the oldest first, who is in each and what all so far leave open."""
+        held = {one.name: one for one in self._load_all()}
+        out = [(entry, held[entry.name]) for entry in self.entries if entry.name in held]
+        return tell_chronicle(out, progress)
+
+    def prepare(self, method: Method, data: Microdata) -> Method:
+        """Let a method know the signatures that earlier releases gave to people of a table."""
+        held = [one.people for one in self._load_all() if one.people is not None]
+        if data.keys is None or not any(one.signatures for one in held):
+            return method
+        return method.remember(recall_signatures(data, self._read_key(keep=False), held))
+
+    def check(
+        self,
+        release: Release,
+        data: Microdata,
+        signed: History | None = None,
+        *,
+        accept_estimates: bool = False,
+    ) -> tuple[list[Composed], list[str]]:
         """Say which promises would not survive a release, and what was left out of account.
 
-        A release that is surely about other people than the earlier ones is refused.
+        A release of a table that changed is examined with the people who are in each, where a key
+        says who; else it is refused. ``signed`` are the signatures that a republication gave
+        (:func:`sign`).
         """
+        broken, notes = self._check(release, data, self._note(release, data, signed))
+        return accept(release, broken, notes)[1:] if accept_estimates else (broken, notes)
+
+    def _check(
+        self, release: Release, data: Microdata, people: Attendance | None
+    ) -> tuple[list[Composed], list[str]]:
         earlier = self._load_all()
-        refuse_turnover(release, earlier)
-        return _check(release, data, earlier)
+        if people is not None:
+            known = [held.people for held in earlier if held.people is not None]
+            refuse_strangers(people, known, data.schema.people.person)
+        return check_release(release, data, people, earlier)
+
+    def _note(
+        self, release: Release, data: Microdata, signed: History | None, *, keep: bool = False
+    ) -> Attendance | None:
+        """Note who is in a release, where a key says so and everybody has one row."""
+        if data.keys is None or data.persons is not None:
+            return None
+        return note_people(release, data, self._read_key(keep=keep), signed)
+
+    def _read_key(self, *, keep: bool) -> bytes:
+        """Read the key of the ledger; draw one when people are first named, and keep it or not."""
+        if not (self.folder / KEY_FILE).exists() and not self._book.has_people:
+            if not keep:
+                return draw_key()
+            make_key(self.folder)
+        return read_key(self.folder)
 
     def publish(
         self,
@@ -162,6 +223,8 @@ class Ledger:
         overwrite: bool = False,
         insecure: bool = False,
         examine: Callable[[Path, Release], None] | None = None,
+        signed: History | None = None,
+        accept_estimates: bool = False,
     ) -> tuple[Entry, list[str]]:
         """Check a release against all before it, audit it, record it, and put it into a folder.
 
@@ -169,7 +232,9 @@ class Ledger:
         columns the check needs depends on the releases so far: ``data`` may be a function that
         reads them, called when no other publication can come in between. ``examine`` is shown the
         draft's folder and what was read back from it, in place of the audit here, and raises if it
-        must not go out. A release that a seed decided is taken only with ``insecure``.
+        must not go out. A release that a seed decided is taken only with ``insecure``. With
+        ``accept_estimates`` it is enough that promises hold by estimate, where the worlds of all
+        releases are too many to be counted; the release then says so.
         """
         refuse_insecure(release, insecure=insecure)
         folder = resolve(Path(folder))
@@ -179,11 +244,14 @@ class Ledger:
             refuse_to_replace(folder, overwrite=overwrite)
             refuse_unwritable(folder, folder=True)
             known = data() if callable(data) else data
-            broken, notes = self.check(release, known)
+            people = self._note(release, known, signed, keep=True)
+            broken, notes = self._check(release, known, people)
+            if accept_estimates:
+                release, broken, notes = accept(release, broken, notes)
             if broken:
                 raise refuse(broken)
             check = examine or (lambda _, written: self._examine(written, known))
-            entry = self._record(release, folder, format, overwrite, check)
+            entry = self._record(release, folder, format, overwrite, check, people)
             try:
                 self._place(entry)
             except BaseException:
@@ -200,38 +268,21 @@ class Ledger:
         known: Microdata,
         insecure_seed: int | None = None,
     ) -> str:
-        """Say what to generalize so that a release passes: try each quasi-identifier in turn.
+        """Say how a release would pass: with less, with larger groups, or by republication.
 
-        An attribute that is left out is generalized as far as can be. ``known`` is the table with
-        all that earlier releases show.
+        Each is tried for real, and the one by which least is lost is given. An attribute that is
+        left out is generalized as far as can be. ``known`` is the table with all that earlier
+        releases show.
         """
-        from discreet.publishing import publish
-
         earlier = self._load_all()
         remembered: Remembered = {}
-        gone: list[str] = []
-        failing = most = max(found.people for found in broken)
-        while failing and len(data.quasi_identifiers) > 1 and len(gone) < MOST_LEFT_OUT:
-            tried: dict[str, int] = {}
-            for name in data.quasi_identifiers:
-                with suppress(DiscreetError):  # a method may not do without it
-                    release = publish(data.without(name), method, insecure_seed=insecure_seed)
-                    found, _ = _check(release, known, earlier, remembered)
-                    tried[name] = max((b.people for b in found), default=0)
-            best = min(tried, key=tried.__getitem__, default=None)
-            if best is None or tried[best] >= failing:
-                break
-            gone.append(best)
-            data, failing = data.without(best), tried[best]
-        listed = " and ".join(gone)
-        if gone and not failing:
-            return f"Leave out {listed}: generalized that far, the release would pass."
-        less = f"Without {listed} it would still fail for {failing:,} people of {most:,}. "
-        return (
-            (less if gone else "Leaving out one attribute does not help. ")
-            + "Publish the sensitive attribute only once, or hand out the earlier release's folder "
-            "once more as it is."
-        )
+
+        def check(release: Release, signed: History | None) -> list[Composed]:
+            people = self._note(release, known, signed)
+            return check_release(release, known, people, earlier, remembered)[0]
+
+        found = Proposals(data, method, check, insecure_seed)
+        return found.find(broken, lambda other: self.prepare(other, data))
 
     def _record(
         self,
@@ -240,6 +291,7 @@ class Ledger:
         format: Format,
         replaces: bool,
         examine: Callable[[Path, Release], None],
+        people: Attendance | None = None,
     ) -> Entry:
         """Write the copy, then the entry, then name the copy; whoever is struck can be told so."""
         number = max((entry.number for entry in self.entries), default=0) + 1
@@ -248,7 +300,8 @@ class Ledger:
         def note(draft: Path, written: Release) -> None:
             examine(draft, written)
             self._book.insert(
-                _describe(number, now(), written, draft, str(folder), replaces, "pending")
+                describe(number, now(), written, draft, str(folder), replaces, "pending"),
+                None if people is None else people.to_bytes(),
             )
 
         try:
@@ -333,21 +386,6 @@ class Ledger:
             )
 
 
-def _check(
-    release: Release,
-    data: Microdata,
-    earlier: Sequence[tuple[str, Release]],
-    remembered: Remembered | None = None,
-) -> tuple[list[Composed], list[str]]:
-    """Put a release together with earlier ones in every way there is."""
-    from discreet.auditing.composition import compose, compose_joins
-
-    if not earlier:
-        return [], []
-    broken, notes = compose(release, data, earlier, NEW, remembered)
-    return [*broken, *compose_joins(release, earlier, NEW)], notes
-
-
 def _is_placed(entry: Entry) -> bool:
     """Whether a release is out."""
     return _holds(Path(entry.folder), entry)
@@ -367,56 +405,4 @@ def _holds(place: Path, entry: Entry) -> bool:
         return False
 
 
-def refuse_turnover(release: Release, earlier: Sequence[tuple[str, Release]]) -> None:
-    """Refuse a release of a table that people joined or left since: that is not examined."""
-    from discreet.auditing.turnover import find_turnover
-
-    found = find_turnover(release, earlier)
-    if found:
-        raise PromiseError(
-            "The table is not the one that was published from before, and what follows about "
-            f"people who joined, left or changed is not examined:\n{list_problems(found)}",
-            hint="Publish from the table as it was. If nobody can have both releases, or the "
-            "people are others altogether, keep another ledger for this table.",
-        )
-
-
-def refuse(broken: Sequence[Composed]) -> PromiseError:
-    """Say why a release cannot follow the earlier ones."""
-    listed = list_problems([str(found) for found in broken])
-    return PromiseError(
-        f"This release does not go together with what was published before:\n{listed}",
-        subject=broken,
-    )
-
-
-def _describe(
-    number: int, made: str, release: Release, place: Path, folder: str, replaces: bool, state: State
-) -> Entry:
-    """Write the entry of a release of which a copy lies at a place."""
-    return Entry(
-        number, made, release.method, str(release.promise.asked),
-        max(table.height for table in release.tables.values()),
-        [{"name": a.name, "role": str(a.role), "type": str(a.type),
-          "published": str(release.recodings[a.name].transformation)} for a in release.schema],
-        fingerprint(place), folder, replaces, state,
-    )  # fmt: skip
-
-
-def _adopt(place: Path) -> Entry:
-    """Write the entry of a copy that nothing else speaks of; what it is must be known."""
-    try:
-        if place.is_symlink():
-            raise StoreError("a link")
-        made = datetime.fromtimestamp((place / MANIFEST).stat().st_mtime, UTC)
-        when = made.isoformat(timespec="seconds")
-        return _describe(int(place.name), when, load(place), place, "", False, "recorded")
-    except (StoreError, OSError) as error:
-        reason = error.message if isinstance(error, StoreError) else error.strerror
-        raise StoreError(
-            f"{place}: is not in the ledger's book and cannot be read ({reason}); it may be out.",
-            hint=RESTORE + " If it was never published, move it elsewhere.",
-        ) from error
-
-
-__all__ = ["Entry", "Ledger", "State", "refuse"]
+__all__ = ["Entry", "Ledger", "State", "refuse", "sign"]

@@ -16,11 +16,22 @@ from typing import Any, Literal
 from discreet.errors import StoreError
 
 DATABASE, LOCK = "ledger.sqlite", "lock.sqlite"
-VERSION = 1
+VERSION, OLDER = 2, 1
+"""Ledgers of an older version know nobody by a token; who is in a release is noted from now on."""
 RESTORE = "Restore the ledger from a backup."
 PATIENCE = 600.0
 """Seconds to wait for another publication to end."""
-TABLES = """
+PEOPLE = (
+    """CREATE TABLE people (
+    number INTEGER PRIMARY KEY REFERENCES release (number),
+    attendance BLOB NOT NULL
+);""",
+    """CREATE TRIGGER keep_people BEFORE DELETE ON people
+BEGIN SELECT RAISE(ABORT, 'who was in a release stays known'); END;""",
+    """CREATE TRIGGER settle_people BEFORE UPDATE ON people
+BEGIN SELECT RAISE(ABORT, 'who was in a release stays as it was'); END;""",
+)
+TABLES = f"""
 CREATE TABLE source (name TEXT NOT NULL, made TEXT NOT NULL, version INTEGER NOT NULL);
 CREATE TABLE release (
     number INTEGER PRIMARY KEY CHECK (number > 0),
@@ -34,6 +45,7 @@ CREATE TABLE release (
     replaces INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('pending', 'published', 'recorded', 'withdrawn'))
 );
+{"".join(PEOPLE)}
 CREATE TRIGGER keep BEFORE DELETE ON release
 BEGIN SELECT RAISE(ABORT, 'what was published stays published'); END;
 CREATE TRIGGER settle BEFORE UPDATE ON release
@@ -94,11 +106,12 @@ class Book:
         if row is None:
             raise StoreError(f"{folder}: the ledger has no source.", hint=RESTORE)
         self.source, version = row
-        if version != VERSION:
+        if version not in (OLDER, VERSION):
             raise StoreError(
                 f"{folder}: a ledger of version {version}; this discreet reads {VERSION}.",
                 hint="Install the version of discreet that wrote it.",
             )
+        self._is_older = version == OLDER
 
     @staticmethod
     def init(folder: Path, source: str) -> None:
@@ -126,15 +139,48 @@ class Book:
                 f"{self.folder / DATABASE}: an entry was changed and cannot be read.", hint=RESTORE
             ) from error
 
-    def insert(self, entry: Entry) -> None:
-        """Write an entry down."""
+    def insert(self, entry: Entry, people: bytes | None = None) -> None:
+        """Write an entry down, and who is in the release, where that is known: both or neither."""
         with self._connect() as database:
+            if people is not None:
+                self._renew(database)
+                database.execute("INSERT INTO people VALUES (?, ?)", (entry.number, people))
             database.execute(
                 "INSERT INTO release VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (entry.number, entry.made, entry.method, entry.promise, entry.people,
                  json.dumps(entry.columns), json.dumps(entry.files), entry.folder,
                  entry.replaces, entry.state),
             )  # fmt: skip
+
+    def _renew(self, database: sqlite3.Connection) -> None:
+        """Give a ledger of an older version the table that it lacks."""
+        if self._is_older:
+            for statement in PEOPLE:
+                database.execute(statement)
+            database.execute("UPDATE source SET version = ?", (VERSION,))
+            self._is_older = False
+
+    @property
+    def has_people(self) -> bool:
+        """Whether it was noted of any release who is in it."""
+        if self._is_older:
+            return False
+        with self._connect() as database:
+            return database.execute("SELECT 1 FROM people LIMIT 1").fetchone() is not None
+
+    def read_people(self, number: int) -> bytes | None:
+        """Give what was noted of the people in a release; ``None`` if nothing was."""
+        if self._is_older:
+            return None
+        with self._connect() as database:
+            asked = "SELECT attendance FROM people WHERE number = ?"
+            row = database.execute(asked, (number,)).fetchone()
+        if row is not None and not isinstance(row[0], bytes):
+            raise StoreError(
+                f"{self.folder / DATABASE}: who was in a release was changed and cannot be read.",
+                hint=RESTORE,
+            )
+        return None if row is None else row[0]
 
     def settle(self, entry: Entry, state: State) -> None:
         """Say what became of a pending entry; what was said already stays said."""

@@ -1,0 +1,70 @@
+"""Tokens: people and their values by names that only the ledger's key makes.
+
+A token is the keyed BLAKE2b (RFC 7693) of a person's key, of 128 bits; a value's is that of the
+token and the value, of 64. Without the ledger's key nobody's token can be made, nor two people's
+values compared. It is a MAC as HMAC-SHA256 is, and takes a third of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from discreet.errors import MicrodataError
+from discreet.table.arrays import Ints
+from discreet.table.microdata import representatives
+
+if TYPE_CHECKING:
+    from discreet.table.microdata import Microdata
+
+TOKEN = np.dtype([("a", ">u8"), ("b", ">u8")])
+"""128 bits, which sort as their bytes do."""
+
+
+def name_people(data: Microdata, key: bytes) -> np.ndarray:
+    """Give everybody's token, row by row."""
+    assert data.keys is not None
+    again = data.n - np.count_nonzero(np.bincount(data.keys[0]))
+    if again:
+        raise MicrodataError(
+            f"{again:,} rows are of people who have another one.",
+            hint='Say what is published of a person: rows = "one" or "fold".',
+        )
+    made = (blake2b(who.encode(), key=key, digest_size=16, person=b"person").digest()
+            for who in spell_keys(data))  # fmt: skip
+    return np.frombuffer(b"".join(made), TOKEN)
+
+
+def split(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give the two halves of tokens as numbers of this machine, which it compares far faster."""
+    return tokens["a"].astype(np.uint64), tokens["b"].astype(np.uint64)
+
+
+def spell_keys(data: Microdata) -> pl.Series:
+    """Give everybody's key as it is written, row by row."""
+    assert data.keys is not None
+    codes, domain = data.keys
+    return pl.Series(domain.texts, dtype=pl.String).gather(codes)
+
+
+def name_values(
+    data: Microdata, names: Sequence[str], title: str, tokens: np.ndarray, key: bytes
+) -> Ints:
+    """Give everybody a token of their values of some attributes together."""
+    number = data.number(names)
+    first = representatives(number)
+    start = title.encode()
+    texts = [b"\0".join([start, *(data.domains[n].texts[data.codes[n][row]].encode()
+                                  for n in names)]) for row in first.tolist()]  # fmt: skip
+    packed = tokens.tobytes()
+    made = (
+        blake2b(
+            packed[16 * i : 16 * i + 16] + texts[of], key=key, digest_size=8, person=b"value"
+        ).digest()
+        for i, of in enumerate(number.tolist())
+    )
+    return np.frombuffer(b"".join(made), ">i8").astype(np.int64) & np.int64(2**63 - 1)
