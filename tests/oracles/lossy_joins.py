@@ -47,11 +47,11 @@ def _join(new: dc.Release, old: dc.Release) -> Iterator[tuple[int, Row, Row]]:
     shared = [name for name in new.schema.names if name in old.schema.names]
     for number, row in enumerate(new.tables["generalized"].to_dicts()):
         for other in old.tables["generalized"].to_dicts():
-            if all(_list_values(new, row, n) & _list_values(old, other, n) for n in shared):
+            if all(list_values(new, row, n) & list_values(old, other, n) for n in shared):
                 yield number, row, other
 
 
-def _list_values(release: dc.Release, row: Row, name: str) -> set[str]:
+def list_values(release: dc.Release, row: Row, name: str) -> set[str]:
     """List what a cell may stand for; numbers here are small and whole."""
     recoding, order = release.recodings[name], release.schema[name].order
     if recoding.transformation == "set":

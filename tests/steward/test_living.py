@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -259,6 +260,81 @@ main()
     }  # fmt: skip
 
 
+IN_A_MOMENT = """
+import signal, sys, time
+from discreet.cli import main
+from discreet.steward.ledger import Ledger
+real = Ledger.publish
+def publish(*given, **named):
+    began = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, {after})
+    try:
+        return real(*given, **named)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print(time.monotonic() - began)
+Ledger.publish = publish
+sys.argv = ["discreet", "publish", "plan.toml", "--ledger", "book", "--out", "later"]
+main()
+"""
+"""Publishes a second version, and is ended by the system so many seconds after it began to be
+recorded, unless it has been by then; else it says how long that took."""
+
+
+def kill_at_random(office: Path, rng: Random, times: int) -> int:
+    """End a second publication so many times, each begun anew; say how often it was noted."""
+    (office / "people.csv").write_text(draw_people(Random(6), 44).write_csv(), encoding="utf-8")
+
+    def publish(where: Path, after: float) -> subprocess.CompletedProcess[str]:
+        script = IN_A_MOMENT.format(after=after)
+        return subprocess.run([sys.executable, "-c", script], cwd=where, check=False,
+                              capture_output=True, text=True)  # fmt: skip
+
+    def copy(name: str) -> Path:
+        return Path(shutil.copytree(office, office.parent / name))
+
+    whole = publish(copy("whole"), 0)
+    assert whole.returncode == 0, whole.stderr
+    longest, noted = float(whole.stdout.split()[0]), 0
+    for number in range(times):
+        here, at = copy(f"killed {number}"), rng.uniform(0.001, longest)
+        ended = publish(here, at).returncode
+        assert ended in (-signal.SIGALRM, 0), at
+        noted += len(dc.Ledger(here / "book").entries) - 1 if ended else 0
+        again = discreet("publish", "plan.toml", "--ledger", "book", "--out", "later", cwd=here)
+        assert again.returncode in (0, 2), (at, again.stderr)  # 2: it was finished, and says so
+        chapters = dc.Ledger(here / "book").tell()
+        assert [(c.entry.state, c.people) for c in chapters] == [("published", n) for n in (40, 44)]
+        assert all(c.worst == Fraction(1, 2) for c in chapters), at
+        assert dc.load(here / "later").views[0].people.sum() == 44, at
+        left = {path.name for path in here.iterdir()} | {p.name for p in (here / "book").iterdir()}
+        assert left == {"plan.toml", "people.csv", "release", "later", "book", KEY_FILE,
+                        "ledger.sqlite", "lock.sqlite", "releases"}, at  # fmt: skip
+        shutil.rmtree(here)
+    return noted
+
+
+def test_nothing_is_lost_at_whatever_moment_a_second_version_is_killed(office: Path) -> None:
+    assert discreet("publish", "plan.toml", "--ledger", "book", cwd=office).returncode == 0
+    kill_at_random(office, Random(), 3)
+
+
+def test_an_older_version_is_not_republished(tmp_path: Path) -> None:
+    wanted, folder = dc.Republication(dc.MInvariance(2)), tmp_path / "book"
+    ledger, people = dc.Ledger.init(folder, "people"), draw_people(Random(8), 30)
+    for number, here in enumerate([people[:20], people[:25]]):
+        data = read_version(here)
+        method = ledger.prepare(wanted, data)
+        ledger.publish(dc.publish(data, method), data, tmp_path / f"{number}",
+                       signed=method.sign(data))  # fmt: skip
+    data = read_version(people[:20])
+    method = ledger.prepare(wanted, data)
+    with pytest.raises(MicrodataError, match="just those of 0001, and 0002 is newer") as refused:
+        ledger.publish(dc.publish(data, method), data, tmp_path / "again", signed=method.sign(data))
+    assert "hand out 0001 once more" in str(refused.value.hint)
+    assert not (tmp_path / "again").exists() and len(ledger.entries) == 2
+
+
 def test_the_history_is_told_on_screen_and_page(office: Path) -> None:
     assert discreet("publish", "plan.toml", "--ledger", "book", cwd=office).returncode == 0
     everybody = pl.read_csv(office / "people.csv")
@@ -286,8 +362,10 @@ def test_what_would_pass_is_said_and_does(tmp_path: Path) -> None:
     ledger.publish(dc.publish(first, wanted), first, tmp_path / "first", signed=wanted.sign(first))
     broken, _ = ledger.check(dc.publish(later, TWO), later)
     said = ledger.propose(later, TWO, broken, known=later)
-    assert said == "Publish it by republication, with m-invariance (m = 2): the release would pass."
-    method = ledger.prepare(wanted, later)
+    assert said == (
+        "Publish it by invariant-angelization, with m-invariance (m = 2): the release would pass."
+    )
+    method = ledger.prepare(dc.InvariantAngelization(dc.MInvariance(2)), later)
     ledger.publish(dc.publish(later, method), later, tmp_path / "later", signed=method.sign(later))
 
 

@@ -316,7 +316,7 @@ def _examine(
                 told = releases[i][1].promise.people
                 if told is not None and persons is not None:  # so many people are enough
                     bad &= cells.units * told.together < part.look_alikes
-                tally.add(cells.people, bad, None)
+                tally.add(cells.people, bad, left, None)
                 continue
             bags, owner = cells.believe(attribute, targets[attribute])
             if bags is None:
@@ -337,9 +337,8 @@ def _examine(
                     f"{int(cells.people[bad & alone].sum()):,} people in another release as it is"
                 )
             kept = np.flatnonzero((bad & ~alone)[owner])
-            tally.add(
-                cells.people, bad & ~alone, find_largest(bags.largest[kept], bags.sizes[kept])
-            )
+            worst = find_largest(bags.largest[kept], bags.sizes[kept])
+            tally.add(cells.people, bad & ~alone, cells.people, worst)
     names = tuple(title for title, _ in releases)
     return [
         Composed(
@@ -364,10 +363,10 @@ class _Tally:
         self.count, self.smallest = 0, 0
         self.worst: Fraction | None = None
 
-    def add(self, people: Ints, bad: Bools, worst: Fraction | None) -> None:
+    def add(self, people: Ints, bad: Bools, crowds: Ints, worst: Fraction | None) -> None:
         if not bad.any():
             return
-        least = int(people[bad].min())
+        least = int(crowds[bad].min())
         self.smallest = min(self.smallest, least) if self.count else least
         self.count += int(people[bad].sum())
         if worst is not None:
@@ -384,12 +383,13 @@ def compose_joins(
 ) -> list[Composed]:
     """Ask every promise about joins of the joins that a release makes possible.
 
-    That is of as few releases with records as have what the promise names, and of all of them.
+    That is of as few releases as have what the promise names, and of all of them, if they say how
+    likely what they leave possible is.
     """
     releases = [(name, release), *earlier]
-    tables = [(title, held) for title, held in releases if held.own_records is not None]
+    tables = [(title, held) for title, held in releases if held.views[0].dealing is not None]
     broken = []
-    for title, held in tables:
+    for title, held in releases:
         for part in part_joins(held.promise.over_rows)[1]:
             assert isinstance(part, Linking)
             named = {*part.x, *(() if isinstance(part.y, str) else part.y)}

@@ -17,7 +17,7 @@ from discreet.errors import SchemaError
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking
-from discreet.release import Release
+from discreet.release import PossibleRecords, Release
 from discreet.release.labels import Labels, read_labels
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain
@@ -40,12 +40,9 @@ def list_x_groups(
     """
     named = _name(part)
     seen: dict[str, Attribute] = {}
-    tables = []
+    if release.own_records is None:
+        raise _refuse_joining(release)
     for held in (release, *earlier):
-        records = held.own_records
-        if records is None:
-            raise SchemaError(f"A release by {held.method} has no records to join with.")
-        tables.append((held, table if held is release else records))
         for attribute in held.schema:
             refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
     for name in sorted(named - set(seen)):
@@ -54,22 +51,28 @@ def list_x_groups(
         )
     shared = {
         name
-        for (one, _), (other, _) in combinations(tables, 2)
+        for one, other in combinations((release, *earlier), 2)
         for name in {*one.schema.names} & {*other.schema.names}
     }
     rules = _read_rules(release)
     shared |= {name for here, _, there, _ in rules for name in (here, there)}
-    frames, labels = [], []
-    for i, (held, frame) in enumerate(tables):
+    frames, labels, own = [], [], []
+    for i, held in enumerate((release, *earlier)):
         names = [n for n in held.schema.names if n in named | shared]
+        if i == 0:
+            weights = np.ones(table.height, dtype=np.int64) if times is None else times.to_numpy()
+            records = PossibleRecords(table, weights, own=True)
+        else:
+            records = _list_possible(held, names, part)
+        frame = records.table
+        own.append(records.own)
         read = {name: read_labels(held, frame, name) for name in names}
         labels.append({name: found for name, (found, _) in read.items()})
         columns = {f"{i}:{name}": number for name, (_, number) in read.items()}
         if i == 0:
             columns["class"] = classes
         made = pl.DataFrame(columns) if columns else pl.DataFrame({"#": np.zeros(frame.height)})
-        own = np.ones(frame.height, dtype=np.int64) if i or times is None else times
-        weighed = made.with_columns(pl.Series("w", own))
+        weighed = made.with_columns(pl.Series("w", records.weights))
         counted = weighed.group_by(made.columns).agg(pl.col("w").sum())
         frames.append(counted.with_row_index(f"#{i}"))
     joined = frames[0].with_columns(w0=pl.col("w"))
@@ -77,10 +80,29 @@ def list_x_groups(
         joined = _join(joined, frames[i], labels, i, rules)
     lost = [
         int(frame.filter(~pl.col(f"#{i}").is_in(joined[f"#{i}"].unique().to_list()))["w"].sum())
+        if own[i] else 0  # of combinations that are merely possible, most are nobody's
         for i, frame in enumerate(frames)
-    ]
+    ]  # fmt: skip
     groups, owners = _group(joined, labels, part) if joined.height else (None, np.zeros((0, 2)))
     return groups, owners.astype(np.int64), lost
+
+
+def _list_possible(held: Release, names: Sequence[str], part: Linking) -> PossibleRecords:
+    """List what an earlier release leaves possible of some attributes; refuse if it cannot."""
+    records = held.list_possible(names)
+    if records is None:
+        raise _refuse_joining(held)
+    if part.y == PAIRS and not records.own:
+        raise SchemaError(
+            f"{part} counts rows of a join, and a release by {held.method} has none: it tells only "
+            "how likely they are.",
+            hint='Ask for people of this table: y = "people".',
+        )
+    return records
+
+
+def _refuse_joining(held: Release) -> SchemaError:
+    return SchemaError(f"A release by {held.method} has no records to join with.")
 
 
 def list_named(

@@ -72,10 +72,11 @@ def record(
     except PromiseError as error:
         broken = error.subject
         if isinstance(broken, list):
-            with working("Refused; trying what would pass"), suppress(DiscreetError):
+            with working_in_stages() as progress, suppress(DiscreetError):
                 proposed = book.propose(
-                    data, wanted.method, broken, known=know(), insecure_seed=wanted.insecure_seed
-                )
+                    data, wanted.method, broken, known=know(),
+                    insecure_seed=wanted.insecure_seed, progress=progress,
+                )  # fmt: skip
                 error.hint = f"{proposed} {error.hint or ''}".strip()
         raise
 
@@ -227,10 +228,11 @@ def check(
         )
     hint = None
     if broken:
-        with working("Refused; trying what would pass"), suppress(DiscreetError):
+        with working_in_stages() as progress, suppress(DiscreetError):
             hint = book.propose(
-                data, wanted.method, broken, known=known, insecure_seed=wanted.insecure_seed
-            )
+                data, wanted.method, broken, known=known, insecure_seed=wanted.insecure_seed,
+                progress=progress,
+            )  # fmt: skip
     if json:
         found = [made.to_dict() for made in broken]
         print_json({"passes": not broken, "breaches": found, "notes": notes, "proposal": hint})

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.errors import DAMAGED, QueryError, StoreError
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
-from discreet.release import Promise, Release, Transformation
+from discreet.release import PossibleRecords, Promise, Release, Transformation
 from discreet.release.release import PartedTable
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.domain import Domain, reduce_column
@@ -380,6 +380,15 @@ class Form(ABC):
         """
         view = release.views[0]
         return view.table if view.shows_whose else None
+
+    def list_possible(self, release: Release, names: Collection[str]) -> PossibleRecords | None:
+        """List the combinations of some attributes that it leaves possible, if it weighs them."""
+        records = self.own_records(release)
+        if records is None:
+            if set(names) & set(release.schema.sensitive):
+                return None
+            records = release.views[0].table
+        return PossibleRecords(records, np.ones(records.height, dtype=np.int64), own=True)
 
     def matched_by(self, release: Release) -> list[str]:
         """Give the attributes by which people are found in it."""

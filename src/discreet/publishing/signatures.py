@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from discreet.errors import PromiseError, SchemaError
+from discreet.errors import MicrodataError, PromiseError, SchemaError
 from discreet.principles import MInvariance
 from discreet.publishing.signature_counts import Counts
 from discreet.table.arrays import Ints
@@ -158,7 +158,10 @@ def _widen(
     if lacking:
         texts = [*domain.texts, *lacking]
         cells = pl.Series([None if text == MISSING else text for text in texts], dtype=pl.String)
-        codes, wider = reduce_column(cells, domain.attribute).encode(None)
+        try:
+            codes, wider = reduce_column(cells, domain.attribute).encode(None)
+        except MicrodataError as error:
+            raise _refuse_spelling(name, lacking[0]) from error
         codes = codes.astype(np.int32)
         data = replace(
             data,
@@ -169,15 +172,19 @@ def _widen(
     place = {text: code for code, text in enumerate(domain.texts)}
     otherwise = sorted({v for s in used for v in history.signatures[s]} - set(place))
     if otherwise:
-        raise SchemaError(
-            f"{name!r} is written otherwise than before: {otherwise[0]!r} of an earlier release is "
-            "no value of it now.",
-            hint="Read it by the type, and with the rounding, that it had.",
-        )
+        raise _refuse_spelling(name, otherwise[0])
     listed: list[Ints] = [np.zeros(0, dtype=np.int64)] * len(history.signatures)
     for s in used:
         listed[s] = np.array(sorted(place[v] for v in history.signatures[s]), dtype=np.int64)
     return data, listed
+
+
+def _refuse_spelling(name: str, value: str) -> SchemaError:
+    return SchemaError(
+        f"{name!r} is written otherwise than before: {value!r} of an earlier release is no value "
+        "of it now.",
+        hint="Read it by the type, and with the rounding, that it had.",
+    )
 
 
 def _give_out(counts: Counts, slots: tuple[Ints, Ints, Ints], own: Ints, stood: Ints) -> Ints:

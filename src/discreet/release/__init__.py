@@ -4,6 +4,7 @@ from discreet.release.own_columns import name_own
 from discreet.release.release import (
     Format,
     OfPeople,
+    PossibleRecords,
     Promise,
     Recoding,
     Release,
@@ -14,6 +15,7 @@ from discreet.release.release import (
 __all__ = [
     "Format",
     "OfPeople",
+    "PossibleRecords",
     "Promise",
     "Recoding",
     "Release",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import polars as pl
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.forms.installing import Installation
     from discreet.forms.prepared import Prepared
     from discreet.principles.groups import Groups
+    from discreet.table.arrays import Ints
 
 Format = Literal["parquet", "csv"]
 
@@ -133,6 +134,16 @@ class Promise:
         return self.principle if self.people is None else self.people.over_rows
 
 
+class PossibleRecords(NamedTuple):
+    """Combinations of attributes that a release leaves possible, with labels as published."""
+
+    table: pl.DataFrame
+    weights: Ints
+    """How likely each is, in whole numbers."""
+    own: bool
+    """Whether these are records that show their own values, each of which weighs one."""
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """Published tables, the promise they keep, and how to read them.
@@ -223,6 +234,12 @@ class Release:
         from discreet.forms import find_form
 
         return find_form(self.form).own_records(self)
+
+    def list_possible(self, names: Collection[str]) -> PossibleRecords | None:
+        """List the combinations of some attributes that it leaves possible, if it can say so."""
+        from discreet.forms import find_form
+
+        return find_form(self.form).list_possible(self, names)
 
     def explain(self, name: str) -> str:
         """Say how an attribute is published."""

@@ -37,7 +37,7 @@ from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete
 from discreet.forms.wording import ENDS, read_presence
 from discreet.principles import KAnonymity
-from discreet.release import Promise, Release
+from discreet.release import PossibleRecords, Promise, Release
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
 
@@ -137,6 +137,19 @@ class Batched(GroupedForm):
             sides.append(held)
         tree, cells = join_sides(release, names, sides, paired=paired)
         return tree, {**cells, **needed}
+
+    def list_possible(self, release: Release, names: Collection[str]) -> PossibleRecords:
+        """Combine what the tables of each batch show, those first that show most of it."""
+        from discreet.forms.possible_records import DealtPart, combine
+
+        shown, batch = self.shown(release), release.own(BATCH)
+        parts = [DealtPart(there, release.tables[title], batch) for title, there in shown.items()]
+        parts.sort(key=lambda part: len({*part.names} & {*names}), reverse=True)
+        return combine(release, names, [
+            *parts,
+            *(DealtPart(told, release.tables[title], batch, release.own(COUNT))
+              for title, told in list_told(release).items()),
+        ])  # fmt: skip
 
     def shown(self, release: Release) -> dict[str, list[str]]:
         """All tables show people, but those of batches."""

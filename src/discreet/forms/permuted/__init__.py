@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from discreet.forms.incomplete import Dealt, Incomplete
 from discreet.forms.permuted.view import COLUMNS, GROUP, TITLES, read_permuted
 from discreet.forms.permuted.wording import word_permuted
 from discreet.forms.several import list_each, project
-from discreet.release import Promise, Release, number_title
+from discreet.release import PossibleRecords, Promise, Release, number_title
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
 
@@ -92,6 +92,19 @@ class Permuted(GroupedForm):
             starts, mine = np.cumsum(sizes) - sizes, group[rows].astype(np.int64)
             columns[name] = table[name][order[starts[mine] + rng.integers(0, sizes[mine])]]
         return pl.DataFrame(columns)
+
+    def list_possible(self, release: Release, names: Collection[str]) -> PossibleRecords:
+        """Give records the numbers of their groups."""
+        from discreet.forms.possible_records import DealtPart, combine
+
+        table, told = release.tables[TITLES[0]], release.schema.sensitive
+        groups = [_name_group(release, place) for place in range(len(told))]
+        known = [name for name in release.schema.names if name not in told]
+        records = DealtPart(known, table, groups[0])
+        numbers = [
+            DealtPart([name], table, group) for name, group in zip(told, groups, strict=True)
+        ]
+        return combine(release, names, [records, *numbers])
 
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Each number is anybody's of the group that its record is in for it."""

@@ -14,7 +14,7 @@ from discreet.forms.incomplete import Dealt, Incomplete, open_boxes
 from discreet.forms.sliced.sample import rebuild, relink
 from discreet.forms.sliced.view import BUCKET, TABLE, read_columns, read_sliced
 from discreet.forms.sliced.wording import word_sliced
-from discreet.release import Promise, Release
+from discreet.release import PossibleRecords, Promise, Release
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
 
@@ -76,6 +76,14 @@ class Sliced(Form):
         columns, own = map(frozenset, read_columns(release)), release.own(BUCKET)
         sides = [Side(TABLE, own, None, column) for column in columns]
         return join_sides(release, names, sides, paired=paired)
+
+    def list_possible(self, release: Release, names: Collection[str]) -> PossibleRecords:
+        """Combine what the columns of each bucket show."""
+        from discreet.forms.possible_records import DealtPart, combine
+
+        table, bucket = release.tables[TABLE], release.own(BUCKET)
+        columns = read_columns(release)
+        return combine(release, names, [DealtPart(column, table, bucket) for column in columns])
 
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Every column is anybody's of its bucket; attributes of one stand side by side."""

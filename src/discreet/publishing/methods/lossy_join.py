@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-import polars as pl
 
 from discreet.errors import SchemaError
-from discreet.release import Release
+from discreet.release import PossibleRecords, Release
 from discreet.release.labels import Extent, Labels, read_labels
 from discreet.table.arrays import Bools, Ints
 from discreet.table.coded_table import CodedTable
@@ -75,7 +74,9 @@ class JoinedEarlier:
     members: Ints
     """Per release and combination, which of the release's own combinations it is made of."""
     counts: list[Ints]
-    """Per release how many records its own combinations have."""
+    """Per release how many records its own combinations have; 0 where these are only possible."""
+    counted: bool = True
+    """Whether weights are numbers of records, and not how likely combinations are."""
     rules: tuple[Inconsistency, ...] = ()
 
     @property
@@ -163,22 +164,23 @@ def read_history(
     for release in earlier:
         for attribute in release.schema:
             refuse_other_kind(attribute, seen.setdefault(attribute.name, attribute))
-        records = release.own_records
+        known = [*data.schema.published.names, *names, *common, *(rule.there for rule in rules)]
+        shown = [n for n in release.schema.names if n in known]
+        records = release.list_possible(shown)
         if records is None:
             raise SchemaError(
                 f"An earlier release by {release.method} has no records to join with.",
                 hint="Leave it out; what it tells together with this table is then not examined.",
             )
-        known = [*data.schema.published.names, *names, *common, *(rule.there for rule in rules)]
-        shown = [n for n in release.schema.names if n in known]
         parts.append(_read(release, records, data, shown))
     whole = reduce(_combine, parts)
     return replace(whole, rules=tuple(rules))
 
 
 def _read(
-    release: Release, table: pl.DataFrame, data: CodedTable, names: list[str]
+    release: Release, records: PossibleRecords, data: CodedTable, names: list[str]
 ) -> JoinedEarlier:
+    table = records.table
     columns, codes = [], []
     for name in names:
         labels, number = read_labels(release, table, name)
@@ -186,9 +188,14 @@ def _read(
         columns.append(EarlierAttribute(name, labels, extent))
         codes.append(number)
     key = row_ids(codes, table.height)
-    weights, first = np.bincount(key), representatives(key)
+    first = representatives(key)
+    weights = np.zeros(len(first), dtype=np.int64)
+    np.add.at(weights, key, records.weights)
     kept = np.array([c[first] for c in codes], dtype=np.int64).reshape(len(codes), len(first))
-    return JoinedEarlier(columns, kept, weights, np.arange(len(weights))[None], [weights])
+    # of combinations that are merely possible, most are nobody's
+    counts = weights if records.own else np.zeros_like(weights)
+    return JoinedEarlier(columns, kept, weights, np.arange(len(weights))[None], [counts],
+                         counted=records.own)  # fmt: skip
 
 
 def _combine(one: JoinedEarlier, other: JoinedEarlier) -> JoinedEarlier:
@@ -209,4 +216,5 @@ def _combine(one: JoinedEarlier, other: JoinedEarlier) -> JoinedEarlier:
     weights = one.weights[left] * other.weights[right]
     members = np.concatenate([one.members[:, left], other.members[:, right]])
     columns = [*one.columns, *other.columns]
-    return JoinedEarlier(columns, codes, weights, members, [*one.counts, *other.counts])
+    return JoinedEarlier(columns, codes, weights, members, [*one.counts, *other.counts],
+                         counted=one.counted and other.counted)  # fmt: skip

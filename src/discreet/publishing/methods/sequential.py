@@ -14,7 +14,7 @@ import numpy as np
 from discreet.errors import PromiseError, SchemaError, name_closest
 from discreet.principles.base import All, Principle, require_choice
 from discreet.principles.groups import Groups
-from discreet.principles.linking import Linking, XYLinkability
+from discreet.principles.linking import PAIRS, Linking, XYLinkability
 from discreet.principles.size import KAnonymity
 from discreet.publishing.backends import Backend
 from discreet.publishing.draws import Draws
@@ -151,6 +151,13 @@ class Sequential(Method):
         self._check_names(data, history.names)
         self._check_rules(data, history)
         self._check_values(data, history)
+        pairs = [part for part in self._linkings() if part.y == PAIRS]
+        if pairs and not history.counted:
+            raise SchemaError(
+                f"{pairs[0]} counts rows of a join, and not all earlier releases have records of "
+                "their own: some tell only how likely they are.",
+                hint='Ask for people of this table: y = "people".',
+            )
         if not self.generalized(data):
             raise SchemaError(
                 "x: no quasi-identifier of this table is in it, so nothing can be generalized.",

@@ -35,7 +35,6 @@ from discreet.steward.ledger.people import (
     note_people,
     read_key,
     recall_signatures,
-    refuse_strangers,
     sign,
 )
 from discreet.steward.ledger.proposing import Proposals
@@ -185,17 +184,9 @@ class Ledger:
         says who; else it is refused. ``signed`` are the signatures that a republication gave
         (:func:`sign`).
         """
-        broken, notes = self._check(release, data, self._note(release, data, signed))
+        people = self._note(release, data, signed)
+        broken, notes = check_release(release, data, people, self._load_all())
         return accept(release, broken, notes)[1:] if accept_estimates else (broken, notes)
-
-    def _check(
-        self, release: Release, data: Microdata, people: Attendance | None
-    ) -> tuple[list[Composed], list[str]]:
-        earlier = self._load_all()
-        if people is not None:
-            known = [held.people for held in earlier if held.people is not None]
-            refuse_strangers(people, known, data.schema.people.person)
-        return check_release(release, data, people, earlier)
 
     def _note(
         self, release: Release, data: Microdata, signed: History | None, *, keep: bool = False
@@ -245,7 +236,7 @@ class Ledger:
             refuse_unwritable(folder, folder=True)
             known = data() if callable(data) else data
             people = self._note(release, known, signed, keep=True)
-            broken, notes = self._check(release, known, people)
+            broken, notes = check_release(release, known, people, self._load_all())
             if accept_estimates:
                 release, broken, notes = accept(release, broken, notes)
             if broken:
@@ -267,6 +258,7 @@ class Ledger:
         *,
         known: Microdata,
         insecure_seed: int | None = None,
+        progress: Progress = lambda *_: None,
     ) -> str:
         """Say how a release would pass: with less, with larger groups, or by republication.
 
@@ -281,7 +273,7 @@ class Ledger:
             people = self._note(release, known, signed)
             return check_release(release, known, people, earlier, remembered)[0]
 
-        found = Proposals(data, method, check, insecure_seed)
+        found = Proposals(data, method, check, insecure_seed, progress)
         return found.find(broken, lambda other: self.prepare(other, data))
 
     def _record(

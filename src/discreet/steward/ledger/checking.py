@@ -7,9 +7,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from discreet.errors import PromiseError, list_problems
+from discreet.errors import MicrodataError, PromiseError, list_problems
 from discreet.forms.wording import ESTIMATED
-from discreet.steward.ledger.people import Attendance, Attendances, open_roll, restrict
+from discreet.steward.ledger.people import (
+    Attendance,
+    Attendances,
+    open_roll,
+    refuse_strangers,
+    restrict,
+)
 
 if TYPE_CHECKING:
     from discreet.auditing.composition import Composed, Remembered
@@ -56,8 +62,12 @@ def check_release(
     attended = Attendances(
         [*(held.people for held in keyed if held.people), *([people] if people else [])]
     )
+    if people is not None:
+        refuse_strangers(attended, data.schema.people.person)
     last = len(keyed)
     same = [people is not None and attended.is_same(i, last) for i in range(last)]
+    if people is not None and people.signatures:
+        _refuse_older([held.name for held in keyed], same)
     if people is None or len(keyed) < len(earlier):
         # whoever has a key in some releases is known to have joined or left
         refuse_turnover(release, named, keyed=[] if people is None else [
@@ -84,6 +94,18 @@ def check_release(
         notes.append(f"since {held.name}, {joined:,} people joined, {gone:,} left and {changed:,} "
                      "changed")  # fmt: skip
     return [*broken, *joins], notes
+
+
+def _refuse_older(names: Sequence[str], same: Sequence[bool]) -> None:
+    """Refuse to republish a version of which the people and values are those of an older one."""
+    older = [name for name, alike in zip(names, same, strict=True) if alike]
+    if older and not same[-1]:
+        raise MicrodataError(
+            f"The people and values of this table are just those of {older[-1]}, and {names[-1]} "
+            "is newer: it is an older version.",
+            hint=f"Publish the newest version. Or hand out {older[-1]} once more, if the table is "
+            "as it was then.",
+        )
 
 
 def _compose_living(

@@ -226,9 +226,11 @@ class Attendances:
     def numbers(self) -> list[Ints]:
         """Per release the numbers of its people."""
         a, b = split(np.concatenate([one.tokens for one in self.held]))
-        order = np.lexsort((b, a))
-        a, b = a[order], b[order]
-        new = np.append(True, (a[1:] != a[:-1]) | (b[1:] != b[:-1]))
+        # those of each release ascend, and runs that do are merged faster than others are sorted
+        order = np.argsort(a, kind="stable")
+        if ((a[order][1:] == a[order][:-1]) & (b[order][1:] != b[order][:-1])).any():
+            order = np.lexsort((b, a))
+        new = np.append(True, (np.diff(a[order]) != 0) | (np.diff(b[order]) != 0))
         number = np.empty(len(order), dtype=np.int64)
         number[order] = np.cumsum(new) - 1
         return np.split(number, np.cumsum([one.people for one in self.held])[:-1])
@@ -258,12 +260,12 @@ def sign(method: Method, data: Microdata) -> History | None:
     return None if data.keys is None else method.sign(data)
 
 
-def refuse_strangers(new: Attendance, earlier: Sequence[Attendance], column: str | None) -> None:
+def refuse_strangers(attended: Attendances, column: str | None) -> None:
     """Refuse a table of which nobody was in any release so far: keys are written otherwise."""
-    own = split(new.tokens)[0]
-    if earlier and not any(np.isin(own, split(one.tokens)[0]).any() for one in earlier):
+    *earlier, new = attended.numbers
+    if earlier and not np.isin(new, np.concatenate(earlier), kind="table").any():
         raise MicrodataError(
-            f"None of the {new.people:,} people of this table, by {column!r}, is in an earlier "
+            f"None of the {len(new):,} people of this table, by {column!r}, is in an earlier "
             "release of this ledger: the key is written otherwise, or the table is another one.",
             hint="Write keys as they were, or keep another ledger for another table.",
         )

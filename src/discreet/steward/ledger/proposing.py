@@ -14,8 +14,10 @@ from discreet.steward.ledger.people import sign
 if TYPE_CHECKING:
     from discreet.auditing.composition import Composed
     from discreet.publishing.method import Method
+    from discreet.publishing.methods.signing import SigningMethod
     from discreet.publishing.signatures import History
     from discreet.release import Release
+    from discreet.table.facts import Progress
     from discreet.table.microdata import Microdata
 
 MOST_LEFT_OUT = 3
@@ -38,9 +40,19 @@ class Proposal:
 class Proposals:
     """Ways to publish a table, held against what is out."""
 
-    def __init__(self, data: Microdata, method: Method, check: Checking, seed: int | None) -> None:
+    def __init__(
+        self, data: Microdata, method: Method, check: Checking, seed: int | None, progress: Progress
+    ) -> None:
         self.data, self.method, self.check, self.seed = data, method, check, seed
+        self.progress, self.tried = progress, 0
         self.until = monotonic() + PATIENCE
+
+    @property
+    def _most(self) -> int:
+        """How many ways there are to try, at the most."""
+        known = len(self.data.quasi_identifiers)
+        fewer = sum(range(known, max(known - MOST_LEFT_OUT, 1), -1))
+        return fewer + len(LARGER) + len(list_republishing())
 
     def find(self, broken: Sequence[Composed], remembering: Callable[[Method], Method]) -> str:
         """Say what passes with the least loss; or how near leaving attributes out comes."""
@@ -65,6 +77,8 @@ class Proposals:
         from discreet.evaluate.loss import measure_loss
         from discreet.publishing import publish
 
+        self.progress("Refused; trying what would pass", self.tried, self._most)
+        self.tried += 1
         if monotonic() > self.until:
             return None
         with suppress(DiscreetError):  # a method may not do without it, or not for these people
@@ -109,15 +123,20 @@ class Proposals:
 
     def _republish(self, remembering: Callable[[Method], Method]) -> Iterator[Proposal]:
         """Try methods that are made for tables that change, where keys say who is who."""
-        from discreet.publishing.methods.invariant_angelization import InvariantAngelization
-        from discreet.publishing.methods.republication import Republication
-
         if self.data.keys is None:
             return
-        for kind in (Republication, InvariantAngelization):
+        for kind in list_republishing():
             with suppress(DiscreetError):
                 nearest = kind.nearest(self.method.principle)
                 made = self._try(self.data, remembering(nearest))
                 if made is not None and not made[0]:
                     yield Proposal(f"Publish it by {kind.title}, with {nearest.principle}: the "
                                    "release would pass.", made[1])  # fmt: skip
+
+
+def list_republishing() -> list[type[SigningMethod]]:
+    """List the methods that are made for tables that change."""
+    from discreet.publishing.methods.invariant_angelization import InvariantAngelization
+    from discreet.publishing.methods.republication import Republication
+
+    return [Republication, InvariantAngelization]

@@ -7,9 +7,9 @@ values compared. It is a MAC as HMAC-SHA256 is, and takes a third of its time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -34,9 +34,8 @@ def name_people(data: Microdata, key: bytes) -> np.ndarray:
             f"{again:,} rows are of people who have another one.",
             hint='Say what is published of a person: rows = "one" or "fold".',
         )
-    made = (blake2b(who.encode(), key=key, digest_size=16, person=b"person").digest()
-            for who in spell_keys(data))  # fmt: skip
-    return np.frombuffer(b"".join(made), TOKEN)
+    mac = blake2b(key=key, digest_size=TOKEN.itemsize, person=b"person")
+    return np.frombuffer(_digest(mac, map(str.encode, spell_keys(data))), TOKEN)
 
 
 def split(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -60,11 +59,21 @@ def name_values(
     start = title.encode()
     texts = [b"\0".join([start, *(data.domains[n].texts[data.codes[n][row]].encode()
                                   for n in names)]) for row in first.tolist()]  # fmt: skip
-    packed = tokens.tobytes()
-    made = (
-        blake2b(
-            packed[16 * i : 16 * i + 16] + texts[of], key=key, digest_size=8, person=b"value"
-        ).digest()
-        for i, of in enumerate(number.tolist())
-    )
-    return np.frombuffer(b"".join(made), ">i8").astype(np.int64) & np.int64(2**63 - 1)
+    packed, size = tokens.tobytes(), TOKEN.itemsize
+    told = (packed[size * i : size * (i + 1)] + texts[of] for i, of in enumerate(number.tolist()))
+    mac = blake2b(key=key, digest_size=8, person=b"value")
+    return np.frombuffer(_digest(mac, told), ">i8").astype(np.int64) & np.int64(2**63 - 1)
+
+
+def _digest(mac: Any, messages: Iterable[bytes]) -> bytes:
+    """Give the digests of messages, one behind the other.
+
+    A MAC that was begun is copied in half the time that it takes to begin another.
+    """
+
+    def digest(message: bytes) -> bytes:
+        made = mac.copy()
+        made.update(message)
+        return bytes(made.digest())
+
+    return b"".join(map(digest, messages))
