@@ -315,7 +315,7 @@ def publish_leavers(seed: int, method: SigningMethod) -> tuple[dc.Microdata, dc.
     return stayed, release
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_bounds_hold_the_truth_with_counterfeits(seed: int) -> None:
     people, release = publish_leavers(seed, BOTH[seed % 2])
     assert dc.audit(release, people).problems == []

@@ -87,12 +87,12 @@ def test_random_questions_have_the_truth_inside_their_bounds(seed: int) -> None:
     drawer = OverTime(rng, versions[YEARS[0]].public_schema.names)
     answered = 0
     with open_versions(versions) as database, dc.Series(releases, by="year").prepare() as prepared:
-        for _ in range(25):
+        for _ in range(12):
             sql = drawer.draw()
             wrong = find_wrong(prepared, database, sql)
             assert not wrong, (sql, wrong)
             answered += wrong is not None
-    assert answered >= 10
+    assert answered >= 4
 
 
 PEOPLE = {"age": [20, 30, 40, 50], "sex": ["f", "m", "f", "m"], "wage": [10, 20, 30, 40]}

