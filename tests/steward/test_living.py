@@ -216,8 +216,14 @@ m = 2
 [release]
 folder = "release"
 """
-KILLS = [("before", "write"), ("after", "make_key"), ("before", "Book.insert"),
-         ("after", "Book.insert"), ("before", "Ledger._place"), ("after", "Book.settle")]  # fmt: skip
+KILLS = [
+    ("before", "write"),
+    ("after", "make_key"),
+    ("before", "Book.insert"),
+    ("after", "Book.insert"),
+    ("before", "Ledger._place"),
+    ("after", "Book.settle"),
+]
 
 
 @pytest.fixture
