@@ -186,16 +186,18 @@ def _show_history(book: Ledger, report: Path | None, *, overwrite: bool, as_json
     many = len(chapters)
     show(f"{book.source}: {many} {'release' if many == 1 else 'releases'} that are out.")
     if chapters:
-        table = make_table("release", "method", "people", "joined", "left", "changed", "fakes",
-                           "belief", "certain")  # fmt: skip
+        # methods stand in the list of releases: here they would be broken on a narrow screen
+        table = make_table(
+            "release", "people", "joined", "left", "changed", "fakes", "belief", "certain"
+        )
         for c in chapters:
             moves = (c.joined, c.left, c.changed)
             numbers = ["" if n is None else f"{n:,}" for n in moves]
             sure = "" if c.certain is None else f"{c.certain:,}"
             about = "≈ " if c.estimated else ""
             worst = "?" if c.worst is None else f"{about}{float(c.worst):.0%}"
-            table.add_row(c.entry.name, c.entry.method, f"{c.people:,}", *numbers,
-                          f"{c.counterfeits:,}", worst, sure)  # fmt: skip
+            table.add_row(c.entry.name, f"{c.people:,}", *numbers, f"{c.counterfeits:,}", worst,
+                          sure)  # fmt: skip
         show(table)
         show("Belief: the likeliest value of anybody, to who has all releases up to this one.")
         for why in dict.fromkeys(c.unknown for c in chapters if c.unknown):
