@@ -270,16 +270,17 @@ IN_A_MOMENT = """
 import signal, sys, time
 from discreet.cli import main
 from discreet.steward.ledger import Ledger
-real = Ledger.publish
-def publish(*given, **named):
+record, settle = Ledger._record, Ledger._settle
+def begin(*given, **named):
+    global began
     began = time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, {after})
-    try:
-        return real(*given, **named)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        print(time.monotonic() - began)
-Ledger.publish = publish
+    return record(*given, **named)
+def end(*given, **named):
+    settle(*given, **named)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(time.monotonic() - began)
+Ledger._record, Ledger._settle = begin, end
 sys.argv = ["discreet", "publish", "plan.toml", "--ledger", "book", "--out", "later"]
 main()
 """
