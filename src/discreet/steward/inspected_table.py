@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.steward.cell_notes import CellNotes, note_cells
 from discreet.table.cell_summaries import CellSummary
 from discreet.table.coded_table import CodedTable, attempt_each
 from discreet.table.distinct_cells import tell_apart
-from discreet.table.domain import reduce_cells
+from discreet.table.domain import Domain, reduce_cells
 from discreet.table.inference import look_at, propose
 from discreet.table.microdata import Microdata, settle_missing
 from discreet.table.people import read_keys, read_persons
@@ -63,6 +64,10 @@ class InspectedTable:
         )
         self.seen = dict(zip(frame.columns, looked, strict=True))
         self.proposed = [_describe(propose(n, [s]), s, told) for n, s in self.seen.items()]
+
+    def code(self, attribute: Attribute) -> tuple[NDArray[np.int32], Domain]:
+        """Code a column as an attribute says, whatever its role."""
+        return reduce_cells(self._apart[attribute.name], readable(attribute)).encode(None)
 
     def measure(self, schema: Schema) -> Measured:
         """Count who is unique, and what is missing, where columns have these roles."""
