@@ -129,15 +129,6 @@ def show(thing: Any = "", style: str | None = None) -> None:
     open_console(soft_wrap=text).print(visible(thing) if text else thing, style=style)
 
 
-def show_number(cell: Any) -> str:
-    """Write a number of an answer; what is not known is a dash."""
-    if cell is None:
-        return "–"
-    if isinstance(cell, float):
-        return f"{cell:,.2f}"
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
-
-
 class Stopped(Exception):
     """Work that was interrupted, and left what it had."""
 
