@@ -112,14 +112,15 @@ function loadCharts() {
 function drawCharts(within) {
   for (const figure of within.querySelectorAll("[data-chart]:not([data-drawn])")) {
     figure.dataset.drawn = "";
-    const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-    const place = figure.querySelector("[data-chart-here]");
+    const spec = JSON.parse(figure.dataset.chart), place = document.createElement("div");
+    figure.append(place);
     loadCharts().then(() => vegaEmbed(place, spec, { ast: true, renderer: "svg", actions: false, defaultStyle: false,
       tooltip: { disableDefaultStyle: true } })).then(({ view }) => {
       figure.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: view }));
       view.addEventListener("click", (_, item) => {
-        const address = item && item.datum && item.datum.address;
+        const { address, fill } = (item && item.datum) || {};
         if (address) location.href = address;
+        if (fill) for (const [name, value] of Object.entries(fill)) figure.closest("[data-fills]").querySelector(`[name="given.${name}"]`).value = value;
       });
     });
   }

@@ -24,7 +24,10 @@ class JourneyStep(NamedTuple):
     """Whether a table must be open."""
 
 
-STEPS = (JourneyStep("open", "Open", "a table, and say what its columns are", needs_plan=False),)
+STEPS = (
+    JourneyStep("open", "Open", "a table, and say what its columns are", needs_plan=False),
+    JourneyStep("ask", "Ask", "a release, as an analyst does", needs_plan=False),
+)
 
 
 def list_routes() -> list[Route]:
