@@ -18,13 +18,13 @@ from discreet.cli.screen import (
     make_table,
     open_console,
     print_json,
-    refuse_outputs,
     say,
     show,
     working,
     working_in_stages,
 )
 from discreet.errors import StoreError, visible
+from discreet.steward.outputs import refuse_outputs
 
 if TYPE_CHECKING:
     from discreet.evaluate.questions import Errors

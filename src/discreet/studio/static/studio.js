@@ -20,8 +20,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (!xhr.responseText.trimStart().startsWith("<")) event.detail.serverResponse = asRefusal(xhr.responseText);
 });
 document.addEventListener("htmx:afterSwap", (event) => {
-  const alert = event.detail.target.querySelector(":scope > .refusal");
-  if (alert && event.detail.target.matches(".problems")) alert.scrollIntoView({ block: "nearest" });
+  const alert = event.target.matches(".problems") && event.target.querySelector(":scope > .refusal");
+  if (alert) alert.scrollIntoView({ block: "nearest" });
 });
 document.addEventListener("htmx:sendError", (event) => {
   const near = event.detail.elt.closest("[data-problems]");
@@ -96,6 +96,12 @@ document.addEventListener("change", (event) => {
   countChosen(form);
 });
 
+// A slider and the number beside it say the same.
+document.addEventListener("input", (event) => {
+  const number = event.target.dataset.slides && document.getElementById(event.target.dataset.slides);
+  if (number) number.value = event.target.value;
+});
+
 // Charts: specifications as the reports have them, drawn without eval.
 const charts = ["vega", "vega-lite", "vega-embed"];
 let loading = null;
@@ -112,14 +118,19 @@ function loadCharts() {
 function drawCharts(within) {
   for (const figure of within.querySelectorAll("[data-chart]:not([data-drawn])")) {
     figure.dataset.drawn = "";
-    const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-    const place = figure.querySelector("[data-chart-here]");
+    const spec = JSON.parse(figure.dataset.chart), place = document.createElement("div");
+    figure.append(place);
     loadCharts().then(() => vegaEmbed(place, spec, { ast: true, renderer: "svg", actions: false, defaultStyle: false,
       tooltip: { disableDefaultStyle: true } })).then(({ view }) => {
       figure.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: view }));
       view.addEventListener("click", (_, item) => {
-        const address = item && item.datum && item.datum.address;
+        const { address, fill } = (item && item.datum) || {};
         if (address) location.href = address;
+        if (fill) for (const [name, value] of Object.entries(fill)) {
+          const field = figure.closest("[data-fills]").querySelector(`[name="given.${name}"]`);
+          if (field.type === "checkbox") field.checked = value;
+          else field.value = value;
+        }
       });
     });
   }

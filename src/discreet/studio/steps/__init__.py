@@ -24,7 +24,11 @@ class JourneyStep(NamedTuple):
     """Whether a table must be open."""
 
 
-STEPS = (JourneyStep("open", "Open", "a table, and say what its columns are", needs_plan=False),)
+STEPS = (
+    JourneyStep("open", "Open", "a table, and say what its columns are", needs_plan=False),
+    JourneyStep("promise", "Promise", "what nobody will learn"),
+    JourneyStep("publish", "Publish", "look at a release, then write it"),
+)
 
 
 def list_routes() -> list[Route]:
