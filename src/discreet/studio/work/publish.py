@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import tomlkit
 
 from discreet.auditing import AuditReport
 from discreet.auditing.report import sample_rows, summarize
@@ -28,10 +25,10 @@ from discreet.steward.publication import (
     put_out,
 )
 from discreet.studio.places import confine
-from discreet.studio.plan_files import change_plan, read_plan
+from discreet.studio.plan_files import change_plan, describe_method, read_plan, set_method
+from discreet.studio.work.stages import Tell, staging
 from discreet.table.microdata import Microdata
 
-Tell = Callable[[str, int, int], None]
 BOOK = "ledger.sqlite"
 SHOWN_PEOPLE = 5
 
@@ -72,7 +69,7 @@ def preview(path: Path, home: Path, ledger: str, *, tell: Tell) -> dict[str, Any
 
     Nothing of it is left.
     """
-    plan, stage = _prepare(path, home), _staging(tell)
+    plan, stage = _prepare(path, home), staging(tell)
     book = Ledger(confine(home, ledger)) if ledger else None
     release, data, plan = make_release(plan, book, stage)
     with TemporaryDirectory(prefix="discreet-") as folder:
@@ -89,7 +86,7 @@ def preview(path: Path, home: Path, ledger: str, *, tell: Tell) -> dict[str, Any
 
 def write(path: Path, home: Path, ledger: str, overwrite: bool, *, tell: Tell) -> dict[str, Any]:
     """Publish as the plan says, as the command line does."""
-    plan, stage = _prepare(path, home), _staging(tell)
+    plan, stage = _prepare(path, home), staging(tell)
     refuse_outputs([], inputs=plan.inputs, release=plan.folder, overwrite=overwrite)
     book = Ledger(confine(home, ledger)) if ledger else None
     if book is None:  # a ledger first finishes what was interrupted
@@ -113,15 +110,6 @@ def _prepare(path: Path, home: Path) -> Plan:
 
 def _ignore(_: Path, __: AuditReport) -> None:
     """Look at what was found later."""
-
-
-def _staging(tell: Tell) -> Stage:
-    @contextmanager
-    def stage(what: str) -> Iterator[None]:
-        tell(what, 0, 0)
-        yield
-
-    return stage
 
 
 def _tell(plan: Plan, found: AuditReport, data: Microdata, notes: list[str]) -> dict[str, Any]:
@@ -209,19 +197,11 @@ def _consult(
                 "text": one.text,
                 "loss": one.loss,
                 "without": list(one.without),
-                "method": None if one.method is None else _write_method(one.method),
+                "method": None if one.method is None else describe_method(one.method),
             }
             for one in proposals
         ]
     return told
-
-
-def _write_method(method: Any) -> dict[str, Any]:
-    parts = method.principle.parts
-    return {
-        "name": method.title,
-        "principles": [{"name": part.title, **part.parameters()} for part in parts],
-    }
 
 
 def adopt(path: Path, home: Path, seen: str, proposal: Mapping[str, Any]) -> None:
@@ -233,18 +213,7 @@ def adopt(path: Path, home: Path, seen: str, proposal: Mapping[str, Any]) -> Non
                 raise PlanError(f"columns.{name}: its role is given under [roles].",
                                 hint="Take it out there.")  # fmt: skip
             document["columns"][name]["role"] = "other"
-        method = proposal["method"]
-        if method is None:
-            return
-        if document["method"]["name"] != method["name"]:
-            for name in [n for n in document["method"] if n not in ("name", "principles")]:
-                del document["method"][name]
-            document["method"]["name"] = method["name"]
-        entries = tomlkit.aot()
-        for told in method["principles"]:
-            entry = tomlkit.table()
-            entry.update(told)
-            entries.append(entry)
-        document["method"]["principles"] = entries
+        if proposal["method"] is not None:
+            set_method(document, proposal["method"])
 
     change_plan(path, home, seen, change)
