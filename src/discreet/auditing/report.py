@@ -133,11 +133,11 @@ def render_html(
             {"label": name, "share": share, "text": f"{share:.1%}"}
             for name, share in sorted(report.loss.per_attribute.items(), key=lambda item: -item[1])
         ],
-        sampled=_sample_rows(report, rows),
+        sampled=sample_rows(report, rows),
     )
 
 
-def _sample_rows(report: AuditReport, count: int) -> list[tuple[dict[str, str], Grounds]]:
+def sample_rows(report: AuditReport, count: int) -> list[tuple[dict[str, str], Grounds]]:
     """Draw people: what the microdata says of each, and what may be theirs in the release."""
     if report.examined is None or not count:
         return []

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.app import Json, Overwrite, ReleaseFolder, app
-from discreet.cli.screen import make_table, print_json, refuse_outputs, show, working
+from discreet.cli.screen import make_table, print_json, show, working
 from discreet.errors import QueryError
+from discreet.steward.outputs import refuse_outputs
 
 Chart = Annotated[
     Path | None, typer.Option(help="Draw it, into a file that ends in .html or .svg.")

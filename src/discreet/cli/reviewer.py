@@ -14,12 +14,12 @@ from discreet.cli.app import Engine, Json, Memory, Overwrite, ReleaseFolder, app
 from discreet.cli.screen import (
     print_findings,
     print_json,
-    refuse_outputs,
     show,
     working,
     working_in_stages,
 )
 from discreet.errors import MicrodataError, SchemaError
+from discreet.steward.outputs import refuse_outputs
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport

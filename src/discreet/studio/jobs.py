@@ -28,7 +28,7 @@ class Job:
     done: int = 0
     total: int = 0
     found: Any = None
-    """What it gave."""
+    """What it gave; of one that was stopped, what it had."""
     error: DiscreetError | WorkerFault | None = None
     version: int = 0
     """Counts what has changed, for those who watch."""

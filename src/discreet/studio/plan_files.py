@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import PlanError
 from discreet.files import read_text, write_text
@@ -14,8 +15,11 @@ from discreet.studio.places import confine
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
+    from discreet.publishing.method import Method
     from discreet.steward.plan import Plan
 
+KEPT_APART = ("principle", "principles", "history", "earlier")
+"""What a plan writes otherwise, or keeps whatever the method is."""
 CHANGED = "The plan was changed on disk since this page was shown."
 SHOW_AGAIN = "Load the page again to see it as it is now; then change it."
 
@@ -60,6 +64,37 @@ def write_plan(path: Path, home: Path, seen: str, text: str) -> Plan:
     plan = _keep_inside(Plan.parse(text, path), home)
     write_text(path, text)
     return plan
+
+
+def describe_method(method: Method) -> dict[str, Any]:
+    """Say of a method what a plan says of it: its name, what it promises, and what is not usual."""
+    told: dict[str, Any] = {"name": method.title}
+    for part in fields(method):
+        value, usual = getattr(method, part.name), part.default
+        if part.name not in KEPT_APART and value != usual and value is not None:
+            told[part.name] = list(value) if isinstance(value, tuple) else value
+    told["principles"] = [
+        {"name": part.title, **part.parameters()} for part in method.principle.parts
+    ]
+    return told
+
+
+def set_method(document: TOMLDocument, told: Mapping[str, Any]) -> None:
+    """Have a plan publish by a method; what only the one before knew is taken out."""
+    import tomlkit
+
+    section: Any = document["method"]
+    for name in [name for name in section if name not in KEPT_APART]:
+        del section[name]
+    for name, value in told.items():
+        if name != "principles":
+            section[name] = value
+    entries = tomlkit.aot()
+    for one in told["principles"]:
+        entry = tomlkit.table()
+        entry.update(one)
+        entries.append(entry)
+    section["principles"] = entries
 
 
 def _read_seen(path: Path, seen: str) -> str:

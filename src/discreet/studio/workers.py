@@ -18,7 +18,7 @@ from typing import Any
 
 from discreet.errors import DiscreetError, is_interrupt
 
-PATIENCE = 5.0
+PATIENCE = 10.0
 """Seconds that a worker has to clean up once it is told to stop."""
 FAULT = "This is a fault in discreet. Nothing was found out about your data; please report it."
 INTERRUPTED = "Interrupted. Nothing half-written was left behind."
@@ -142,17 +142,19 @@ class Desk:
 def _serve(line: Connection) -> None:
     """Answer until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server is told, and tells its workers
-    signal.signal(signal.SIGTERM, _interrupt)
+    told = threading.Event()
+
+    def stop(*_: object) -> None:
+        told.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, OSError, KeyboardInterrupt):
-        while True:
+        while not told.is_set():
             work, given, telling = line.recv()
             more = {"tell": _Teller(line)} if telling else {}
             line.send(_attempt(work, given, more))
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _end_with_parent() -> None:

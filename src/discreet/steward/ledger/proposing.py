@@ -33,6 +33,10 @@ class Proposal:
 
     text: str
     loss: float
+    without: tuple[str, ...] = ()
+    """Attributes to leave out."""
+    method: Method | None = None
+    """Or how else to publish it."""
 
 
 class Proposals:
@@ -42,16 +46,19 @@ class Proposals:
         self.data, self.method, self.check, self.seed = data, method, check, seed
         self.until = monotonic() + PATIENCE
 
-    def find(self, broken: Sequence[Composed], remembering: Callable[[Method], Method]) -> str:
-        """Say what passes with the least loss; or how near leaving attributes out comes."""
+    def find(
+        self, broken: Sequence[Composed], remembering: Callable[[Method], Method]
+    ) -> tuple[list[Proposal], str]:
+        """List what passes, the least loss first; and say it, or how near leaving out comes."""
         most = max(found.people for found in broken)
         gone, failing, found = self._leave_out(most)
         found += [*self._enlarge(), *self._republish(remembering)]
         if found:
-            return min(found, key=lambda one: one.loss).text
+            found.sort(key=lambda one: one.loss)
+            return found, found[0].text
         listed = " and ".join(gone)
         less = f"Without {listed} it would still fail for {failing:,} people of {most:,}. "
-        return (
+        return [], (
             (less if gone else "Leaving out one attribute does not help. ")
             + "Publish the sensitive attribute only once, or hand out the earlier release's folder "
             "once more as it is."
@@ -90,7 +97,7 @@ class Proposals:
             data, (failing, loss) = data.without(best), tried[best]
         listed = " and ".join(gone)
         text = f"Leave out {listed}: generalized that far, the release would pass."
-        return gone, failing, [Proposal(text, loss)] if gone and not failing else []
+        return gone, failing, [Proposal(text, loss, tuple(gone))] if gone and not failing else []
 
     def _enlarge(self) -> Iterator[Proposal]:
         """Ask for more people who look the same: coarser cuts, the finest of which that passes."""
@@ -104,7 +111,7 @@ class Proposals:
                 made = self._try(self.data, method)
             if made is not None and not made[0]:
                 yield Proposal(f"Promise k-anonymity with k = {k}, too: the release would pass.",
-                               made[1])  # fmt: skip
+                               made[1], method=method)  # fmt: skip
                 return
 
     def _republish(self, remembering: Callable[[Method], Method]) -> Iterator[Proposal]:
@@ -120,4 +127,4 @@ class Proposals:
                 made = self._try(self.data, remembering(nearest))
                 if made is not None and not made[0]:
                     yield Proposal(f"Publish it by {kind.title}, with {nearest.principle}: the "
-                                   "release would pass.", made[1])  # fmt: skip
+                                   "release would pass.", made[1], method=nearest)  # fmt: skip

@@ -20,8 +20,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (!xhr.responseText.trimStart().startsWith("<")) event.detail.serverResponse = asRefusal(xhr.responseText);
 });
 document.addEventListener("htmx:afterSwap", (event) => {
-  const alert = event.detail.target.querySelector(":scope > .refusal");
-  if (alert && event.detail.target.matches(".problems")) alert.scrollIntoView({ block: "nearest" });
+  const alert = event.target.matches(".problems") && event.target.querySelector(":scope > .refusal");
+  if (alert) alert.scrollIntoView({ block: "nearest" });
 });
 document.addEventListener("htmx:sendError", (event) => {
   const near = event.detail.elt.closest("[data-problems]");
@@ -96,6 +96,12 @@ document.addEventListener("change", (event) => {
   countChosen(form);
 });
 
+// A slider and the number beside it say the same.
+document.addEventListener("input", (event) => {
+  const number = event.target.dataset.slides && document.getElementById(event.target.dataset.slides);
+  if (number) number.value = event.target.value;
+});
+
 // Charts: specifications as the reports have them, drawn without eval.
 const charts = ["vega", "vega-lite", "vega-embed"];
 let loading = null;
@@ -120,7 +126,11 @@ function drawCharts(within) {
       view.addEventListener("click", (_, item) => {
         const { address, fill } = (item && item.datum) || {};
         if (address) location.href = address;
-        if (fill) for (const [name, value] of Object.entries(fill)) figure.closest("[data-fills]").querySelector(`[name="given.${name}"]`).value = value;
+        if (fill) for (const [name, value] of Object.entries(fill)) {
+          const field = figure.closest("[data-fills]").querySelector(`[name="given.${name}"]`);
+          if (field.type === "checkbox") field.checked = value;
+          else field.value = value;
+        }
       });
     });
   }

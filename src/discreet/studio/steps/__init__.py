@@ -26,6 +26,9 @@ class JourneyStep(NamedTuple):
 
 STEPS = (
     JourneyStep("open", "Open", "a table, and say what its columns are", needs_plan=False),
+    JourneyStep("promise", "Promise", "what nobody will learn"),
+    JourneyStep("choose", "Choose", "try methods side by side"),
+    JourneyStep("publish", "Publish", "look at a release, then write it"),
     JourneyStep("ask", "Ask", "a release, as an analyst does", needs_plan=False),
 )
 
