@@ -29,7 +29,9 @@ STEPS = (
     JourneyStep("promise", "Promise", "what nobody will learn"),
     JourneyStep("choose", "Choose", "try methods side by side"),
     JourneyStep("publish", "Publish", "look at a release, then write it"),
+    JourneyStep("audit", "Audit", "who is at risk, and evidence to sign", needs_plan=False),
     JourneyStep("ask", "Ask", "a release, as an analyst does", needs_plan=False),
+    JourneyStep("history", "History", "what was published, and what it tells", needs_plan=False),
 )
 
 
