@@ -72,16 +72,14 @@ def preview(path: Path, home: Path, ledger: str, *, tell: Tell) -> dict[str, Any
     plan, stage = _prepare(path, home), staging(tell)
     book = Ledger(confine(home, ledger)) if ledger else None
     release, data, plan = make_release(plan, book, stage)
+    verdict = None if book is None else _consult(book, plan, release, data, stage)
     with TemporaryDirectory(prefix="discreet-") as folder:
         tried = replace(plan, folder=Path(folder) / "release")
         found, _, notes = put_out(
             release, tried, data, None, overwrite=False, stage=stage, examined=_ignore
         )
         with stage("Comparing before and after"):
-            told = _tell(plan, found, data, notes)
-    if book is not None:
-        told["ledger"] = _consult(book, plan, release, data, stage)
-    return told
+            return {**_tell(plan, found, data, notes), "ledger": verdict}
 
 
 def write(path: Path, home: Path, ledger: str, overwrite: bool, *, tell: Tell) -> dict[str, Any]:
