@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from browsing import ARGUMENTS, PATIENCE, RunningStudio, find_chromium
+from browsing import PATIENCE, RunningStudio
 from discreet.datasets import adult_frame
 from discreet.steward.plan import Plan
 
@@ -32,23 +29,6 @@ principles = [{ name = "frequency-diversity", l = 2, on = "occupation" }]
 name = "generalization"
 principles = [{ name = "k-anonymity", k = "3..4" }]
 """
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[object]:
-    path = find_chromium()
-    with sync_api.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[RunningStudio]:
-    made = RunningStudio(tmp_path)
-    yield made
-    assert made.stop() == 0
-    assert not made.problems
 
 
 def number(text: str | None) -> int:
