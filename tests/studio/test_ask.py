@@ -153,6 +153,17 @@ def test_values_names_and_questions_are_shown_as_text(asking: Studio) -> None:
     assert len(re.sub(r'data-chart="[^"]*"|value="[^"]*"', "", answers[0])) < 10_000
 
 
+def test_a_hostile_name_of_a_release_is_shown_as_text(asking: Studio) -> None:
+    name = '"><script>alert(3)<'
+    (asking.root / "for all").rename(asking.root / name)
+    listed = asking.client.get("/ask").text
+    page = asking.client.get("/ask", params={"release": name}).text
+    audited = asking.client.get("/audit").text
+    for shown in (listed, page, audited):
+        assert "<script>alert" not in shown
+        assert "&lt;script&gt;alert(3)&lt;" in shown
+
+
 def test_several_releases_of_a_table_are_asked_as_one(asking: Studio) -> None:
     years = asking.root / "years"
     for year in ("2024", "2025"):

@@ -164,3 +164,9 @@ document.addEventListener("input", (event) => {
   const text = event.target.value.toLowerCase();
   for (const row of document.getElementById(wanted).tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(text);
 });
+
+// What was asked for is brought into view, unless it is there already.
+document.addEventListener("htmx:afterSettle", (event) => {
+  const place = event.detail.target.closest("[data-into-view]");
+  if (place && place.getBoundingClientRect().top > innerHeight * 0.7) place.scrollIntoView({ block: "start" });
+});
