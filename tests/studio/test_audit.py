@@ -148,8 +148,13 @@ def test_other_files_are_no_evidence(reviewing: Studio) -> None:
 def test_the_open_plan_gives_table_and_promise(reviewing: Studio) -> None:
     reviewing.post("/open/file", name="patients.csv")
     assert "patients.csv (open)" in reviewing.client.get("/audit").text
-    job = examine(reviewing, microdata="plan:")
-    assert job.state == "done" and job.found["source"] == "patients.csv" and job.found["kept"]
+    plan = reviewing.root / "patients.plan.toml"
+    plan.write_text(plan.read_text("utf-8").replace("k = 10", "k = 50"), "utf-8")
+    job = examine(reviewing, microdata="plan:", by_plan="on")
+    assert job.state == "done" and job.found["source"] == "patients.csv"
+    assert not job.found["kept"] and "k-anonymity (k = 50) fails for 60 people" in text_of(
+        job.found["findings"]
+    )
 
 
 def test_another_table_is_refused_in_the_words_of_the_command(reviewing: Studio) -> None:

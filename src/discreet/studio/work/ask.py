@@ -31,6 +31,8 @@ MOST_ROWS = 500
 MOST_CELLS = 30
 """Columns of a crosstab; wider ones are lists."""
 LONGEST_TITLE = 320
+WIDEST, BROADEST, NARROWEST = 640, 72, 16
+"""Of a chart in pixels: how wide it is if that is enough, and how broad its bars are."""
 RESERVED = {words.split()[0] for words in DuckDB.Tokenizer.KEYWORDS}
 """What begins something else in SQL than a name."""
 MEASURES = {
@@ -151,7 +153,7 @@ def look(folder: Path) -> dict[str, Any]:
     return {
         "table": asked.table,
         "columns": asked.columns,
-        "records": first.views[0].table.height,
+        "records": max(table.height for table in first.carriers.values()),
         "method": first.method,
         "guarantee": first.promise.guarantee,
         "leaves_open": list(first.promise.leaves_open),
@@ -281,6 +283,10 @@ def _draw(found: Answer) -> dict[str, Any] | None:
     if chart is None:
         return None
     spec: dict[str, Any] = dress(chart).to_dict()
+    bars = found.frame[found.known[0]].n_unique()
+    beside = found.frame.height / bars
+    step = max(min(WIDEST / bars, BROADEST), NARROWEST * beside)
+    spec["width"] = {"step": round(step), "for": "position"}
     spec["config"]["axis"]["titleLimit"] = LONGEST_TITLE
     spec["config"]["legend"] = {"labelColor": "var(--ink)", "titleColor": "var(--ink)",
                                 "titleLimit": LONGEST_TITLE}  # fmt: skip
