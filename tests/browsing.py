@@ -21,7 +21,7 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-PATIENCE = 25_000
+PATIENCE = 120_000
 """Milliseconds; a machine may have other things to do."""
 
 

@@ -8,6 +8,7 @@ without the cookie of a visit, nor, where something is changed, without its proo
 from __future__ import annotations
 
 import secrets
+import traceback
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from discreet.studio.visits import Visit, Visits
+from discreet.studio.workers import FAULT
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -87,6 +89,9 @@ class Guard:
                 413,
             )
             await refusal(scope, receive, _harden(send))
+        except Exception:  # of a page itself: workers' faults come as answers
+            traceback.print_exc()
+            await PlainTextResponse(FAULT, 500)(scope, receive, _harden(send))
 
     def _judge(self, scope: Scope) -> Response | None:
         """Give the answer to whoever is not let through; else put the visit into the scope."""

@@ -44,7 +44,6 @@ def run_studio(folder: Path, host: str, port: int, tell: Callable[[str], None]) 
         lifespan="on",
     )
     shown = f"[{host}]" if ":" in host else host
-    desk.warm_up()
     tell(f"http://{shown}:{port}/?token={visits.token}")
     try:
         with suppress(KeyboardInterrupt):  # being told to stop is how it ends

@@ -111,6 +111,7 @@ class Desk:
     def __init__(self) -> None:
         self._worker: Worker | None = None
         self._turn = threading.Lock()
+        self._warm = False
 
     @property
     def worker(self) -> Worker:
@@ -126,9 +127,12 @@ class Desk:
 
     def warm_up(self) -> None:
         """Load what the first table will need, before there is one; do not wait for it."""
+        if self._warm:
+            return
+        self._warm = True
 
         def load() -> None:
-            with suppress(WorkerFault):  # whoever asks next is told
+            with suppress(WorkerFault, DiscreetError):  # whoever asks next is told
                 self.ask("open.warm_up")
 
         threading.Thread(target=load, daemon=True).start()

@@ -26,6 +26,7 @@ class JourneyStep(NamedTuple):
 
 STEPS = (
     JourneyStep("open", "Open", "a table, and say what its columns are", needs_plan=False),
+    JourneyStep("hierarchies", "Hierarchies", "name groups of values"),
     JourneyStep("promise", "Promise", "what nobody will learn"),
     JourneyStep("choose", "Choose", "try methods side by side"),
     JourneyStep("publish", "Publish", "look at a release, then write it"),

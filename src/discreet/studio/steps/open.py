@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.background import BackgroundTask
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -29,7 +30,9 @@ async def show(request: Request) -> Response:
     """Show the open table, or what there is to open."""
     visit = visit_of(request)
     if visit.plan is None:
-        return render(request, "open/choose.html")
+        answer = render(request, "open/choose.html")
+        answer.background = BackgroundTask(visit.desk.warm_up)
+        return answer
     return render(request, "open/table.html", roles=ROLES, found=await _look(visit))
 
 
