@@ -13,12 +13,12 @@ COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_li
 # or every process of the tests would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test oracles questions docs lint bench clean
+.PHONY: demo test browser oracles questions docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
 
-test: $(VENV)/installed-dev
+test: $(VENV)/installed-dev browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	# one process compiles kernels while types are checked, or every worker would for itself
@@ -30,6 +30,14 @@ test: $(VENV)/installed-dev
 		$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not spark'; rest=$$?; \
 		wait $$spark; clusters=$$?; cat $(VENV)/spark.log; \
 		test $$rest -eq 0 -a $$clusters -eq 0
+
+# the studio is tried in Debian's Chromium: whoever is root gets it, others are told
+browser:
+	@if command -v chromium > /dev/null || command -v chromium-browser > /dev/null; then :; \
+	elif test "$$(id -u)" = 0 && command -v apt-get > /dev/null; then \
+		echo "Installing Debian's chromium, in which the studio is tried."; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium > /dev/null; \
+	else echo "No chromium here: tests of the studio in a browser are skipped. As root: apt-get install chromium"; fi
 
 oracles: $(VENV)/installed-dev
 	PYTHONPATH=tests:tests/principles $(BIN)/python -m oracles --jobs $(JOBS)
@@ -57,6 +65,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/questions.py
 	$(BIN)/python benchmarks/inspecting.py
 	$(BIN)/python benchmarks/living.py
+	$(BIN)/python benchmarks/studio.py
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

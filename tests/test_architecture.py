@@ -21,7 +21,7 @@ ROOMS = [
     "errors", "files", "kernels", "table", "principles", "release", "cluster", "sql", "forms",
     "serving", "publishing", "pages", "evaluate", "analysis", "auditing", "datasets", "steward",
     "experiments",
-    "demo", "cli",
+    "demo", "studio", "cli",
 ]  # fmt: skip
 """From left to right; a room may import what lies left of it."""
 FACE = {

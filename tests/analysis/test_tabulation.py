@@ -13,6 +13,7 @@ import pytest
 import discreet as dc
 from commands import discreet_here
 from discreet.analysis.bins import choose_bins
+from discreet.analysis.tabulation import MOST_BARS, draw_answer
 from samples import EVERY_FORM, microdata
 
 EACH = pytest.mark.parametrize("form", [form for form in EVERY_FORM if form != "angelization"])
@@ -105,3 +106,31 @@ def test_the_commands_print_draw_and_refuse(tmp_path: Path) -> None:
     for rows, columns in (("sex", "sex"), ("sex", "reg")):
         with pytest.raises(dc.DiscreetError):
             dc.load(folder).crosstab(rows, columns)
+
+
+def test_an_answer_in_sql_is_drawn_as_a_crosstab_is() -> None:
+    people = draw_people()
+    release = dc.publish(microdata(people, ["age", "sex", "region"], ["income"]),
+                         EVERY_FORM["generalization"], insecure_seed=1)  # fmt: skip
+    asked = "SELECT sex, region, COUNT(*) AS many FROM release GROUP BY sex, region ORDER BY 1, 2"
+    drawn = draw_answer(release.query(asked)).to_dict()  # type: ignore[union-attr]
+    wanted = release.crosstab("sex", "region").chart().to_dict()
+    shown, meant = (list(chart["datasets"].values()) for chart in (drawn, wanted))
+    assert shown == meant and shown[0]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "SELECT COUNT(*) FROM release",
+        "SELECT sex, COUNT(*), AVG(age) FROM release GROUP BY sex",
+        "SELECT sex, region, age, COUNT(*) FROM release GROUP BY ALL",
+        "SELECT age, region, COUNT(*) FROM release GROUP BY age, region",
+    ],
+)
+def test_what_is_no_crosstab_is_not_drawn(asked: str) -> None:
+    release = dc.publish(microdata(draw_people(), ["age", "sex", "region"], ["income"]),
+                         EVERY_FORM["generalization"], insecure_seed=1)  # fmt: skip
+    found = release.query(asked)
+    assert draw_answer(found) is None
+    assert len(found.known) in (0, 3) or len(found.told) > 1 or found.frame.height > MOST_BARS

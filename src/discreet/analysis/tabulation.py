@@ -12,13 +12,19 @@ from discreet.analysis.bins import Bins, choose_bins
 from discreet.analysis.formula import find_name
 from discreet.errors import QueryError, name_closest
 from discreet.evaluate.charts import require_charts
+from discreet.sql.query import ENDINGS
 
 if TYPE_CHECKING:
+    from discreet.forms.asking import Answer
     from discreet.release import Release
 
 VALUE = "estimate"
 PARTS = (VALUE, "low", "high", "stderr", "width")
 COUNT, BIN = "COUNT(*)", "bin_number"
+MOST_BARS = 120
+"""Answers with more are read in a table."""
+PLAIN, OF_PAGE = ("#666", "black"), ("var(--soft)", "var(--ink)")
+"""Colours of bounds and errors: in a file, and on a page that is light or dark."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +116,28 @@ def histogram(
     return Histogram(_ask_bins(release, attribute, by, chosen), attribute, by)
 
 
+def draw_answer(answer: Answer) -> Any | None:
+    """Draw what was asked in SQL as a crosstab or a histogram is drawn, for a page; needs altair.
+
+    Nothing where it is not one number by one column or two, or more bars than anybody looks at.
+    """
+    known, told = answer.known, answer.told
+    if len(told) != 1 or len(known) not in (1, 2) or not 1 <= answer.frame.height <= MOST_BARS:
+        return None
+    if not answer.frame[told[0]].dtype.is_numeric():
+        return None
+    parts = [pl.col(told[0] + ending).cast(pl.Float64).alias(part)
+             for part, ending in zip(PARTS, ENDINGS, strict=True)]  # fmt: skip
+    names = ["#bar", "#other"][: len(known)]
+    keys = [pl.col(key).alias(name) for key, name in zip(known, names, strict=True)]
+    frame = answer.frame.select(*keys, *parts).with_columns(
+        pl.col(names).cast(pl.String).fill_null(_write(None))
+    )
+    other = known[1] if known[1:] else None
+    return _draw(frame, names[0], names[1] if other else None, told[0], title=known[0],
+                 legend=other, lines=OF_PAGE)  # fmt: skip
+
+
 def _ask_bins(release: Release, attribute: str, by: str | None, bins: Bins) -> pl.DataFrame:
     """Ask about all bins at once or, where people cannot be grouped by the number, one by one."""
     column, keys = _quote(attribute), [] if by is None else [_quote(by)]
@@ -189,6 +217,8 @@ def _draw(
     what: str,
     *,
     title: str | None = None,
+    legend: str | None = None,
+    lines: tuple[str, str] = PLAIN,
 ) -> Any:
     """Draw bars; the truth is on the thin line, and may well be on the thick one."""
     alt = require_charts()
@@ -209,7 +239,7 @@ def _draw(
         base = base.encode(xOffset=alt.XOffset("colour:N"))
     bars = base.mark_bar(opacity=0.75).encode(y=alt.Y(f"{VALUE}:Q", title=what))
     if colour:
-        bars = bars.encode(color=alt.Color("colour:N", title=colour))
-    bounds = base.mark_rule(color="#666").encode(y="low:Q", y2="high:Q")
-    likely = base.mark_rule(color="black", size=3).encode(y="likely_low:Q", y2="likely_high:Q")
+        bars = bars.encode(color=alt.Color("colour:N", title=legend or colour))
+    bounds = base.mark_rule(color=lines[0]).encode(y="low:Q", y2="high:Q")
+    likely = base.mark_rule(color=lines[1], size=3).encode(y="likely_low:Q", y2="likely_high:Q")
     return alt.layer(bars, bounds, likely)

@@ -113,31 +113,39 @@ def render_html(
     rows: int = 0,
 ) -> str:
     """Make the page; it loads nothing from anywhere."""
+    sampled = sample_rows(report, rows)
+    return render_page("report.html", how=how, sampled=sampled, **_tell(report, subject))
+
+
+def render_findings(report: AuditReport, *, subject: Subject | None = None) -> str:
+    """Make the part of the page that says what was found, to be shown on another one."""
+    return render_page("report_findings.html", whole=False, **_tell(report, subject))
+
+
+def _tell(report: AuditReport, subject: Subject | None) -> dict[str, Any]:
+    """Give what the page shows of an audit."""
     from discreet import __version__
 
-    return render_page(
-        "report.html",
-        report=report,
-        how=how,
-        subject=subject,
-        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        version=__version__,
-        release=None if report.examined is None else report.examined[0],
-        found=summarize(report),
-        presets={name: PRESETS[name].meaning for name in report.presets},
-        beliefs={
+    losses = sorted(report.loss.per_attribute.items(), key=lambda item: -item[1])
+    return {
+        "report": report,
+        "subject": subject,
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "version": __version__,
+        "release": None if report.examined is None else report.examined[0],
+        "found": summarize(report),
+        "presets": {name: PRESETS[name].meaning for name in report.presets},
+        "beliefs": {
             name: _belief_bars(belief, report.times) for name, belief in report.beliefs.items()
         },
-        sizes=_size_bars(report.candidates, report.times),
-        losses=[
-            {"label": name, "share": share, "text": f"{share:.1%}"}
-            for name, share in sorted(report.loss.per_attribute.items(), key=lambda item: -item[1])
+        "sizes": _size_bars(report.candidates, report.times),
+        "losses": [
+            {"label": name, "share": share, "text": f"{share:.1%}"} for name, share in losses
         ],
-        sampled=_sample_rows(report, rows),
-    )
+    }
 
 
-def _sample_rows(report: AuditReport, count: int) -> list[tuple[dict[str, str], Grounds]]:
+def sample_rows(report: AuditReport, count: int) -> list[tuple[dict[str, str], Grounds]]:
     """Draw people: what the microdata says of each, and what may be theirs in the release."""
     if report.examined is None or not count:
         return []

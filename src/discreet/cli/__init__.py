@@ -24,6 +24,7 @@ from discreet.cli import (
     reviewer,
     server,
     steward,
+    studio,
 )
 from discreet.cli.app import app
 from discreet.cli.screen import Stopped, say_error
@@ -122,5 +123,5 @@ def _confess() -> None:
 
 __all__ = [
     "analysis", "analyst", "app", "chooser", "exporter", "installer", "ledger", "main",
-    "publisher", "researcher", "reviewer", "server", "steward",
+    "publisher", "researcher", "reviewer", "server", "steward", "studio",
 ]  # fmt: skip

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.app import Json, Overwrite, ReleaseFolder, app
-from discreet.cli.screen import make_table, print_json, refuse_outputs, show, show_number, working
+from discreet.cli.screen import make_table, print_json, show, working
 from discreet.errors import QueryError
+from discreet.steward.outputs import refuse_outputs
 
 Chart = Annotated[
     Path | None, typer.Option(help="Draw it, into a file that ends in .html or .svg.")
@@ -91,13 +92,15 @@ def regress(
 
 
 def _print(found: Any, keys: list[str], json: bool) -> None:
+    from discreet.forms.asking import write_number
+
     if json:
         print_json({"rows": found.frame.to_dicts()})
         return
     table = make_table(*keys, *HEADS)
     for row in found.frame.iter_rows(named=True):
         numbers = (row[name] for name in ("estimate", "low", "high", "stderr", "width"))
-        table.add_row(*(str(row[key]) for key in keys), *map(show_number, numbers))
+        table.add_row(*(str(row[key]) for key in keys), *map(write_number, numbers))
     show(table)
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,10 +18,12 @@ from discreet.cli.screen import (
     say,
     say_error,
     show,
-    show_number,
     working,
 )
 from discreet.errors import QueryError, visible
+
+if TYPE_CHECKING:
+    from discreet.forms.asking import Answer
 
 
 @app.command()
@@ -62,10 +64,11 @@ def query(
 ) -> None:
     """Ask a release, or several of a table, in SQL: estimates, hard bounds, possible errors."""
     from discreet.forms.asking import show_sql as write_sql
+    from discreet.release.series import load_published
 
     if sql is None and show_sql:
         raise QueryError("There is no question.", hint="Give it after the release's folder.")
-    published, own = _load(release, by), _read_tables(table or [])
+    published, own = load_published(release, by), _read_tables(table or [])
     if sql is None:
         with published.prepare(engine=engine, tables=own) as prepared:
             for line, question in enumerate(_read_questions(), start=1):
@@ -84,21 +87,6 @@ def query(
     with working("Asking"):
         answer = published.query(sql, engine=engine, tables=own)
     _print_answer(answer, json)
-
-
-def _load(folder: Path, by: str | None) -> Any:
-    """Load a release, or all that a folder holds."""
-    from discreet.release.series import COLUMN, find_releases, load_series
-    from discreet.release.store import load
-
-    if find_releases(folder):
-        return load_series(folder, by or COLUMN)
-    release = load(folder)
-    if by is not None:
-        raise QueryError(
-            f"--by {by}: {folder} is one release.", hint="Give a folder that holds several."
-        )
-    return release
 
 
 def _read_tables(given: list[str]) -> dict[str, Any]:
@@ -144,34 +132,28 @@ def _read_questions() -> Iterator[str]:
     yield from (line.strip() for line in lines if line.strip() and not line.startswith("--"))
 
 
-def _print_answer(answer: Any, json: bool) -> None:
-    from discreet.sql.query import ENDINGS
+def _print_answer(answer: Answer, json: bool) -> None:
+    from discreet.forms.asking import write_number
 
     if json:
         asked = {"tables": answer.tables, "sql": answer.sql, "left_out": answer.left_out,
                  "notes": answer.notes, "coverage": answer.coverage}  # fmt: skip
         print_json({"rows": answer.frame.to_dicts(), **asked})
         return
-    known = [name for name, estimated in answer.columns.items() if not estimated]
-    told = [name for name, estimated in answer.columns.items() if estimated]
-    asked_for = {*known, *(name + ending for name in told for ending in ENDINGS)}
-    marked = [name for name in answer.frame.columns if name not in asked_for]
-    wide = any(answer.frame[f"{name}_width"].is_not_null().any() for name in told)
-    parts = ENDINGS if wide else ENDINGS[:4]
-    titles = ["estimate", "at least", "at most", "std. error", "± 95 %"][: len(parts)]
+    known, told, marked = answer.known, answer.told, answer.marked
+    titles = ["estimate", "at least", "at most", "std. error", "± 95 %"][: len(answer.parts)]
     table = make_table(*known, *(["what", *titles] if told else []), *marked)
     for row in answer.frame.iter_rows(named=True):
         first = [str(row[name]) for name in known]
         last = ["yes" if row[name] else "no" for name in marked]
         for name in told:
-            cells = [show_number(row[name + part]) for part in parts]
+            cells = [write_number(row[name + part]) for part in answer.parts]
             table.add_row(*first, name, *cells, *last)
         if not told:
             table.add_row(*first, *last)
     show(table)
     show(f"From {' and '.join(answer.tables)}.")
-    open_ends = [answer.frame[f"{n}_low"].ne_missing(answer.frame[f"{n}_high"]) for n in told]
-    if any(differs.any() for differs in open_ends):
+    if answer.is_open:
         say(answer.coverage)
     if answer.left_out:
         show(f"{answer.left_out} more may belong to the answer.")

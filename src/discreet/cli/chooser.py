@@ -18,13 +18,12 @@ from discreet.cli.screen import (
     make_table,
     open_console,
     print_json,
-    refuse_outputs,
     say,
     show,
     working,
     working_in_stages,
 )
-from discreet.errors import StoreError, visible
+from discreet.errors import visible
 
 if TYPE_CHECKING:
     from discreet.evaluate.questions import Errors
@@ -70,34 +69,17 @@ def compare(
     A plan that lists nothing under `compare` has every method tried under its own promise. Finished
     trials are kept: run it again after an interrupt, and it goes on.
     """
-    from discreet.evaluate.questions import draw_questions
-    from discreet.steward.choosing import compare as try_all
-    from discreet.steward.choosing import list_contenders
     from discreet.steward.choosing.comparison import write_all
+    from discreet.steward.choosing.of_plan import compare_plan, place_comparison, refuse_folder
     from discreet.steward.plan import Plan
-    from discreet.table.microdata import read
 
     wanted = Plan.read(plan)
-    name = plan.name.removesuffix(".toml").removesuffix(".plan")
-    folder = to or Path(f"{name}.comparison")
-    if (folder / "datapackage.json").exists() or folder.is_file():
-        raise StoreError(
-            f"{folder}: is {'a file' if folder.is_file() else 'a release'}.",
-            hint="Choose another folder; a comparison is yours, not the public's.",
-        )
-    files = [folder / "comparison.json", folder / "comparison.html"]
-    refuse_outputs(files, inputs=wanted.inputs, release=wanted.folder, overwrite=True)
-    with working(f"Reading {wanted.source.name}"):
-        data = read(wanted.table, wanted.schema)
-    with working("Asking the original"):
-        asked = draw_questions(data, questions, own=own, seed=seed)
-    promise = wanted.method.principle
-    methods = list(wanted.contenders) or list_contenders(promise)
-    with _counting() as tell:
-        found = try_all(
-            data, methods, asked, folder=folder, seed=seed, belief=belief, promise=promise,
-            purposes=[named.value for named in purpose or []], tell=tell,
-        )  # fmt: skip
+    folder = to or place_comparison(plan)
+    refuse_folder(wanted, folder)
+    found = compare_plan(
+        wanted, folder, questions=questions, own=own, belief=belief, seed=seed,
+        purposes=[named.value for named in purpose or []], stage=working, counting=_counting,
+    )  # fmt: skip
     written = write_all(found, folder)
     if json:
         print_json(found.to_dict())

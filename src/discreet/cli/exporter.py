@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli.app import Json, Overwrite, ReleaseFolder, app
-from discreet.cli.screen import print_json, refuse_outputs, show, working
+from discreet.cli.screen import print_json, show, working
+from discreet.steward.outputs import refuse_outputs
 
 
 @app.command()

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli.app import IntoSchema, Json, Overwrite, ReleaseFolder, app
-from discreet.cli.screen import make_table, print_json, refuse_outputs, show, working
+from discreet.cli.screen import make_table, print_json, show, working
+from discreet.steward.outputs import refuse_outputs
 
 
 @app.command()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -15,18 +13,15 @@ from discreet.cli.app import Json, Overwrite, app
 from discreet.cli.screen import (
     make_table,
     print_json,
-    refuse_outputs,
     show,
     working,
     working_in_stages,
 )
-from discreet.errors import DiscreetError, PromiseError, StoreError
+from discreet.errors import DiscreetError, StoreError
+from discreet.steward.outputs import refuse_outputs
 
 if TYPE_CHECKING:
-    from discreet.release import Release
-    from discreet.steward.ledger import Entry, Ledger
-    from discreet.steward.plan import Plan
-    from discreet.table.microdata import Microdata
+    from discreet.steward.ledger import Ledger
 
 commands = typer.Typer(
     help="Keep a book of what was published from a source, and check what is to follow.",
@@ -35,55 +30,6 @@ commands = typer.Typer(
 app.add_typer(commands, name="ledger")
 
 Folder = Annotated[Path, typer.Argument(help="The folder of the ledger.")]
-
-
-def record(
-    book: Ledger,
-    wanted: Plan,
-    release: Release,
-    data: Microdata,
-    examine: Callable[[Path, Release], None],
-    *,
-    overwrite: bool,
-) -> tuple[Entry, list[str]]:
-    """Publish under a ledger; of a breach, say what to generalize."""
-    from discreet.steward.ledger import sign
-    from discreet.steward.ledger.checking import NOT_KNOWN
-
-    @cache  # a proposal is about what was refused
-    def know() -> Microdata:
-        return book.read(wanted.table, wanted.schema)
-
-    try:
-        with working(f"Checking against {_count(book)}"):
-            entry, notes = book.publish(
-                release,
-                know,
-                wanted.folder,
-                format=wanted.format,
-                overwrite=overwrite,
-                insecure=release.insecure,  # the command was asked first
-                examine=examine,
-                signed=sign(wanted.method, data),
-                accept_estimates=wanted.accept_estimates,
-            )
-        alone = data.keys is not None or entry.number == 1
-        return entry, notes if alone else [*notes, NOT_KNOWN]
-    except PromiseError as error:
-        broken = error.subject
-        if isinstance(broken, list):
-            with working_in_stages() as progress, suppress(DiscreetError):
-                proposed = book.propose(
-                    data, wanted.method, broken, known=know(),
-                    insecure_seed=wanted.insecure_seed, progress=progress,
-                )  # fmt: skip
-                error.hint = f"{proposed} {error.hint or ''}".strip()
-        raise
-
-
-def _count(book: Ledger) -> str:
-    many = len(book.entries)
-    return "1 earlier release" if many == 1 else f"{many} earlier releases"
 
 
 @commands.command()
@@ -216,6 +162,7 @@ def check(
     from discreet.publishing import publish as make
     from discreet.steward.ledger import Ledger, sign
     from discreet.steward.plan import Plan
+    from discreet.steward.publication import count_earlier
     from discreet.table.microdata import read
 
     wanted, book = Plan.read(plan), Ledger(ledger)
@@ -223,7 +170,7 @@ def check(
         data = read(wanted.table, wanted.schema)
         method = book.prepare(wanted.method, data)
         release = make(data, method, insecure_seed=wanted.insecure_seed)
-    with working(f"Checking against {_count(book)}"):
+    with working(f"Checking against {count_earlier(book)}"):
         known = book.read(wanted.table, wanted.schema)
         broken, notes = book.check(
             release, known, sign(method, data), accept_estimates=wanted.accept_estimates
@@ -243,6 +190,6 @@ def check(
             show(f"BREACH: {made}.")
         for note in notes:
             show(f"Note: {note}.")
-        show(hint or f"Goes together with {_count(book)}.")
+        show(hint or f"Goes together with {count_earlier(book)}.")
     if broken:
         raise typer.Exit(1)

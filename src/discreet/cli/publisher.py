@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from discreet.cli.app import Engine, IntoSchema, Json, Memory, Overwrite, app
-from discreet.cli.ledger import record
 from discreet.cli.screen import (
     print_findings,
     print_json,
-    refuse_outputs,
     refuse_unreached,
     say_error,
     show,
@@ -25,6 +23,7 @@ from discreet.cli.screen import (
     working_in_stages,
 )
 from discreet.errors import DiscreetError, PromiseError, SchemaError, StoreError, list_problems
+from discreet.steward.outputs import refuse_outputs
 
 if TYPE_CHECKING:
     from discreet.auditing import AuditReport
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from discreet.steward.plan import Plan
     from discreet.table.coded_table import CodedTable
     from discreet.table.microdata import Microdata
-    from discreet.table.schema import Schema
 
 TOGETHER = (
     "Releases that are out stay as they are: leave out, or generalize, what this one shows of the "
@@ -136,9 +134,8 @@ def _carry_out(
     memory: str | None, engine: str | None, overwrite: bool, *, as_json: bool, dry: bool,
 ) -> None:  # fmt: skip
     """Make, audit and put out the release of a plan, and say what came of it."""
-    from discreet.publishing import publish as make
     from discreet.steward.beyond_memory import is_beyond, read_memory
-    from discreet.table.microdata import read
+    from discreet.steward.publication import make_release
 
     limit = read_memory(memory)
     if engine is not None or is_beyond(wanted.source, wanted.schema, limit):
@@ -147,12 +144,8 @@ def _carry_out(
         if engine is None:
             notes.append("the table was worked on from disk: memory does not hold it")
     else:
-        with working(f"Reading {wanted.source.name}"):
-            table = data = read(wanted.table, wanted.schema)
-        method = wanted.method if book is None else book.prepare(wanted.method, data)
-        wanted = replace(wanted, method=method)
-        with working("Publishing"):
-            release = make(data, wanted.method, insecure_seed=wanted.insecure_seed)
+        release, data, wanted = make_release(wanted, book, working)
+        table = data
         found, entry, notes = _put_out(release, wanted, data, book, report, overwrite)
     taken = table.intake
     installed, failed = None, None
@@ -206,11 +199,13 @@ def _tell(
     wanted: Plan, found: AuditReport, table: CodedTable, notes: list[str], *, dry: bool
 ) -> None:
     """Say what was left out, found and put in place."""
+    from discreet.steward.publication import list_remarks
+
     taken = table.intake
     if taken.dropped:
         show(f"{taken.dropped:,} of {taken.read:,} rows were left out: missing.")
     print_findings(found)
-    for note in [*_remark(wanted, table.schema), *notes]:
+    for note in [*list_remarks(wanted, table.schema), *notes]:
         show(f"Note: {note}.")
     if found.kept:
         place = f"Release: {wanted.folder}, verified from disk."
@@ -226,37 +221,21 @@ def _put_out(
     overwrite: bool,
 ) -> tuple[AuditReport, Entry | None, list[str]]:
     """Audit a draft, and put it in place if the promise is kept; say what was found."""
-    from discreet.auditing import audit
     from discreet.auditing.report import Subject, render_html
     from discreet.publishing import ask_of_rows
-    from discreet.release.store import write
+    from discreet.steward.publication import put_out
 
-    audits: list[AuditReport] = []
-    entry: Entry | None = None
-    notes: list[str] = []
-
-    def examine(draft: Path, written: Release) -> None:
-        found = audit(written, data, earlier=wanted.method.earlier)
-        audits.append(found)
+    def draw(draft: Path, found: AuditReport) -> None:
         if report is not None:
             how = ask_of_rows(wanted.method, data).explain(data)
             subject = Subject.of(draft, wanted.source, wanted.folder.name)
             write_page(render_html(found, how, subject=subject))
-        found.require_kept()
 
     with _beforehand(report) as write_page:
-        try:
-            if book is not None:
-                entry, notes = record(book, wanted, release, data, examine, overwrite=overwrite)
-            else:
-                with working("Auditing"):
-                    write(release, wanted.folder, format=wanted.format, overwrite=overwrite,
-                          approve=examine,
-                          insecure=release.insecure, spend=True)  # fmt: skip
-        except PromiseError as error:  # of a breach the page is what is left
-            if not audits or error.subject is not audits[0]:
-                raise
-    return audits[0], entry, notes
+        return put_out(
+            release, wanted, data, book, overwrite=overwrite, stage=working,
+            trying=working_in_stages, examined=draw,
+        )  # fmt: skip
 
 
 def _put_out_in_parts(
@@ -323,14 +302,3 @@ def _beforehand(report: Path | None) -> Iterator[Callable[[str], None]]:
             else:
                 write_file(path, partial(Path.write_bytes, data=before))
         raise
-
-
-def _remark(wanted: Plan, schema: Schema) -> list[str]:
-    """Say what a steward may have overlooked in a plan."""
-    unseen = [attribute.name for attribute in schema if not attribute.published]
-    remarks = [f"not published: {', '.join(unseen)}"] if unseen else []
-    if wanted.insecure_seed is not None:
-        remarks.append("a seed decided what protects people: this is a test, give it to nobody")
-    if not schema.sensitive:
-        remarks.append("no column is sensitive: what is promised is about finding people")
-    return remarks

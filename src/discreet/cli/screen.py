@@ -1,16 +1,15 @@
-"""What is shown: progress, tables, findings, errors; and the check of where files go."""
+"""What is shown: progress, tables, findings, errors."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any, TextIO
 
-from discreet.errors import SchemaError, StoreError, visible
+from discreet.errors import SchemaError, visible
 
 EVERY = 10.0
 """So many seconds pass between lines on long work, where nobody looks at a terminal."""
@@ -129,15 +128,6 @@ def show(thing: Any = "", style: str | None = None) -> None:
     open_console(soft_wrap=text).print(visible(thing) if text else thing, style=style)
 
 
-def show_number(cell: Any) -> str:
-    """Write a number of an answer; what is not known is a dash."""
-    if cell is None:
-        return "–"
-    if isinstance(cell, float):
-        return f"{cell:,.2f}"
-    return f"{cell:,}" if isinstance(cell, int) else str(cell)
-
-
 class Stopped(Exception):
     """Work that was interrupted, and left what it had."""
 
@@ -229,50 +219,3 @@ def refuse_unreached(remote: str | None, engine: str | None) -> None:
         raise SchemaError(
             f"{remote}: only a cluster reads that.", hint="Name one: --engine spark://…"
         )
-
-
-def refuse_outputs(
-    outputs: Sequence[Path | None],
-    *,
-    inputs: Sequence[Path],
-    release: Path | None = None,
-    overwrite: bool,
-) -> None:
-    """Check where files will go before any work: not over what was given, not into a release."""
-    from discreet.files import resolve
-
-    read = [resolve(given) for given in inputs]
-    releases = [given for given in read if (given / "datapackage.json").exists()]
-    for path in [*outputs, release]:
-        if path is None:
-            continue
-        place = resolve(path)
-        if any((folder / "ledger.sqlite").exists() for folder in (place, *place.parents)):
-            raise StoreError(
-                f"{path}: lies inside a ledger, which only publications under it write to.",
-                hint="Choose another place.",
-            )
-        if place in read or any(place.is_relative_to(given) for given in releases):
-            raise StoreError(
-                f"{path}: is what the command reads; it will not be written over.",
-                hint="Choose another name.",
-            )
-        if path is release:
-            continue
-        holders = [folder for folder in place.parents if (folder / "datapackage.json").exists()]
-        there = None if release is None else resolve(release)
-        if holders or (there is not None and place.is_relative_to(there)):
-            raise StoreError(
-                f"{path}: lies inside the release, but is not for the public.",
-                hint="Write it elsewhere.",
-            )
-        if path.is_dir() or (there is not None and there.is_relative_to(place)):
-            raise StoreError(f"{path}: is a folder.", hint="Give the name of a file.")
-        if path.exists() and not path.is_file():
-            raise StoreError(
-                f"{path}: is a device or a pipe, not a file.", hint="Give the name of a file."
-            )
-        if path.exists() and not overwrite:
-            raise StoreError(
-                f"{path}: exists already.", hint="Choose another name, or add --overwrite."
-            )

@@ -15,7 +15,6 @@ from discreet.cli.app import Engine, Json, Memory, Overwrite, PlainTable, Releas
 from discreet.cli.screen import (
     make_table,
     print_json,
-    refuse_outputs,
     refuse_unreached,
     say,
     show,
@@ -23,6 +22,7 @@ from discreet.cli.screen import (
     working_in_stages,
 )
 from discreet.errors import PlanError, SchemaError, name_closest
+from discreet.steward.outputs import refuse_outputs
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,6 +8,21 @@ from typing import Any
 from discreet.errors import SchemaError
 from discreet.files import write_file
 
+INK = {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "gridColor": "var(--line)",
+       "domainColor": "var(--soft)", "tickColor": "var(--soft)"}  # fmt: skip
+"""Colours of a page, so that a chart is as light or dark as it."""
+
+
+def dress(chart: Any) -> Any:
+    """Give a chart the colours and letters of the page that it stands on."""
+    return (
+        chart.configure(background="transparent", font="system-ui, sans-serif")
+        .configure_view(stroke="var(--line)")
+        .configure_axis(labelFontSize=13, titleFontSize=13, titleFontWeight="normal", **INK)
+        .configure_header(labelColor="var(--ink)", titleColor="var(--ink)")
+        .configure_title(color="var(--ink)")
+    )
+
 
 def require_charts() -> Any:
     """Give altair, or say how to get it."""

@@ -161,24 +161,28 @@ class Tradeoff:
 
     def draw(self, target: Path) -> Path:
         """Draw the largest m over ε, one panel per kind of neighbourhood, as an SVG file."""
+        return save_chart(self.chart(), target)
+
+    def chart(self) -> Any:
+        """Give that chart."""
         alt = require_charts()
         kinds = {"absolute": False, "relative": True} if self.has_relative else {"absolute": False}
         shown = pl.DataFrame(
             [(kind, *step) for kind, flag in kinds.items() for step in self.steps(relative=flag)],
             schema=["kind", "epsilon", "m"], orient="row",
         )  # fmt: skip
-        chart = (
+        return (
             alt.Chart(alt.InlineData(shown.to_dicts()))
-            .mark_line(interpolate="step-after")
+            .mark_line(interpolate="step-after", point=True)
             .encode(
                 x=alt.X("epsilon:Q", title="ε", scale=alt.Scale(type="log")),
                 y=alt.Y("m:Q", title="largest m", scale=alt.Scale(type="log")),
                 column=alt.Column("kind:N", title=f"(ε,m) that {self.attribute} allows"),
+                tooltip=[alt.Tooltip("epsilon:Q", title="ε"), alt.Tooltip("m:Q")],
             )
             .properties(width=320, height=240)
             .resolve_scale(x="independent")
         )
-        return save_chart(chart, target)
 
 
 def tradeoff(data: Microdata, name: str | None = None) -> Tradeoff:

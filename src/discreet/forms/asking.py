@@ -66,6 +66,34 @@ class Answer:
     coverage: str = ""
     """What is taken for granted in estimates and errors, and what is not."""
 
+    @property
+    def known(self) -> list[str]:
+        """The columns that are known."""
+        return [name for name, estimated in self.columns.items() if not estimated]
+
+    @property
+    def told(self) -> list[str]:
+        """The columns that are estimated."""
+        return [name for name, estimated in self.columns.items() if estimated]
+
+    @property
+    def marked(self) -> list[str]:
+        """The columns that say whether a row belongs to the answer for certain."""
+        ours = {*self.known, *(name + ending for name in self.told for ending in ENDINGS)}
+        return [name for name in self.frame.columns if name not in ours]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What is told of each estimate; a width only where one is known."""
+        wide = any(self.frame[f"{name}_width"].is_not_null().any() for name in self.told)
+        return ENDINGS if wide else ENDINGS[:4]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any bounds leave something open."""
+        return any(self.frame[f"{n}_low"].ne_missing(self.frame[f"{n}_high"]).any()
+                   for n in self.told)  # fmt: skip
+
     def _single(self, ending: str) -> float | None:
         if list(self.columns.values()) != [True] or self.frame.height != 1:
             raise QueryError(
@@ -98,6 +126,19 @@ class Answer:
     def width(self) -> float | None:
         """How far from the estimate the truth may well be, where people are shown in boxes."""
         return self._single("_width")
+
+
+def write_number(cell: object) -> str:
+    """Write a number of an answer for people; what is not known is a dash.
+
+    >>> write_number(1234.5), write_number(1234), write_number(None)
+    ('1,234.50', '1,234', '–')
+    """
+    if cell is None:
+        return "–"
+    if isinstance(cell, float):
+        return f"{cell:,.2f}"
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from discreet.errors import StoreError
+from discreet.errors import QueryError, StoreError
 from discreet.release.manifest import MANIFEST
 from discreet.release.release import Release
 from discreet.release.store import load
@@ -197,6 +197,18 @@ def load_series(
                 hint="Give a folder that holds releases.",
             )
     return Series({name: load(folder) for name, folder in named.items()}, by)
+
+
+def load_published(folder: Path, by: str | None = None) -> Release | Series:
+    """Read a release, or all that a folder holds."""
+    if find_releases(folder):
+        return load_series(folder, by or COLUMN)
+    release = load(folder)
+    if by is not None:
+        raise QueryError(
+            f"--by {by}: {folder} is one release.", hint="Give a folder that holds several."
+        )
+    return release
 
 
 def find_releases(folder: Path) -> list[Path]:

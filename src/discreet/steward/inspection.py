@@ -6,46 +6,27 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from discreet.errors import DiscreetError
-from discreet.steward.cell_notes import CellNotes, note_cells
+from discreet.steward.cell_notes import CellNotes
 from discreet.steward.drafting import draft_plan
+from discreet.steward.inspected_table import InspectedTable, Measured, Telling, readable
 from discreet.table.arx_projects import PROJECT, read_project
-from discreet.table.cell_summaries import CellSummary
-from discreet.table.coded_table import CodedTable, attempt_each
 from discreet.table.databases import DatabaseTable
-from discreet.table.distinct_cells import tell_apart
-from discreet.table.domain import reduce_cells
-from discreet.table.inference import GivenRoles, look_at, propose
-from discreet.table.microdata import Microdata, read, settle_missing
-from discreet.table.people import read_keys, read_persons
-from discreet.table.people_key import PeopleKey
+from discreet.table.inference import GivenRoles
+from discreet.table.microdata import read
 from discreet.table.readers import TableFile, read_described
-from discreet.table.schema import Attribute, Role, Schema, Type
+from discreet.table.schema import Attribute, Schema, Type
 from discreet.table.spelling import PLAIN
 from discreet.table.spss_stata import Described
 from discreet.table.taxonomy import Taxonomy, canonical_text
 from discreet.table.text_files import AS_FOUND, FileFormat
-from discreet.table.uniqueness import Uniqueness
-
-
-@dataclass(frozen=True)
-class Telling:
-    """How much a column tells people apart."""
-
-    distinction: float
-    """The share of rows that are needed to show all its values once."""
-    separation: float
-    """The share of pairs of rows that differ in it."""
-    adds: int | None = None
-    """How many rows, or people, become unique by it beside the quasi-identifiers."""
 
 
 @dataclass(frozen=True)
@@ -116,38 +97,6 @@ class Inspection:
         }
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What was counted of a table, wherever its rows are."""
-
-    rows: int
-    missing: dict[str, int]
-    """Missing cells of columns that have any."""
-    repeats: dict[str, int]
-    unique: int
-    most_frequent: dict[str, list[tuple[str, float]]]
-    """The two most frequent values of sensitive attributes with their shares."""
-    telling: dict[str, Telling]
-    notes: CellNotes
-
-
-class _Apart:
-    """A table that memory holds, and the different cells of its columns."""
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self.frame = frame
-        found = attempt_each(frame.columns, lambda name: tell_apart(frame[name]), frame.height)
-        self.apart = dict(zip(frame.columns, found, strict=True))
-
-    def look(self) -> dict[str, CellSummary]:
-        """Look at the cells of every column."""
-        names, types = self.frame.columns, self.frame.schema
-        seen = attempt_each(
-            names, lambda name: look_at(self.apart[name], types[name]), self.frame.height
-        )
-        return dict(zip(names, seen, strict=True))
-
-
 NO_ROLES = GivenRoles()
 
 
@@ -167,14 +116,16 @@ def inspect_database(source: DatabaseTable, plan_folder: Path, given: GivenRoles
 
 
 def _inspect(table: TableFile | DatabaseTable, source: str, given: GivenRoles) -> Inspection:
-    told = read_described(table)
-    cells = _Apart(told.frame)
-    seen = cells.look()
-    proposed = [_describe(propose(name, [found]), found, told) for name, found in seen.items()]
-    schema = Schema(tuple(given.settle(proposed)))
-    found = _measure(cells, schema, seen)
     lies = source if isinstance(table, TableFile) else replace(table, database=source)
-    return draft(schema, found, lies, format_=told.format)
+    return inspect_frame(InspectedTable(read_described(table)), lies, given)
+
+
+def inspect_frame(
+    table: InspectedTable, source: str | DatabaseTable, given: GivenRoles = NO_ROLES
+) -> Inspection:
+    """Do the same with a table that has been read, and is said to lie there."""
+    schema = Schema(tuple(given.settle(table.proposed)))
+    return draft(schema, table.measure(schema), source, format_=table.format)
 
 
 def _inspect_project(path: Path) -> Inspection:
@@ -183,9 +134,8 @@ def _inspect_project(path: Path) -> Inspection:
     table = f"{path.stem}.csv"
     files, taxonomies = {table: project.frame.write_csv()}, {}
     attributes = []
-    cells = _Apart(project.frame)
-    seen = cells.look()
-    for attribute in [propose(name, [found]) for name, found in seen.items()]:
+    cells = InspectedTable(Described(project.frame))
+    for attribute in cells.proposed:
         role = project.roles[attribute.name]
         why = f"{attribute.reason.split('; ')[0]}; {role} in the project"
         adopted = replace(attribute, role=role, reason=why)
@@ -201,7 +151,7 @@ def _inspect_project(path: Path) -> Inspection:
                 taxonomies[attribute.name] = file
         attributes.append(adopted)
     schema = Schema(tuple(attributes))
-    return draft(schema, _measure(cells, schema, seen), table, taxonomies, files)
+    return draft(schema, cells.measure(schema), table, taxonomies, files)
 
 
 def _fit_hierarchy(
@@ -246,74 +196,6 @@ def _write_rows(rows: list[list[str]]) -> str:
     return text.getvalue()
 
 
-def _measure(table: _Apart, schema: Schema, seen: Mapping[str, CellSummary]) -> Measured:
-    """Count who is unique, and what is missing, in a table that memory holds."""
-    frame, identifiers = table.frame, [a.name for a in schema.having(Role.IDENTIFIER)]
-    # count missing cells of every column, also of those that will not be published
-    everything = Schema(tuple(readable(a) for a in schema)).of_rows
-    columns = attempt_each(
-        list(everything), lambda a: reduce_cells(table.apart[a.name], a), frame.height
-    )
-    _, intake = settle_missing(columns, frame.height)
-    coded = {c.attribute.name: c for c in columns if c.attribute.name not in identifiers}
-    encoded = attempt_each(list(coded.values()), lambda c: c.encode(None), frame.height)
-    made = dict(zip(coded, encoded, strict=True))
-    repeats = count_repeats(schema, seen)
-    key = PeopleKey(choose_key(repeats) if repeats else None)
-    persons = read_persons(frame, key, keys=read_keys(frame, key))
-    data = Microdata(
-        everything,
-        {name: codes for name, (codes, _) in made.items()},
-        {name: domain for name, (_, domain) in made.items()},
-        intake,
-        persons=persons,
-    )
-    shares = {name: list_frequent(data, name) for name in schema.sensitive}
-    alone = Uniqueness(data, schema.quasi_identifiers)
-    telling = measure_telling(schema, seen, alone.count, alone.count_beside)
-    notes = note_cells(schema, seen, lambda name, cell: table.apart[name].find_row(cell))
-    return Measured(frame.height, intake.missing, repeats, alone.count, shares, telling, notes)
-
-
-def count_repeats(schema: Schema, seen: Mapping[str, CellSummary]) -> dict[str, int]:
-    """Count the distinct values of columns that name people, where some repeat."""
-    return {a.name: seen[a.name].distinct for a in schema.having(Role.IDENTIFIER)
-            if seen[a.name].distinct < seen[a.name].named}  # fmt: skip
-
-
-def measure_telling(
-    schema: Schema,
-    seen: Mapping[str, CellSummary],
-    unique: int,
-    count_beside: Callable[[str], int],
-) -> dict[str, Telling]:
-    """Say how much each column tells people apart.
-
-    ``unique`` are so on the quasi-identifiers. ``count_beside`` counts those who are so without one
-    of these, or with another column besides.
-    """
-    telling = {}
-    for attribute in schema:
-        name, cells, adds = attribute.name, seen[attribute.name], None
-        if attribute.role is not Role.IDENTIFIER:
-            adds = abs(count_beside(name) - unique)
-        distinction = (cells.distinct + (cells.named < cells.rows)) / cells.rows
-        telling[name] = Telling(distinction, cells.separation, adds)
-    return telling
-
-
-def choose_key(repeats: Mapping[str, int]) -> str:
-    """Of columns that name people and repeat, give the one that says most rows are of one."""
-    return min(repeats, key=repeats.__getitem__)
-
-
-def list_frequent(data: CodedTable, name: str) -> list[tuple[str, float]]:
-    """Give the two most frequent values of an attribute with their shares."""
-    counts = data.count(name)
-    common = np.argsort(-counts, kind="stable")[:2]
-    return [(data.domains[name].write_code(c), float(counts[c] / data.n)) for c in common]
-
-
 def draft(
     schema: Schema,
     found: Measured,
@@ -344,35 +226,3 @@ def draft(
         repeats=found.repeats,
         files=dict(files or {}),
     )
-
-
-def readable(attribute: Attribute) -> Attribute:
-    """Give an attribute so that its column is read, whatever its role."""
-    return replace(attribute, role=Role.QUASI_IDENTIFIER)
-
-
-def _describe(attribute: Attribute, seen: CellSummary, told: Described) -> Attribute:
-    """Add what the file says about a column: in words, and the order of an ordinal."""
-    label = told.labels.get(attribute.name, "")
-    if attribute.role is Role.OTHER and re.search(r"\w", label):  # names there are often codes
-        spoken = re.sub(r"\W+", "_", label).strip("_")
-        said = propose(spoken, [seen])
-        if said.role is not Role.OTHER:
-            reason = said.reason.replace("name says", "label says")
-            attribute = replace(attribute, role=said.role, reason=reason)
-    order = tuple(t for t in told.orders.get(attribute.name, ()) if t not in attribute.na)
-    if order:
-        reason = "; ".join(["ordered in the file", *attribute.reason.split("; ")[1:]])
-        attribute = replace(
-            attribute,
-            type=Type.ORDINAL,
-            order=order,
-            decimals=None,
-            spelling=PLAIN,
-            unreadable="reject",
-            reason=reason,
-        )
-    if attribute.name in told.labels:
-        reason = f"{told.labels[attribute.name]}; {attribute.reason}"
-        attribute = replace(attribute, reason=reason)
-    return attribute

@@ -12,17 +12,15 @@ from pathlib import Path
 
 from discreet.steward.beyond_memory import GROUND, LEAST, is_beyond
 from discreet.steward.cell_notes import note_cells
-from discreet.steward.inspection import (
-    NO_ROLES,
-    Inspection,
+from discreet.steward.inspected_table import (
     Measured,
     choose_key,
     count_repeats,
-    draft,
     list_frequent,
     measure_telling,
     readable,
 )
+from discreet.steward.inspection import NO_ROLES, Inspection, draft
 from discreet.table.cell_summaries import CellSummary, check_cells, merge_summaries, summarize
 from discreet.table.coded_table import raise_all
 from discreet.table.facts import PartedScan, Progress, survey

@@ -188,19 +188,31 @@ class Plan:
         """Read a plan; every mistake in it is named with its place."""
         path = Path(path)
         try:
-            written = tomllib.loads(read_text(path))
+            text = read_text(path)
         except OSError as error:
             raise PlanError(
                 f"{path}: cannot be read ({error.strerror}).",
                 hint="Write one with: discreet inspect FILE.",
             ) from error
+        except ValueError as error:
+            raise _refuse_text(path, error) from error
+        return Plan.parse(text, path)
+
+    @staticmethod
+    def parse(text: str, path: Path) -> Plan:
+        """Understand the text of a plan that lies, or is to lie, at a place."""
+        try:
+            written = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
-            raise PlanError(
-                f"{path.name}: not TOML ({error}).",
-                hint="Quote texts and separate lists by commas.",
-            ) from error
+            raise _refuse_text(path, error) from error
         _refuse_huge(written, path)
         return _understand(written, path)
+
+
+def _refuse_text(path: Path, error: Exception) -> PlanError:
+    return PlanError(
+        f"{path.name}: not TOML ({error}).", hint="Quote texts and separate lists by commas."
+    )
 
 
 def _refuse_huge(written: Any, path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.evaluate.charts import dress
 from discreet.pages import write_page
 from discreet.pages.marks import GLYPHS, Mark, find_mark
 from discreet.steward.choosing.advice import PURPOSES
@@ -19,9 +20,6 @@ MODELS = "model"
 WIDTH, HEIGHT = 500, 300
 CLOSE = 0.05
 """Points nearer than this share of both axes have one label."""
-INK = {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "gridColor": "var(--line)",
-       "domainColor": "var(--soft)", "tickColor": "var(--soft)"}  # fmt: skip
-"""Colours of the page, so that a chart is as light or dark as it."""
 POINT = re.compile(r'<path aria-label="([^"]*)"([^>]*)/>')
 
 
@@ -34,7 +32,7 @@ def show_comparison(found: Comparison, path: Path) -> Path:
         kinds=list(found.questions),
         purposes=PURPOSES,
         diverged=any(t.divergence is not None for t in found.trials),
-        charts=draw_frontiers(found),
+        charts=[(title, _write_svg(chart)) for title, chart in draw_frontiers(found)],
         marks={t.method: _show_mark(find_mark(t.method)) for t in found.trials},
         recommended={(told.purpose, id(told.trial)) for told in found.advices if told.trial},
     )
@@ -44,8 +42,8 @@ def _show_mark(mark: Mark) -> tuple[str, str]:
     return mark.colour, GLYPHS[mark.shape]
 
 
-def draw_frontiers(found: Comparison) -> list[tuple[str, str]]:
-    """Draw privacy against utility, a chart per purpose, as SVG; none without the library."""
+def draw_frontiers(found: Comparison) -> list[tuple[str, Any]]:
+    """Draw privacy against utility, a titled chart per purpose; none without the library."""
     try:
         import altair as alt
     except ImportError:
@@ -115,7 +113,7 @@ def _join_labels(points: list[dict[str, Any]]) -> None:
         group[0]["label"] = ", ".join(point["number"] for point in group)
 
 
-def _draw(alt: Any, points: list[dict[str, Any]], kind: str, found: Comparison) -> str:
+def _draw(alt: Any, points: list[dict[str, Any]], kind: str, found: Comparison) -> Any:
     methods = sorted({point["method"] for point in points})
     marks = [find_mark(method) for method in methods]
     looks = [m.colour for m in marks], [m.shape for m in marks]
@@ -145,12 +143,8 @@ def _draw(alt: Any, points: list[dict[str, Any]], kind: str, found: Comparison) 
     if found.bar is not None and found.bar.belief is not None:
         bar = alt.Chart(alt.InlineData([{"belief": found.bar.belief}]))
         layers.insert(0, bar.mark_rule(strokeDash=[5, 4], stroke="var(--soft)").encode(x=x))
-    chart = (
-        alt.layer(*layers)
-        .properties(width=WIDTH, height=HEIGHT)
-        .configure(background="transparent", font="system-ui, sans-serif")
-        .configure_view(stroke="var(--line)")
-        .configure_axis(labelFontSize=13, titleFontSize=13, titleFontWeight="normal", **INK)
+    return (
+        dress(alt.layer(*layers).properties(width=WIDTH, height=HEIGHT))
         .configure_axisY(titlePadding=16)
         .configure_legend(
             labelFontSize=13,
@@ -162,6 +156,9 @@ def _draw(alt: Any, points: list[dict[str, Any]], kind: str, found: Comparison) 
             symbolOpacity=1,
         )
     )
+
+
+def _write_svg(chart: Any) -> str:
     buffer = io.StringIO()
     chart.save(buffer, format="svg")
     # what is read out to the blind is shown to others who point at it

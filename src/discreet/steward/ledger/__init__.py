@@ -37,7 +37,7 @@ from discreet.steward.ledger.people import (
     recall_signatures,
     sign,
 )
-from discreet.steward.ledger.proposing import Proposals
+from discreet.steward.ledger.proposing import Proposal, Proposals
 
 if TYPE_CHECKING:
     from discreet.auditing.composition import Composed, Remembered
@@ -260,9 +260,26 @@ class Ledger:
         insecure_seed: int | None = None,
         progress: Progress = lambda *_: None,
     ) -> str:
-        """Say how a release would pass: with less, with larger groups, or by republication.
+        """Say how a release would pass, with the least loss; see :meth:`list_proposals`."""
+        found = self.list_proposals(
+            data, method, broken, known=known, insecure_seed=insecure_seed, progress=progress
+        )
+        return found[1]
 
-        Each is tried for real, and the one by which least is lost is given. An attribute that is
+    def list_proposals(
+        self,
+        data: Microdata,
+        method: Method,
+        broken: Sequence[Composed],
+        *,
+        known: Microdata,
+        insecure_seed: int | None = None,
+        progress: Progress = lambda *_: None,
+    ) -> tuple[list[Proposal], str]:
+        """List how a release would pass: with less, with larger groups, or by republication.
+
+        Each is tried for real, and the one by which least is lost is the first, and said; or, if
+        there is none, how near leaving attributes out comes. An attribute that is
         left out is generalized as far as can be. ``known`` is the table with all that earlier
         releases show.
         """

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.files import write_text
 from discreet.steward.ledger.book import Entry
 from discreet.steward.ledger.checking import Held, open_rolls
 from discreet.steward.ledger.people import Attendances
@@ -113,7 +114,13 @@ def _believe(held: Sequence[Held], attended: Attendances) -> dict[str, Any]:
 
 def write_chronicle(path: Path, source: str, chapters: Sequence[Chapter]) -> Path:
     """Draw the chronicle on a page."""
-    from discreet.pages import write_page
+    return write_text(path, render_chronicle(source, chapters))
+
+
+def render_chronicle(source: str, chapters: Sequence[Chapter], *, whole: bool = True) -> str:
+    """Draw it as a whole page, or as what another one may hold."""
+    from discreet.pages import render_page
 
     most = max((c.people + c.counterfeits + (c.left or 0) for c in chapters), default=1)
-    return write_page(path, "chronicle.html", source=source, chapters=chapters, most=max(most, 1))
+    template = "chronicle.html" if whole else "chronicle_parts.html"
+    return render_page(template, source=source, chapters=chapters, most=max(most, 1), whole=whole)

@@ -35,6 +35,10 @@ class Proposal:
 
     text: str
     loss: float
+    without: tuple[str, ...] = ()
+    """Attributes to leave out."""
+    method: Method | None = None
+    """Or how else to publish it."""
 
 
 class Proposals:
@@ -54,16 +58,19 @@ class Proposals:
         fewer = sum(range(known, max(known - MOST_LEFT_OUT, 1), -1))
         return fewer + len(LARGER) + len(list_republishing())
 
-    def find(self, broken: Sequence[Composed], remembering: Callable[[Method], Method]) -> str:
-        """Say what passes with the least loss; or how near leaving attributes out comes."""
+    def find(
+        self, broken: Sequence[Composed], remembering: Callable[[Method], Method]
+    ) -> tuple[list[Proposal], str]:
+        """List what passes, the least loss first; and say it, or how near leaving out comes."""
         most = max(found.people for found in broken)
         gone, failing, found = self._leave_out(most)
         found += [*self._enlarge(), *self._republish(remembering)]
         if found:
-            return min(found, key=lambda one: one.loss).text
+            found.sort(key=lambda one: one.loss)
+            return found, found[0].text
         listed = " and ".join(gone)
         less = f"Without {listed} it would still fail for {failing:,} people of {most:,}. "
-        return (
+        return [], (
             (less if gone else "Leaving out one attribute does not help. ")
             + "Publish the sensitive attribute only once, or hand out the earlier release's folder "
             "once more as it is."
@@ -104,7 +111,7 @@ class Proposals:
             data, (failing, loss) = data.without(best), tried[best]
         listed = " and ".join(gone)
         text = f"Leave out {listed}: generalized that far, the release would pass."
-        return gone, failing, [Proposal(text, loss)] if gone and not failing else []
+        return gone, failing, [Proposal(text, loss, tuple(gone))] if gone and not failing else []
 
     def _enlarge(self) -> Iterator[Proposal]:
         """Ask for more people who look the same: coarser cuts, the finest of which that passes."""
@@ -118,7 +125,7 @@ class Proposals:
                 made = self._try(self.data, method)
             if made is not None and not made[0]:
                 yield Proposal(f"Promise k-anonymity with k = {k}, too: the release would pass.",
-                               made[1])  # fmt: skip
+                               made[1], method=method)  # fmt: skip
                 return
 
     def _republish(self, remembering: Callable[[Method], Method]) -> Iterator[Proposal]:
@@ -131,7 +138,7 @@ class Proposals:
                 made = self._try(self.data, remembering(nearest))
                 if made is not None and not made[0]:
                     yield Proposal(f"Publish it by {kind.title}, with {nearest.principle}: the "
-                                   "release would pass.", made[1])  # fmt: skip
+                                   "release would pass.", made[1], method=nearest)  # fmt: skip
 
 
 def list_republishing() -> list[type[SigningMethod]]:

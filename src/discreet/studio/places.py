@@ -1,0 +1,43 @@
+"""Places: names that a browser gives, found in the folder of the studio and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.errors import StoreError
+from discreet.files import resolve
+
+LONGEST_NAME = 255
+
+
+def confine(folder: Path, name: str | Path) -> Path:
+    """Give the place of a name in a folder; one that leads out of it is refused.
+
+    Links are followed first, so that none leads out either.
+    """
+    if len(str(name)) > LONGEST_NAME * 16:
+        raise StoreError("The name is too long.", hint="Choose a file of the folder.")
+    place = resolve(folder / name)
+    if not place.is_relative_to(folder):
+        raise StoreError(
+            f"{name}: lies outside of the folder that the studio was started in.",
+            hint="Put it into the folder, or start the studio in another one.",
+        )
+    return place
+
+
+def take_name(name: str) -> str:
+    """Give the plain name of a file that was dropped; one that is a path is refused.
+
+    >>> take_name("people 2026.csv")
+    'people 2026.csv'
+    """
+    plain = name.strip()
+    if not plain or len(plain.encode()) > LONGEST_NAME or plain.startswith("."):
+        raise StoreError(f"{name!r}: is no name for a file.", hint="Rename it, then drop it again.")
+    if any(sign in plain for sign in "/\\:\0") or not plain.isprintable():
+        raise StoreError(
+            f"{name!r}: a name may not hold slashes, colons or signs that cannot be seen.",
+            hint="Rename it, then drop it again.",
+        )
+    return plain

@@ -1,0 +1,191 @@
+"""Nobody reads or changes anything who was not let in, whatever a browser is made to send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from discreet.studio.workers import Desk
+from studios import HOST, Studio
+
+
+def test_without_the_token_nobody_gets_in(studio: Studio) -> None:
+    stranger = studio.stranger()
+    assert stranger.get("/open").status_code == 403
+    answer = stranger.get("/?token=guessed")
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+    assert "people.csv" not in answer.text
+
+
+def test_the_token_leaves_the_address_and_a_cookie_stays(studio: Studio) -> None:
+    answer = studio.stranger().get(f"/?token={studio.visits.token}", follow_redirects=False)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/"
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie
+    assert studio.visits.token not in cookie
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "127.0.0.1", "127.0.0.1:9"])
+def test_another_name_for_this_machine_is_refused(studio: Studio, host: str) -> None:
+    """A site whose name is made to point here (DNS rebinding) asks under its own name."""
+    answer = studio.client.get("/open", headers={"host": host})
+    assert answer.status_code == 421
+    assert "people" not in answer.text
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://" + HOST])
+def test_other_sites_may_not_ask(studio: Studio, origin: str) -> None:
+    headers = {**studio.proof(), "origin": origin}
+    answer = studio.client.post("/open/file", data={"name": "people.csv"}, headers=headers)
+    assert answer.status_code == 403
+    assert studio.visit().plan is None
+    assert not (studio.root / "people.plan.toml").exists()
+
+
+def test_a_link_from_another_site_is_not_followed(studio: Studio) -> None:
+    answer = studio.client.get("/open", headers={"sec-fetch-site": "cross-site"})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("proof", [None, "", "guessed"])
+def test_nothing_changes_without_the_proof_of_the_page(studio: Studio, proof: str | None) -> None:
+    headers = {} if proof is None else {"X-Discreet-Proof": proof}
+    answer = studio.client.post("/open/file", data={"name": "people.csv"}, headers=headers)
+    assert answer.status_code == 403
+    assert studio.visit().plan is None
+
+
+def test_the_proof_of_another_visit_is_none(studio: Studio) -> None:
+    other = studio.let_in()
+    answer = studio.client.post(
+        "/open/file", data={"name": "people.csv"}, headers=studio.proof(other)
+    )
+    assert answer.status_code == 403
+
+
+def test_visits_do_not_see_each_other(studio: Studio) -> None:
+    """Neither what is open, nor what was dropped, nor what runs."""
+    other = studio.let_in()
+    content = b"age,illness\n1,a\n2,b\n"
+    put = studio.client.put("/open/dropped/mine.csv", content=content, headers=studio.proof())
+    assert put.status_code == 204
+    assert "mine.csv" in studio.client.get("/open").text
+    assert "mine.csv" not in other.get("/open").text
+    taken = other.post("/open/file", data={"name": "dropped:mine.csv"}, headers=studio.proof(other))
+    assert taken.status_code == 422
+    job = studio.visit().start("open.list_files", studio.root, title="t", step="s", then="/open")
+    assert studio.client.get(f"/jobs/{job.name}").status_code == 200
+    for path in (f"/jobs/{job.name}", f"/jobs/{job.name}/events"):
+        assert other.get(path).status_code == 422
+    stop = other.post(f"/jobs/{job.name}/stop", headers=studio.proof(other))
+    assert stop.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret.csv", "/etc/passwd", "link.csv", "folder/../../secret.csv", "a\0b.csv"]
+)
+def test_paths_lead_nowhere_else(tmp_path: Path, desk: Desk, name: str) -> None:
+    root = tmp_path / "here"
+    root.mkdir()
+    (tmp_path / "secret.csv").write_text("age,illness\n1,a\n2,b\n")
+    (root / "link.csv").symlink_to(tmp_path / "secret.csv")
+    studio = Studio(root, desk)
+    try:
+        answer = studio.post("/open/file", name=name)
+        assert answer.status_code == 422
+        assert "outside of the folder" in answer.text or "holds a NUL" in answer.text
+        assert studio.visit().plan is None
+    finally:
+        studio.visits.close()
+
+
+def test_a_plan_reads_nothing_outside_of_the_folder(tmp_path: Path, desk: Desk) -> None:
+    root = tmp_path / "here"
+    root.mkdir()
+    (tmp_path / "secret.csv").write_text("age,illness\n1,a\n2,b\n")
+    (root / "evil.plan.toml").write_text(
+        '[source]\nfile = "../secret.csv"\n[columns.age]\nrole = "quasi-identifier"\n'
+        '[method]\nname = "generalization"\n[[method.principles]]\nname = "k-anonymity"\nk = 2\n'
+    )
+    studio = Studio(root, desk)
+    try:
+        answer = studio.post("/open/file", name="evil.plan.toml")
+        assert answer.status_code == 422
+        assert "outside of the folder" in answer.text
+    finally:
+        studio.visits.close()
+
+
+@pytest.mark.parametrize("name", ["..%2Fevil.csv", "a%2Fb.csv", "..%5Cevil.csv", ".hidden", "%00"])
+def test_a_dropped_file_gets_no_path(studio: Studio, name: str) -> None:
+    put = studio.client.put(f"/open/dropped/{name}", content=b"x", headers=studio.proof())
+    assert put.status_code in (404, 422)
+    assert not list(studio.visit().private.iterdir())
+
+
+def test_an_upload_that_is_too_large_is_stopped_while_it_streams(studio: Studio) -> None:
+    sent = []
+
+    def stream():  # type: ignore[no-untyped-def]
+        for _ in range(100):
+            sent.append(1)
+            yield b"x" * 1000
+
+    put = studio.client.put("/open/dropped/big.csv", content=stream(), headers=studio.proof())
+    assert put.status_code == 413
+    assert "10,000 bytes" in put.text
+    assert not list(studio.visit().private.iterdir())
+
+
+def test_a_form_is_not_a_way_around_that(studio: Studio) -> None:
+    answer = studio.post("/open/file", name="x" * (2**20 + 1))
+    assert answer.status_code == 413
+
+
+def test_what_was_dropped_is_private_and_gone_in_the_end(studio: Studio) -> None:
+    content = b"age,illness\n1,a\n2,b\n"
+    studio.client.put("/open/dropped/mine.csv", content=content, headers=studio.proof())
+    private = studio.visit().private
+    assert (private / "mine.csv").read_bytes() == content
+    assert private.stat().st_mode & 0o077 == 0
+    studio.visits.close()
+    assert not private.exists()
+
+
+def test_browsers_are_told_to_run_nothing_that_stands_in_a_page(studio: Studio) -> None:
+    for path in ("/open", "/static/studio.css", "/nowhere"):
+        headers = studio.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == "no-store"
+    page = studio.client.get("/open").text
+    assert " style=" not in page and "<style" not in page and " onclick=" not in page
+
+
+NASTY = "<script>alert(1)</script>\"'&amp;\x1b[31m"
+
+
+def test_names_and_values_are_shown_as_text(studio: Studio) -> None:
+    cell, name = NASTY.replace('"', '""'), f"<script>alert(2)</script>{'n' * 10_000}"
+    rows = "".join(f'{age},"{cell}"\n' for age in range(30))
+    (studio.root / "nasty.csv").write_text(f"age,{name}\n{rows}", "utf-8")
+    assert studio.post("/open/file", name="nasty.csv").status_code == 204
+    page = studio.client.get("/open").text
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(2)&lt;/script&gt;nnn" in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "\x1b" not in page and "\\u001b[31m" in page
+
+
+def test_the_library_files_come_with_their_licences(studio: Studio) -> None:
+    vendor = Path(__file__).parents[2] / "src" / "discreet" / "studio" / "static" / "vendor"
+    scripts = {path.name.removesuffix(".min.js") for path in vendor.glob("*.js")}
+    assert scripts == {path.stem for path in vendor.glob("*.LICENSE")} != set()
+    told = (vendor / "README.md").read_text("utf-8")
+    assert all(f"{name}.min.js" in told for name in scripts)
