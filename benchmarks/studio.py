@@ -111,8 +111,9 @@ def measure(quick: bool) -> Iterable[dict[str, Any]]:
                 spans.append(time.perf_counter() - start)
             yield {"what": "role changed to who is alone (aim: 0.5 s)", "n": n,
                    "seconds": float(np.median(spans))}  # fmt: skip
-            waiting = "import sys; sys.stdin.read()"
-            bare = subprocess.Popen([sys.executable, "-c", waiting], stdin=subprocess.PIPE)
+            bare = subprocess.Popen(
+                [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+            )
             time.sleep(1)  # until it has loaded
             above = measure_memory(visitor.process.pid) - measure_memory(bare.pid)
             bare.communicate()

@@ -23,7 +23,7 @@ def write_script(tree: exp.Query, dialect: str, tables: Tables, needed: Tables) 
                 f"The statement would carry {table.height:,} {name}.",
                 hint="Let discreet run it: leave out --show-sql, or give --engine.",
             )
-    for name in needed.keys() - large.keys():
+    for name in (name for name in needed if name not in large):  # in the same order, every time
         tree = tree.with_(exp.to_identifier(name, quoted=True), as_=_write_out(needed[name]))
     if with_ := tree.args.get("with_"):  # what others build on comes first
         with_.expressions.sort(key=lambda clause: clause.alias not in needed)

@@ -216,6 +216,6 @@ document.addEventListener("drop", (event) => {
 
 // What was asked for is brought into view, unless it is there already.
 document.addEventListener("htmx:afterSettle", (event) => {
-  const place = event.detail.target.closest("[data-into-view]");
-  if (place && place.getBoundingClientRect().top > innerHeight * 0.7) place.scrollIntoView({ block: "start" });
+  const place = event.detail.target;
+  if (place && place.matches("[data-into-view]") && place.getBoundingClientRect().top > innerHeight * 0.7) place.scrollIntoView({ block: "start" });
 });

@@ -21,7 +21,8 @@ from discreet.steward.choosing.of_plan import (
 from discreet.steward.choosing.page import draw_frontiers
 from discreet.steward.choosing.trial import Refused, Trial, name_setting
 from discreet.studio.plan_files import change_plan, describe_method, read_plan, set_method
-from discreet.studio.work.stages import Tell, staging
+from discreet.studio.work.stages import staging
+from discreet.studio.workers import Tell
 
 
 def look(path: Path, home: Path) -> dict[str, Any]:

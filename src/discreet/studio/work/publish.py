@@ -21,7 +21,8 @@ from discreet.steward.plan import Plan
 from discreet.steward.publication import count_earlier, list_remarks, make_release, put_out
 from discreet.studio.places import confine
 from discreet.studio.plan_files import change_plan, describe_method, read_plan, set_method
-from discreet.studio.work.stages import Tell, staging
+from discreet.studio.work.stages import staging
+from discreet.studio.workers import Tell
 from discreet.table.microdata import Microdata
 
 BOOK = "ledger.sqlite"
@@ -191,7 +192,7 @@ def _consult(
                 "text": one.text,
                 "loss": one.loss,
                 "without": list(one.without),
-                "method": None if one.method is None else describe_method(one.method),
+                "method": describe_method(one.method) if one.method else None,
             }
             for one in proposals
         ]

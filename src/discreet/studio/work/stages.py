@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from discreet.steward.publication import Stage
-
-Tell = Callable[[str, int, int], None]
-"""Takes the stage of long work, and how much of it is done."""
+from discreet.studio.workers import Tell
 
 
 def staging(tell: Tell) -> Stage:

@@ -1,0 +1,113 @@
+"""Take the pictures of docs/start/studio.md: every step of the studio, on Adult, in Chromium.
+
+Usage: python scripts/show_studio.py   (needs Debian's chromium, and the package playwright)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+from discreet.datasets import adult_frame
+
+TARGET = Path(__file__).parents[1] / "docs" / "start" / "studio"
+COLUMNS = ["age", "education", "race", "sex", "occupation", "hours-per-week"]
+PROGRAM = "from discreet.cli import main; main()"
+PATIENCE = 180_000
+SIZE = {"width": 1000, "height": 720}
+COMPARED = """
+[[compare]]
+name = "generalization"
+principles = [{ name = "frequency-diversity", l = { try = [2, 3, 4] } }]
+
+[[compare]]
+name = "angelization"
+k = 10
+principles = [{ name = "frequency-diversity", l = { try = [2, 3, 4] } }]
+
+[[compare]]
+name = "slicing"
+columns = 3
+principles = [{ name = "frequency-diversity", l = { try = [2, 3, 4] } }]
+"""
+
+
+def walk(page: Page, plan: Path, shoot: Any) -> None:
+    """Go through all steps, and take a picture of each."""
+    page.get_by_role("button", name="adult.csv").wait_for()
+    shoot("begin")
+    page.get_by_role("button", name="adult.csv").click()
+    page.get_by_label("Role of occupation").select_option("sensitive")
+    expect(page.get_by_label("Role of occupation")).to_have_class(re.compile("sensitive"))
+    shoot("open")
+    page.get_by_role("link", name="Hierarchies").click()
+    page.locator("#widths").fill("5, 10, 20")
+    expect(page.get_by_text("Not kept yet")).to_be_visible()
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("intervals of 5, 10, 20")).to_be_visible()
+    shoot("hierarchies")
+    page.get_by_role("link", name="Promise").click()
+    page.get_by_label("Principle").select_option("frequency-diversity")
+    page.get_by_role("button", name="Add").click()
+    page.locator("input[name='given.l']").fill("3")
+    page.locator("input[name='given.l']").press("Tab")
+    expect(page.get_by_text("with at most 33%")).to_be_visible()
+    shoot("promise")
+    plan.write_text(plan.read_text("utf-8") + COMPARED, "utf-8")
+    page.get_by_role("link", name="Choose").click()
+    page.get_by_label("Questions").fill("200")
+    page.get_by_role("button", name="Compare").click()
+    page.locator(".chart svg").first.wait_for()
+    page.locator("h2", has_text="Privacy against utility").scroll_into_view_if_needed()
+    page.evaluate("window.scrollTo(0, document.querySelector('.charts').offsetTop - 130)")
+    shoot("choose")
+    page.get_by_role("link", name="Publish").click()
+    page.get_by_role("button", name="Preview").click()
+    page.locator(".figures").wait_for()
+    page.evaluate("window.scrollTo(0, document.querySelector('#outcome').offsetTop - 70)")
+    shoot("publish")
+
+
+def main() -> None:
+    """Start a studio, walk through it, and leave the pictures."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("Chromium is not installed: apt-get install chromium")
+    TARGET.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as started:
+        folder = Path(name) / "adult"
+        folder.mkdir()
+        adult_frame().select(COLUMNS).drop_nulls().head(5000).write_csv(folder / "adult.csv")
+        studio = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, "studio", str(folder), "--no-browser"],
+            stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "COLUMNS": "200", "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        try:
+            assert studio.stdout is not None
+            address = re.search(r"http://\S+", studio.stdout.readline())
+            assert address is not None
+            browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+            page.set_default_timeout(PATIENCE)
+            expect.set_options(timeout=PATIENCE)
+            page.goto(address[0])
+            walk(page, folder / "adult.plan.toml",
+                 lambda step: page.screenshot(path=TARGET / f"{step}.png"))  # fmt: skip
+            browser.close()
+        finally:
+            studio.send_signal(signal.SIGINT)
+            studio.wait()
+
+
+if __name__ == "__main__":
+    main()
