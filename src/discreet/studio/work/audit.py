@@ -17,7 +17,8 @@ from discreet.steward.review import NOT_THE_ONE, Review, compare, list_pack, poi
 from discreet.studio.plan_files import read_plan
 from discreet.studio.work.folder import list_evidence, list_releases
 from discreet.studio.work.open import list_files
-from discreet.studio.work.stages import Tell, staging
+from discreet.studio.work.stages import staging
+from discreet.studio.workers import Tell
 from discreet.table.readers import TableFile
 
 

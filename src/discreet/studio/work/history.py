@@ -9,7 +9,7 @@ from discreet.errors import visible
 from discreet.steward.ledger import Ledger
 from discreet.steward.ledger.book import Entry
 from discreet.steward.ledger.chronicle import Chapter, render_chronicle
-from discreet.studio.work.stages import Tell
+from discreet.studio.workers import Tell
 
 
 def tell(folder: Path, root: Path, *, tell: Tell) -> dict[str, Any]:
