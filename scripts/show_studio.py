@@ -15,15 +15,46 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from playwright.sync_api import Page, expect, sync_playwright
 
+from discreet import (
+    Attribute,
+    Generalization,
+    KAnonymity,
+    Ledger,
+    MInvariance,
+    PeopleKey,
+    Republication,
+    Role,
+    Schema,
+    Type,
+    publish,
+    read,
+)
 from discreet.datasets import adult_frame
+from discreet.steward.ledger import sign
 
 TARGET = Path(__file__).parents[1] / "docs" / "start" / "studio"
 COLUMNS = ["age", "education", "race", "sex", "occupation", "hours-per-week"]
 PROGRAM = "from discreet.cli import main; main()"
 PATIENCE = 180_000
 SIZE = {"width": 1000, "height": 720}
+SCHEMA = Schema(
+    tuple(
+        Attribute(name, Role.SENSITIVE if name == "occupation" else Role.QUASI_IDENTIFIER,
+                  Type.INTEGER if name in ("age", "hours-per-week") else Type.CATEGORY)
+        for name in COLUMNS
+    )
+)  # fmt: skip
+STAFF = Schema(
+    (
+        Attribute("staff", Role.IDENTIFIER, Type.CATEGORY),
+        Attribute("age", Role.QUASI_IDENTIFIER, Type.INTEGER),
+        Attribute("pay", Role.SENSITIVE, Type.INTEGER),
+    ),
+    people=PeopleKey(person="staff"),
+)
 COMPARED = """
 [[compare]]
 name = "generalization"
@@ -50,8 +81,6 @@ def walk(page: Page, plan: Path, shoot: Any) -> None:
     expect(page.get_by_label("Role of occupation")).to_have_class(re.compile("sensitive"))
     shoot("open")
     page.get_by_role("link", name="Hierarchies").click()
-    page.locator("#widths").fill("5, 10, 20")
-    expect(page.get_by_text("Not kept yet")).to_be_visible()
     page.get_by_role("button", name="Keep").click()
     expect(page.get_by_text("intervals of 5, 10, 20")).to_be_visible()
     shoot("hierarchies")
@@ -61,20 +90,66 @@ def walk(page: Page, plan: Path, shoot: Any) -> None:
     page.locator("input[name='given.l']").fill("3")
     page.locator("input[name='given.l']").press("Tab")
     expect(page.get_by_text("with at most 33%")).to_be_visible()
+    page.evaluate("window.scrollTo(0, 0)")
     shoot("promise")
     plan.write_text(plan.read_text("utf-8") + COMPARED, "utf-8")
     page.get_by_role("link", name="Choose").click()
     page.get_by_label("Questions").fill("200")
     page.get_by_role("button", name="Compare").click()
     page.locator(".chart svg").first.wait_for()
-    page.locator("h2", has_text="Privacy against utility").scroll_into_view_if_needed()
-    page.evaluate("window.scrollTo(0, document.querySelector('.charts').offsetTop - 130)")
+    page.evaluate("window.scrollTo(0, document.querySelector('.charts').offsetTop - 190)")
     shoot("choose")
     page.get_by_role("link", name="Publish").click()
     page.get_by_role("button", name="Preview").click()
     page.locator(".figures").wait_for()
     page.evaluate("window.scrollTo(0, document.querySelector('#outcome').offsetTop - 70)")
     shoot("publish")
+
+
+def look_on(page: Page, folder: Path, shoot: Any) -> None:
+    """Show the steps of those who get releases, on one of the table and on a ledger."""
+    data = read(folder / "adult.csv", SCHEMA)
+    publish(data, Generalization(KAnonymity(5))).write(folder / "adult-2026")
+    keep_ledger(folder)
+    page.get_by_role("link", name="Audit").click()
+    page.get_by_label("made from").select_option("adult.csv")
+    page.get_by_label("Release").first.select_option("adult-2026")
+    page.get_by_label("Write evidence for a signature").check()
+    page.get_by_role("button", name="Audit", exact=True).click()
+    page.locator(".report").wait_for()
+    page.evaluate("window.scrollTo(0, document.querySelector('#audit').offsetTop - 70)")
+    shoot("audit")
+    page.get_by_role("link", name="Ask").click()
+    page.get_by_role("link", name="adult-2026").click()
+    page.get_by_label("for each").select_option("age")
+    page.get_by_label("in steps of").first.fill("10")
+    page.get_by_label("and each").select_option("sex")
+    expect(page.locator("#sql")).to_have_value(re.compile("age // 10"))
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator("#answer .chart svg").wait_for()
+    page.evaluate("window.scrollTo(0, document.querySelector('#answer').offsetTop - 230)")
+    shoot("ask")
+    page.get_by_role("link", name="History").click()
+    page.get_by_role("button", name="ledger").click()
+    page.locator(".timeline").wait_for()
+    page.evaluate("window.scrollTo(0, document.querySelector('#history').offsetTop - 70)")
+    shoot("history")
+
+
+def keep_ledger(folder: Path) -> None:
+    """Publish a table three times, while people come and go."""
+    book = Ledger.init(folder / "ledger", "payroll")
+    method = Republication(MInvariance(3))
+    for year in range(3):
+        staff = range(9 * year, 120 + 14 * year)
+        frame = pl.DataFrame(
+            {"staff": [f"S{i}" for i in staff], "age": [20 + 7 * i % 45 for i in staff],
+             "pay": [1000 * (30 + 13 * i % 6) for i in staff]}
+        )  # fmt: skip
+        data = read(frame, STAFF)
+        prepared = book.prepare(method, data)
+        place = folder / f"payroll-{2024 + year}"
+        book.publish(publish(data, prepared), data, place, signed=sign(prepared, data))
 
 
 def main() -> None:
@@ -103,6 +178,7 @@ def main() -> None:
             page.goto(address[0])
             walk(page, folder / "adult.plan.toml",
                  lambda step: page.screenshot(path=TARGET / f"{step}.png"))  # fmt: skip
+            look_on(page, folder, lambda step: page.screenshot(path=TARGET / f"{step}.png"))
             browser.close()
         finally:
             studio.send_signal(signal.SIGINT)

@@ -82,7 +82,7 @@ def test_the_picture_in_the_readme_is_what_discreet_computes() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ground", "permutation", "choosing", "storing", "scale", "inspecting"]
+    "name", ["ground", "permutation", "choosing", "storing", "scale", "inspecting", "studio"]
 )
 def test_the_benchmarks_run(tmp_path: Path, name: str) -> None:
     """Their figures are not judged here: a test must not depend on how busy a machine is."""

@@ -155,6 +155,17 @@ def test_what_was_dropped_is_private_and_gone_in_the_end(studio: Studio) -> None
     assert not private.exists()
 
 
+def test_the_next_file_that_is_dropped_takes_the_place_of_the_last(studio: Studio) -> None:
+    content = b"age,illness\n1,a\n2,b\n"
+    studio.client.put("/open/dropped/one.csv", content=content, headers=studio.proof())
+    first = studio.visit().private
+    (first / "one.comparison").mkdir()  # as a comparison leaves it
+    put = studio.client.put("/open/dropped/two.csv", content=content, headers=studio.proof())
+    assert put.status_code == 204
+    assert not first.exists()
+    assert "two.csv" in studio.client.get("/open").text
+
+
 def test_browsers_are_told_to_run_nothing_that_stands_in_a_page(studio: Studio) -> None:
     for path in ("/open", "/static/studio.css", "/nowhere"):
         headers = studio.client.get(path).headers

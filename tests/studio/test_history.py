@@ -50,6 +50,7 @@ def test_a_history_is_what_the_ledger_tells(studio: Studio, ledger: dc.Ledger) -
     for entry in ledger.entries:
         assert f"Release {entry.name}" in said and entry.promise in said
         assert all(column["name"] in said for column in entry.columns)
+    assert "Put into first." in said and str(studio.root) not in said
     assert first.people == 4 and "4 people" in said and "6 people" in said
     assert "<script>alert" not in page and " style=" not in page
 

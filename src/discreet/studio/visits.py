@@ -48,7 +48,9 @@ class Visit:
     @property
     def is_dropped(self) -> bool:
         """Whether the plan is of a file that was dropped, and would go with the visit."""
-        return self.plan is not None and self.plan.is_relative_to(self.private)
+        if self.plan is None or self._private is None:
+            return False
+        return self.plan.is_relative_to(self._private)
 
     @property
     def home(self) -> Path:
@@ -97,12 +99,19 @@ class Visit:
         """Give the job that a step started last."""
         return next((j for j in reversed(self.jobs.values()) if j.step == step), None)
 
+    def forget_dropped(self) -> None:
+        """Remove what was dropped, with all that was made of it."""
+        if self.is_dropped:
+            self.plan = None
+        if self._private is not None:
+            shutil.rmtree(self._private, ignore_errors=True)
+            self._private = None
+
     def close(self) -> None:
         """Stop what runs, and remove what was dropped."""
         for job in self.jobs.values():
             job.stop()
-        if self._private is not None:
-            shutil.rmtree(self._private, ignore_errors=True)
+        self.forget_dropped()
 
 
 class Visits:

@@ -25,9 +25,13 @@ async def tell(request: Request) -> Response:
     """Tell the history of a ledger."""
     visit, form = visit_of(request), await request.form()
     name = str(form.get("ledger", ""))
-    title = f"Reading {name}"
     job = visit.start(
-        "history.tell", visit.find(name), title=title, step="history", then="/history/told/{job}"
+        "history.tell",
+        visit.find(name),
+        visit.root,
+        title=f"Reading {name}",
+        step="history",
+        then="/history/told/{job}",
     )
     return render(request, "job.html", job=job)
 

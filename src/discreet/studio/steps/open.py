@@ -60,9 +60,8 @@ async def drop_file(request: Request) -> Response:
     """Take a file that was dropped, as it comes in, and open it."""
     visit = visit_of(request)
     name = take_name(request.path_params["name"])
+    visit.forget_dropped()
     place = confine(visit.private, name)
-    for old in visit.private.iterdir():
-        old.unlink()
     try:
         with place.open("wb") as file:
             async for chunk in request.stream():

@@ -240,7 +240,7 @@ def _tell_row(found: Answer, row: Mapping[str, Any]) -> dict[str, Any]:
                 "high": write_number(high),
                 "error": write_number(error),
                 "width": write_number(width),
-                "likely": _reach(value, width, low, high) if spread else None,
+                "reach": _reach(value, width, low, high) if spread else None,
                 "exact": value is not None and low == high,
                 "sort": value if isinstance(value, int | float) else "",
             }
@@ -253,7 +253,7 @@ def _tell_row(found: Answer, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reach(value: float, width: float, low: float | None, high: float | None) -> list[str]:
-    """Say between which numbers the truth likely is, inside of the bounds."""
+    """Say between which numbers the truth may well be, inside of the bounds."""
     least, most = value - width, value + width
     ends = (least if low is None else max(least, low), most if high is None else min(most, high))
     return [write_number(end) for end in ends]
@@ -289,6 +289,7 @@ def _draw(found: Answer) -> dict[str, Any] | None:
     spec["width"] = {"step": round(step), "for": "position"}
     spec["config"]["axis"]["titleLimit"] = LONGEST_TITLE
     spec["config"]["legend"] = {"labelColor": "var(--ink)", "titleColor": "var(--ink)",
+                                "labelFontSize": 13, "titleFontSize": 13,
                                 "titleLimit": LONGEST_TITLE}  # fmt: skip
     return spec
 

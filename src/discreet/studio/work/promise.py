@@ -149,7 +149,9 @@ def _is_about(title: str, sensitive: Sequence[str], numbers: Sequence[str]) -> b
 
 
 def _say_shortly(kind: type[Principle]) -> str:
-    return (kind.__doc__ or "").split("\n")[0].replace("``", "").split(" (")[0].rstrip(".") + "."
+    """Say what a principle asks, in the words of those who publish: a bag is a group of people."""
+    said = (kind.__doc__ or "").split("\n")[0].replace("``", "").replace("bag", "group")
+    return said.split(" (")[0].rstrip(".") + "."
 
 
 def _describe(number: int, entry: Mapping[str, Any], data: Microdata) -> dict[str, Any]:
