@@ -76,7 +76,15 @@ def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type:
     expect(page.locator("[data-chosen-count]")).to_have_text("0")
     assert number(alone.text_content()) == frame.select("age", "sex").is_unique().sum()
 
-    page.get_by_role("link", name="2 Promise").click()
+    page.get_by_role("link", name="Hierarchies").click()
+    page.locator("#widths").fill("7, 10")
+    expect(page.get_by_text("do not nest")).to_be_visible()
+    page.locator("#widths").fill("5, 10")
+    expect(page.get_by_text("Not kept yet")).to_be_visible()
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("intervals of 5, 10")).to_be_visible()
+
+    page.get_by_role("link", name="Promise").click()
     page.locator("input[name='given.k']").fill("4")
     page.locator("input[name='given.k']").press("Tab")
     expect(page.get_by_text("at least 3 others")).to_be_visible()
@@ -87,7 +95,7 @@ def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type:
     plan = running.folder / "adult.plan.toml"
     plan.write_text(plan.read_text("utf-8") + COMPARED, "utf-8")
     expect(page.get_by_text("was changed on disk")).to_be_visible()
-    page.get_by_role("link", name="3 Choose").click()
+    page.get_by_role("link", name="Choose").click()
     page.get_by_label("Questions").fill("40")
     page.get_by_role("button", name="Compare 3 methods").click()
     expect(page.locator("#trials tbody tr")).to_have_count(3)
@@ -115,7 +123,7 @@ def test_a_messy_table_on_a_small_screen(running: RunningStudio, browser) -> Non
     page.get_by_role("button", name="Keep both in").click()
     expect(page.get_by_text("This table was dropped")).to_have_count(0)
     assert Plan.read(running.folder / "büro.plan.toml").schema["PLZ"].type == "category"
-    for step in ("Promise", "Choose", "Publish", "Open"):
+    for step in ("Hierarchies", "Promise", "Choose", "Publish", "Open"):
         page.get_by_role("link", name=step).click()
         expect(page.locator("nav .here")).to_contain_text(step)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, step
