@@ -56,6 +56,14 @@ def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type:
     expect(page.locator("[data-chosen-count]")).to_have_text("0")
     assert number(alone.text_content()) == frame.select("age", "sex").is_unique().sum()
 
+    page.get_by_role("link", name="Hierarchies").click()
+    page.locator("#widths").fill("7, 10")
+    expect(page.get_by_text("do not nest")).to_be_visible()
+    page.locator("#widths").fill("5, 10")
+    expect(page.get_by_text("Not kept yet")).to_be_visible()
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("intervals of 5, 10")).to_be_visible()
+
     page.get_by_role("link", name="Promise").click()
     page.locator("input[name='given.k']").fill("4")
     page.locator("input[name='given.k']").press("Tab")
@@ -95,7 +103,7 @@ def test_a_messy_table_on_a_small_screen(running: RunningStudio, browser) -> Non
     page.get_by_role("button", name="Keep both in").click()
     expect(page.get_by_text("This table was dropped")).to_have_count(0)
     assert Plan.read(running.folder / "büro.plan.toml").schema["PLZ"].type == "category"
-    for step in ("Promise", "Choose", "Publish", "Open"):
+    for step in ("Hierarchies", "Promise", "Choose", "Publish", "Open"):
         page.get_by_role("link", name=step).click()
         expect(page.locator("nav .here")).to_contain_text(step)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, step
