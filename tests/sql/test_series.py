@@ -192,6 +192,11 @@ def test_the_year_is_a_column_like_others(series: dc.Series) -> None:
     assert found.select("z", "n").rows() == [("a", 2), ("b", 4), ("before", 8)]
 
 
+def test_numbers_that_nothing_holds_are_texts() -> None:
+    made = dc.Series({name: publish(PEOPLE) for name in ("9" * 20, "5")}, by="year")
+    assert made.query("SELECT year, COUNT(*) FROM releases GROUP BY year").frame["year"].to_list()
+
+
 def test_names_that_are_no_numbers_are_texts() -> None:
     release = publish(PEOPLE)
     series = dc.Series({"spring": release, "2025": release})

@@ -156,14 +156,21 @@ def note_possible(
 
 def compose_living(
     releases: Sequence[tuple[str, Release]], rolls: Sequence[Roll]
-) -> tuple[list[Composed], list[str]]:
+) -> tuple[list[Composed], list[str], list[str]]:
     """Hold the first of some releases against the others, whoever is in which.
 
-    Gives what breaks, and why anything could not be examined.
+    Gives what breaks, why anything about values could not be examined, and what else was not.
     """
     together = Together(releases, rolls)
     broken: list[Composed] = []
     unexamined: list[str] = []
+    notes = [
+        f"{part} of {title}: how many records may still be somebody's once releases are put "
+        "together was not counted"
+        for i, (title, held) in enumerate(releases)
+        for part, attribute in _list_demands(held)
+        if attribute is None and not together.counts_crowds(i)
+    ]
     for trial in _list_trials(len(releases)):
         found = []
         for i in trial:
@@ -179,7 +186,7 @@ def compose_living(
                 if told and not reasons:
                     found += _judge(together, trial, i, part, attribute)
         broken += _take_new(found, broken)
-    return broken, list(dict.fromkeys(unexamined))
+    return broken, list(dict.fromkeys(unexamined)), notes
 
 
 def _list_trials(count: int) -> list[tuple[int, ...]]:

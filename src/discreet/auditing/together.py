@@ -137,9 +137,14 @@ class Together:
         rising = (share > surest + within) & over
         excused &= np.bincount(bags.owners, weights=rising, minlength=bags.count) == 0
         bad &= ~excused
-        doubt = here & ~bad & ~excused & ~told.counted
+        # an estimate excuses nobody: by the bounds no value may be likelier than one release tells
+        doubt = here & ~bad & ~told.counted
         if part.is_share_bound:
-            doubt &= ~at_most(told.most, limit.denominator, told.people, limit.numerator)
+            many = told.people[bags.owners]
+            above = ~at_most(told.most, limit.denominator, many, limit.numerator)
+            above &= told.most > (surest + ROUNDING) * many
+            more = ~at_most(told.unlisted, limit.denominator, told.people, limit.numerator)
+            doubt &= more | (np.bincount(bags.owners, weights=above, minlength=bags.count) > 0)
         shown = np.flatnonzero(bad if bad.any() else doubt)
         return Verdict(
             int(told.people[bad].sum()),
@@ -147,6 +152,11 @@ class Together:
             int(told.people[shown].min(initial=told.people.max())),
             find_largest(bags.largest[shown], bags.sizes[shown]) if len(shown) else None,
         )
+
+    def counts_crowds(self, i: int) -> bool:
+        """Whether it is known of everybody of a release which records may be theirs."""
+        matches, view = self.rolls[i].matches, self.releases[i][1].views[0]
+        return matches is not None and view.shows_whose and bool((matches.only >= 0).all())
 
     def judge_crowds(self, trial: Sequence[int], i: int, part: Principle) -> Verdict:
         """Ask a promise of how many records may be somebody's, of a release that shows whose.

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from discreet.forms.prepared import Prepared
 
 COLUMN = "release"
+MOST_DIGITS = 18
+"""Longer names of releases are texts: 64 bits do not hold all of them as numbers."""
 """What the column that names the release is called, unless somebody says otherwise."""
 
 
@@ -223,4 +225,5 @@ def find_releases(folder: Path) -> list[Path]:
 
 def _is_whole(name: str) -> bool:
     """Whether a name is a whole number as it is written; 01 is a code."""
-    return name.removeprefix("-").isdecimal() and str(int(name)) == name
+    digits = name.removeprefix("-")
+    return digits.isdecimal() and len(digits) <= MOST_DIGITS and str(int(name)) == name

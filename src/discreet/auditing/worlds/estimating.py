@@ -25,10 +25,11 @@ KIND, VALUE, GROUP, MOST, SHARE = "kind", "value", "group", "most", "share"
 FINE = 2.0**30
 
 
-def estimate_kinds(puzzle: Puzzle, kinds: Ints) -> tuple[tuple[Ints, Ints, Ints], Ints]:
-    """Fit beliefs of some kinds, and say how many of each can have the same value.
+def estimate_kinds(puzzle: Puzzle, kinds: Ints) -> tuple[tuple[Ints, Ints, Ints, Ints], Ints]:
+    """Fit beliefs of some kinds, and say how many of each can have a value.
 
-    Gives entries: kind, code and weight.
+    Gives entries: kind, code, weight and how many; and per kind how many can have the same of the
+    values that are fitted to nothing.
     """
     people = puzzle.people[kinds]
     entries = _join([_list_told(puzzle, kinds, j) for j in range(len(puzzle.sights))])
@@ -45,10 +46,10 @@ def estimate_kinds(puzzle: Puzzle, kinds: Ints) -> tuple[tuple[Ints, Ints, Ints]
             sums.append(_sum_groups(group_of[kind], code, held))
     fitted = fit_groups(kind, code, entries[WEIGHT].to_numpy(), people, fitting).to_numpy()
     _, high = bound_entries(np.minimum(entries[MOST].to_numpy(), people[kind]), sums)
-    largest = np.zeros(len(kinds), dtype=np.int64)
-    np.maximum.at(largest, kind, high)
     kept = fitted > 0
-    return (kinds[kind[kept]], code[kept], fitted[kept]), largest
+    unlisted = np.zeros(len(kinds), dtype=np.int64)
+    np.maximum.at(unlisted, kind[~kept], high[~kept])
+    return (kinds[kind[kept]], code[kept], fitted[kept], high[kept]), unlisted
 
 
 def _list_held(puzzle: Puzzle, j: int) -> pl.DataFrame:

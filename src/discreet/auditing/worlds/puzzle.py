@@ -98,7 +98,9 @@ class Told:
     counted: Bools
     """Per kind whether that was counted."""
     most: Ints
-    """Per kind how many of its people can have the same value, if it was not."""
+    """Per entry of the bags how many people of the kind can have the value, if it was not."""
+    unlisted: Ints
+    """Per kind how many can have the same of the values that are not in its bag, if it was not."""
 
 
 def tell_worlds(sights: list[Sighting], name: str, domain: Domain, people: int) -> Told:
@@ -171,17 +173,17 @@ class Puzzle:
     def solve(self, kind_of: Ints) -> Told:
         """Look at every component in the cheapest way that is exact, and estimate the rest."""
         plain = self._find_plain()
-        counted, most = plain.copy(), self.people.copy()
-        found = self._take_bags(plain)
+        counted, unlisted = plain.copy(), np.zeros_like(self.people)
+        found = [(*entries, self.people[entries[0]]) for entries in self._take_bags(plain)]
         if not plain.all():
             entries = np.array([*self._count(~plain)], dtype=np.int64).reshape(-1, 3)
             counted[entries[:, 0]] = True
-            found.append((entries[:, 0], entries[:, 1], entries[:, 2]))
+            found.append((*entries.T, self.people[entries[:, 0]]))
             rest = np.flatnonzero(~counted)
             if len(rest):
-                estimated, most[rest] = estimate_kinds(self, rest)
+                estimated, unlisted[rest] = estimate_kinds(self, rest)
                 found.append(estimated)
-        kind, code, weight = (np.concatenate(part) for part in zip(*found, strict=True))
+        kind, code, weight, most = (np.concatenate(part) for part in zip(*found, strict=True))
         real = int(kind_of.max()) + 1  # behind these are counterfeits, about whom nobody asks
         order = np.lexsort((code, kind))
         order = order[kind[order] < real]
@@ -189,7 +191,7 @@ class Puzzle:
             kind[order], code[order].astype(np.int32), weight[order], self.domain
         )
         return Told(kind_of, self.people[:real], self.kinds[:real], bags, counted[:real],
-                    most[:real])  # fmt: skip
+                    most[order], unlisted[:real])  # fmt: skip
 
     def _count(self, chosen: Bools) -> Iterator[tuple[int, int, int]]:
         """Count the worlds of components of some kinds; list kind, code and weight."""

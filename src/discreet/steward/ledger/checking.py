@@ -87,8 +87,7 @@ def check_release(
     if len(others) < last:
         attended = Attendances([*(held.people for held in others if held.people), people])
         last = len(others)
-    broken = _compose_living(release, others, attended)
-    notes = []
+    broken, notes = _compose_living(release, others, attended)
     for i, held in enumerate(others):
         joined, gone, changed = attended.count_moves(i, last)
         notes.append(f"since {held.name}, {joined:,} people joined, {gone:,} left and {changed:,} "
@@ -110,13 +109,13 @@ def _refuse_older(names: Sequence[str], same: Sequence[bool]) -> None:
 
 def _compose_living(
     release: Release, others: Sequence[Held], attended: Attendances
-) -> list[Composed]:
+) -> tuple[list[Composed], list[str]]:
     """Ask every promise of the worlds that these releases leave of these people."""
     from discreet.auditing.composition import compose_living
 
     releases, rolls = open_rolls([Held(NEW, release, attended.held[-1]), *others], attended)
     with _refusing_foreign():
-        broken, unexamined = compose_living(releases, rolls)
+        broken, unexamined, notes = compose_living(releases, rolls)
     if unexamined:
         raise PromiseError(
             "The table is not the one that was published from before, and what follows about "
@@ -125,7 +124,7 @@ def _compose_living(
             hint="Publish it by generalization, angelization, anatomy, slicing, permutation or "
             "republication, with one sensitive attribute, or from the table as it was.",
         )
-    return broken
+    return broken, notes
 
 
 @contextmanager

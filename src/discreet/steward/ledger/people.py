@@ -22,7 +22,14 @@ import polars as pl
 from discreet.errors import MicrodataError, StoreError
 from discreet.files import write_file
 from discreet.steward.ledger.book import RESTORE
-from discreet.steward.ledger.tokens import TOKEN, name_people, name_values, spell_keys, split
+from discreet.steward.ledger.tokens import (
+    TOKEN,
+    name_loosely,
+    name_people,
+    name_values,
+    spell_keys,
+    split,
+)
 from discreet.table.arrays import Ints, number_lists
 
 if TYPE_CHECKING:
@@ -46,6 +53,8 @@ class Attendance:
 
     tokens: np.ndarray
     """One per person, ascending."""
+    loose: Ints
+    """One more per person, which stays if the key is written otherwise."""
     values: dict[str, Ints]
     """Per sensitive attribute everybody's value, as a token."""
     matches: dict[str, np.ndarray] | None
@@ -66,6 +75,7 @@ class Attendance:
         arrays: dict[str, Any] = {
             "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
             "tokens": self.tokens.view(">u8"),
+            "loose": self.loose,
             "signature": self.signature,
         }
         arrays |= {f"value{i}": column for i, column in enumerate(self.values.values())}
@@ -84,7 +94,8 @@ class Attendance:
                 matches = {name.removeprefix("matches_"): arrays[name] for name in arrays.files
                            if name.startswith("matches_")}  # fmt: skip
                 held = Attendance(
-                    arrays["tokens"].view(TOKEN), values, matches if about["matched"] else None,
+                    arrays["tokens"].view(TOKEN), arrays["loose"], values,
+                    matches if about["matched"] else None,
                     arrays["signature"], tuple(tuple(map(str, s)) for s in about["signatures"]),
                 )  # fmt: skip
             held.refuse_odd()
@@ -105,7 +116,7 @@ class Attendance:
     def refuse_odd(self) -> None:
         """Refuse arrays that do not fit each other, which something else changed."""
         n, told = len(self.tokens), self.matches or {}
-        columns = [self.signature, *self.values.values()]
+        columns = [self.signature, self.loose, *self.values.values()]
         columns += [told["set_of"]] if told else []
         a, b = split(self.tokens)
         rising = (a[1:] > a[:-1]) | ((a[1:] == a[:-1]) & (b[1:] > b[:-1]))
@@ -177,7 +188,8 @@ def note_people(
     known = [name for name in data.quasi_identifiers if name in data.codes]
     title = KNOWN + "\0".join(sorted(known))
     values[title] = name_values(data, sorted(known), title, tokens, key)
-    return Attendance(tokens, values, None if found is None else _flatten(found), signature,
+    return Attendance(tokens, name_loosely(data, key), values,
+                      None if found is None else _flatten(found), signature,
                       signatures)  # fmt: skip
 
 
@@ -250,7 +262,7 @@ class Attendances:
         both, here, there = np.intersect1d(a, b, return_indices=True)
         changed = np.zeros(len(both), dtype=bool)
         for name, values in self.held[one].values.items():
-            if name in self.held[other].values and not name.startswith(KNOWN):
+            if name in self.held[other].values:
                 changed |= values[here] != self.held[other].values[name][there]
         return len(b) - len(both), len(a) - len(both), int(changed.sum())
 
@@ -261,8 +273,23 @@ def sign(method: Method, data: Microdata) -> History | None:
 
 
 def refuse_strangers(attended: Attendances, column: str | None) -> None:
-    """Refuse a table of which nobody was in any release so far: keys are written otherwise."""
+    """Refuse a table of which nobody was in any release so far: keys are written otherwise.
+
+    Or those of some: who comes is somebody who left, but for the way the key is written.
+    """
     *earlier, new = attended.numbers
+    *before, now = attended.held
+    for number, one in zip(earlier, before, strict=True):
+        joined = now.loose[~np.isin(new, number, kind="table")]
+        same = np.intersect1d(joined, one.loose[~np.isin(number, new, kind="table")])
+        # where keys differ only in how they are written, that is what tells people apart
+        if len(same) and all(len(np.unique(a.loose)) == a.people for a in (one, now)):
+            raise MicrodataError(
+                f"{len(same):,} people of this table, by {column!r}, are in an earlier release of "
+                "this ledger under a key that is written otherwise: by case, blanks, signs or "
+                "zeros in front.",
+                hint="Write keys as they were. If these are other people, give them other keys.",
+            )
     if earlier and not np.isin(new, np.concatenate(earlier), kind="table").any():
         raise MicrodataError(
             f"None of the {len(new):,} people of this table, by {column!r}, is in an earlier "
@@ -272,18 +299,25 @@ def refuse_strangers(attended: Attendances, column: str | None) -> None:
 
 
 def recall_signatures(data: Microdata, key: bytes, held: Sequence[Attendance]) -> History:
-    """Give the signatures that people of a table have had last."""
+    """Give the signatures that people of a table have had last, or when they had their value."""
     from discreet.publishing.signatures import History
 
     tokens = name_people(data, key)
     numbers: dict[tuple[str, ...], int] = {}
     own = np.full(len(tokens), -1, dtype=np.int64)
+    fits = np.zeros(len(tokens), dtype=bool)
+    name = data.sensitive[0]
+    texts, codes = data.domains[name].texts, data.codes[name]
     for one in held:
         if one.signatures:
             moved = np.array([numbers.setdefault(s, len(numbers)) for s in one.signatures])
+            holds = np.array([np.isin(texts, signature) for signature in one.signatures])
             at = np.minimum(np.searchsorted(one.tokens, tokens), one.people - 1)
             here = (one.tokens[at] == tokens) & (one.signature[at] >= 0)
-            own[here] = moved[one.signature[at][here]]
+            fitting = holds[one.signature[at], codes]
+            # whoever has an older value again has its signature again
+            here &= fitting | ~fits
+            own[here], fits[here] = moved[one.signature[at][here]], fitting[here]
     known = pl.Series(own >= 0)
     frame = pl.DataFrame({"key": spell_keys(data), "signature": own.astype(np.int32)})
     return History(frame.filter(known), (*numbers,))

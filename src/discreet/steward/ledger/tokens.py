@@ -50,6 +50,16 @@ def spell_keys(data: Microdata) -> pl.Series:
     return pl.Series(domain.texts, dtype=pl.String).gather(codes)
 
 
+def name_loosely(data: Microdata, key: bytes) -> Ints:
+    """Give everybody a token of their key as somebody might write it otherwise.
+
+    That is without case, blanks and signs, and without zeros in front.
+    """
+    plain = spell_keys(data).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
+    told = map(str.encode, plain.str.strip_chars_start("0"))
+    return _read_numbers(_digest(blake2b(key=key, digest_size=8, person=b"loosely"), told))
+
+
 def name_values(
     data: Microdata, names: Sequence[str], title: str, tokens: np.ndarray, key: bytes
 ) -> Ints:
@@ -57,12 +67,18 @@ def name_values(
     number = data.number(names)
     first = representatives(number)
     start = title.encode()
-    texts = [b"\0".join([start, *(data.domains[n].texts[data.codes[n][row]].encode()
-                                  for n in names)]) for row in first.tolist()]  # fmt: skip
+    # with their lengths, or what one text ends with another might begin with
+    texts = [b"".join(len(part).to_bytes(8, "big") + part for part in (
+                 start, *(data.domains[n].texts[data.codes[n][row]].encode() for n in names)))
+             for row in first.tolist()]  # fmt: skip
     packed, size = tokens.tobytes(), TOKEN.itemsize
     told = (packed[size * i : size * (i + 1)] + texts[of] for i, of in enumerate(number.tolist()))
     mac = blake2b(key=key, digest_size=8, person=b"value")
-    return np.frombuffer(_digest(mac, told), ">i8").astype(np.int64) & np.int64(2**63 - 1)
+    return _read_numbers(_digest(mac, told))
+
+
+def _read_numbers(digests: bytes) -> Ints:
+    return np.frombuffer(digests, ">i8").astype(np.int64) & np.int64(2**63 - 1)
 
 
 def _digest(mac: Any, messages: Iterable[bytes]) -> bytes:
