@@ -15,6 +15,7 @@ from commands import discreet_here
 from discreet import auditing
 from discreet.errors import QueryError
 from discreet.forms import installing
+from discreet.steward import publication
 
 PLAN = """
 [source]
@@ -101,7 +102,7 @@ def test_nothing_goes_into_a_database_if_nothing_is_published(
         found = honest(*given, **told)  # type: ignore[arg-type]
         return replace(found, uncovered=1)
 
-    monkeypatch.setattr(auditing, "audit", doubt)
+    monkeypatch.setattr(publication, "audit", doubt)
     for into in (empty, "r.duckdb"):
         done = discreet_here("publish", "plan.toml", "--into", into, cwd=place)
         assert done.returncode == 1 and "Nothing was published" in done.stderr, done.stderr

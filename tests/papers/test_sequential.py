@@ -412,7 +412,7 @@ def test_what_cannot_be_asked_of_these_tables_is_refused(
     with pytest.raises(dc.DiscreetError, match="joins with earlier releases"):
         dc.publish(data, dc.Generalization(usual["principles"][0]))  # type: ignore[index]
     permuted = dc.publish(dc.datasets.census(200, sensitive="income"), dc.Permutation(dc.KE(2, 2)))
-    with pytest.raises(dc.DiscreetError, match="no records to join with"):
+    with pytest.raises(dc.DiscreetError, match="match nobody in the earlier releases"):
         dc.publish(data, dc.Sequential(**{**usual, "earlier": [permuted]}))
 
 

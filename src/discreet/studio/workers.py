@@ -44,7 +44,7 @@ class Worker:
         self._process = context.Process(target=_serve, args=(far_end,), name="discreet worker")
         self._process.start()
         far_end.close()
-        self._turn = threading.Lock()
+        self._turn, self._ending = threading.Lock(), threading.Lock()
 
     @property
     def pid(self) -> int | None:
@@ -84,14 +84,15 @@ class Worker:
         return told[0]
 
     def stop(self) -> None:
-        """Tell it to stop; end it if it does not."""
-        if self._process.is_alive():
-            self._process.terminate()
-            self._process.join(PATIENCE)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self._line.close()
+        """Tell it to stop; end it if it does not. Several may say so at once."""
+        with self._ending:
+            if self._process.is_alive():
+                self._process.terminate()
+                self._process.join(PATIENCE)
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join()
+            self._line.close()
 
     def _explain_end(self) -> str:
         self._process.join(PATIENCE)
