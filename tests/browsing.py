@@ -34,6 +34,12 @@ def find_chromium() -> str:
     return found
 
 
+def go(page: Page, step: str) -> None:
+    """Go to a step of the journey, and wait until its scripts are there: they take the clicks."""
+    with page.expect_navigation(wait_until="load"):
+        page.get_by_role("link", name=step).click()
+
+
 class RunningStudio:
     """A studio for a folder, and pages that look at it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from browsing import PATIENCE, RunningStudio
+from browsing import PATIENCE, RunningStudio, go
 from discreet.datasets import adult_frame
 from discreet.steward.plan import Plan
 
@@ -56,7 +56,7 @@ def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type:
     expect(page.locator("[data-chosen-count]")).to_have_text("0")
     assert number(alone.text_content()) == frame.select("age", "sex").is_unique().sum()
 
-    page.get_by_role("link", name="Hierarchies").click()
+    go(page, "Hierarchies")
     page.locator("#widths").fill("7, 10")
     expect(page.get_by_text("do not nest")).to_be_visible()
     page.locator("#widths").fill("5, 10")
@@ -64,7 +64,7 @@ def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type:
     page.get_by_role("button", name="Keep").click()
     expect(page.get_by_text("intervals of 5, 10")).to_be_visible()
 
-    page.get_by_role("link", name="Promise").click()
+    go(page, "Promise")
     page.locator("input[name='given.k']").fill("4")
     page.locator("input[name='given.k']").press("Tab")
     expect(page.get_by_text("at least 3 others")).to_be_visible()
@@ -75,7 +75,7 @@ def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type:
     plan = running.folder / "adult.plan.toml"
     plan.write_text(plan.read_text("utf-8") + COMPARED, "utf-8")
     expect(page.get_by_text("was changed on disk")).to_be_visible()
-    page.get_by_role("link", name="Choose").click()
+    go(page, "Choose")
     page.get_by_label("Questions").fill("40")
     page.get_by_role("button", name="Compare 3 methods").click()
     expect(page.locator("#trials tbody tr")).to_have_count(3)
@@ -104,7 +104,7 @@ def test_a_messy_table_on_a_small_screen(running: RunningStudio, browser) -> Non
     expect(page.get_by_text("This table was dropped")).to_have_count(0)
     assert Plan.read(running.folder / "büro.plan.toml").schema["PLZ"].type == "category"
     for step in ("Hierarchies", "Promise", "Choose", "Publish", "Open"):
-        page.get_by_role("link", name=step).click()
+        go(page, step)
         expect(page.locator("nav .here")).to_contain_text(step)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, step
 
