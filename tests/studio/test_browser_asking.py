@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from browsing import PATIENCE, RunningStudio
+from browsing import PATIENCE, RunningStudio, go
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
@@ -35,15 +35,10 @@ def published(running: RunningStudio) -> Path:
     return release.write(running.folder / "release")
 
 
-def go(running: RunningStudio, page, step: str) -> None:  # type: ignore[no-untyped-def]
-    page.get_by_role("link", name=step).click()
-    expect(page.locator("nav .here")).to_contain_text(step)
-
-
 def test_the_analyst_asks(running: RunningStudio, browser, published: Path) -> None:  # type: ignore[no-untyped-def]
     page = running.open(browser)
-    go(running, page, "Ask")
-    page.get_by_role("link", name="release").click()
+    go(page, "Ask")
+    go(page, "release")
     editor = page.get_by_label("SQL, as you would ask DuckDB")
 
     # completion by keyboard: a column that needs quotes, and a value that means harm
@@ -87,7 +82,7 @@ def test_the_reviewer_audits_signs_and_compares(  # type: ignore[no-untyped-def]
     running: RunningStudio, browser, published: Path
 ) -> None:
     page = running.open(browser, width=390)
-    go(running, page, "Audit")
+    go(page, "Audit")
     page.get_by_label("Write evidence for a signature").check()
     page.get_by_role("button", name="Audit", exact=True).click()
     expect(page.get_by_role("heading", name="Who is at risk")).to_be_visible()
@@ -108,7 +103,7 @@ def test_the_reviewer_audits_signs_and_compares(  # type: ignore[no-untyped-def]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
     dc.Ledger.init(running.folder / "book", EVIL)
-    go(running, page, "History")
+    go(page, "History")
     page.get_by_role("button", name="book").click()
     expect(page.get_by_text("Nothing was published under this ledger so far.")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
