@@ -123,7 +123,7 @@ def test_a_plan_reads_nothing_outside_of_the_folder(tmp_path: Path, desk: Desk) 
 def test_a_dropped_file_gets_no_path(studio: Studio, name: str) -> None:
     put = studio.client.put(f"/open/dropped/{name}", content=b"x", headers=studio.proof())
     assert put.status_code in (404, 422)
-    assert not list(studio.visit().private.iterdir())
+    assert not list(studio.visit().table.folder.iterdir())
 
 
 def test_an_upload_that_is_too_large_is_stopped_while_it_streams(studio: Studio) -> None:
@@ -137,7 +137,7 @@ def test_an_upload_that_is_too_large_is_stopped_while_it_streams(studio: Studio)
     put = studio.client.put("/open/dropped/big.csv", content=stream(), headers=studio.proof())
     assert put.status_code == 413
     assert "10,000 bytes" in put.text
-    assert not list(studio.visit().private.iterdir())
+    assert not list(studio.visit().table.folder.iterdir())
 
 
 def test_a_form_is_not_a_way_around_that(studio: Studio) -> None:
@@ -148,7 +148,7 @@ def test_a_form_is_not_a_way_around_that(studio: Studio) -> None:
 def test_what_was_dropped_is_private_and_gone_in_the_end(studio: Studio) -> None:
     content = b"age,illness\n1,a\n2,b\n"
     studio.client.put("/open/dropped/mine.csv", content=content, headers=studio.proof())
-    private = studio.visit().private
+    private = studio.visit().table.folder
     assert (private / "mine.csv").read_bytes() == content
     assert private.stat().st_mode & 0o077 == 0
     studio.visits.close()
@@ -158,7 +158,7 @@ def test_what_was_dropped_is_private_and_gone_in_the_end(studio: Studio) -> None
 def test_the_next_file_that_is_dropped_takes_the_place_of_the_last(studio: Studio) -> None:
     content = b"age,illness\n1,a\n2,b\n"
     studio.client.put("/open/dropped/one.csv", content=content, headers=studio.proof())
-    first = studio.visit().private
+    first = studio.visit().table.folder
     (first / "one.comparison").mkdir()  # as a comparison leaves it
     put = studio.client.put("/open/dropped/two.csv", content=content, headers=studio.proof())
     assert put.status_code == 204

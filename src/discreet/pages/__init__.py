@@ -7,6 +7,9 @@ from typing import Any
 
 from discreet.files import write_text
 
+PARTS = Path(__file__).parent / "templates" / "parts.css"
+"""How parts of reports look, for whoever shows them elsewhere."""
+
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
     """Fill a template and write the page, whole or not at all."""

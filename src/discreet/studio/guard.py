@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
+from discreet.studio.private_folders import TooLarge
 from discreet.studio.visits import Visit, Visits
 from discreet.studio.workers import FAULT
 
@@ -47,17 +48,13 @@ HEADERS = {
     "cache-control": "no-store",
 }
 LARGEST_FORM, LARGEST_UPLOAD = 2**20, 2**31
-"""Bytes that a form may have, and a file that is dropped."""
-UPLOADS = "/open/dropped/"
+"""Bytes that a form may have, and what is dropped together."""
+UPLOADS = ("/open/dropped/", "/audit/dropped/")
 """Where files are dropped."""
 STRANGER = (
     "This is somebody's studio. Open it by the address that `discreet studio` printed, with its "
     "token."
 )
-
-
-class TooLarge(Exception):
-    """More came in than may."""
 
 
 class Guard:
@@ -80,15 +77,11 @@ class Guard:
             await answer(scope, receive, _harden(send))
             return
         largest = self._upload if scope["path"].startswith(UPLOADS) else LARGEST_FORM
+        scope["state"] = {**scope.get("state", {}), "largest": largest}
         try:
             await self._app(scope, _count(receive, largest), _harden(send))
-        except TooLarge:
-            refusal = PlainTextResponse(
-                f"That is more than {largest:,} bytes. Put the file into the folder that the "
-                "studio was started in, and open it there.",
-                413,
-            )
-            await refusal(scope, receive, _harden(send))
+        except TooLarge as error:
+            await PlainTextResponse(str(error), 413)(scope, receive, _harden(send))
         except Exception:  # of a page itself: workers' faults come as answers
             traceback.print_exc()
             await PlainTextResponse(FAULT, 500)(scope, receive, _harden(send))
@@ -159,7 +152,7 @@ def _count(receive: Receive, largest: int) -> Receive:
         message = await receive()
         taken += len(message.get("body", b""))
         if taken > largest:
-            raise TooLarge
+            raise TooLarge(largest)
         return message
 
     return counted

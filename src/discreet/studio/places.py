@@ -8,6 +8,7 @@ from discreet.errors import StoreError
 from discreet.files import resolve
 
 LONGEST_NAME = 255
+UNCHANGED = "Give the folder as its publisher gave it to you."
 
 
 def confine(folder: Path, name: str | Path) -> Path:
@@ -41,3 +42,20 @@ def take_name(name: str) -> str:
             hint="Rename it, then drop it again.",
         )
     return plain
+
+
+def take_path(name: str) -> str:
+    """Give the place of a file in a folder that was dropped; one that leads out is refused.
+
+    >>> take_path("people/part-1.parquet")
+    'people/part-1.parquet'
+    """
+    for part in name.split("/"):
+        if part.strip(".") == "" or len(part.encode()) > LONGEST_NAME:
+            raise StoreError(f"{name!r}: is no place in a release.", hint=UNCHANGED)
+        if any(sign in part for sign in "\\:\0") or not part.isprintable():
+            raise StoreError(
+                f"{name!r}: holds backslashes, colons or signs that cannot be seen.",
+                hint=UNCHANGED,
+            )
+    return name

@@ -44,6 +44,17 @@ def read_plan(path: Path, home: Path) -> Plan:
     return _keep_inside(Plan.read(path), home)
 
 
+def read_changed(path: Path, home: Path, change: Callable[[TOMLDocument], object]) -> Plan:
+    """Read what a plan would be if it were changed; the file stays as it is."""
+    import tomlkit
+
+    from discreet.steward.plan import Plan
+
+    document = tomlkit.parse(read_text(path))
+    change(document)
+    return _keep_inside(Plan.parse(tomlkit.dumps(document), path), home)
+
+
 def change_plan(
     path: Path, home: Path, seen: str, change: Callable[[TOMLDocument], object]
 ) -> Plan:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from discreet.errors import DiscreetError
+from discreet.pages import PARTS
 from discreet.studio.guard import LARGEST_UPLOAD, Guard
 from discreet.studio.plan_files import name_plan_at
 from discreet.studio.rendering import render, visit_of
@@ -52,6 +53,7 @@ def build_site(visits: Visits, hosts: frozenset[str], *, upload: int = LARGEST_U
             Route("/jobs/{job}/events", _tell_of_job),
             Route("/jobs/{job}/stop", _stop_job, methods=["POST"]),
             *list_routes(),
+            Route("/static/parts.css", _give_parts),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         middleware=[guard],
@@ -66,6 +68,10 @@ def build_site(visits: Visits, hosts: frozenset[str], *, upload: int = LARGEST_U
 
 async def _go_to_start(_: Request) -> Response:
     return RedirectResponse("/open", 303)
+
+
+async def _give_parts(_: Request) -> Response:
+    return FileResponse(PARTS)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 from discreet.errors import StoreError
 from discreet.studio.jobs import Job
 from discreet.studio.places import confine
+from discreet.studio.private_folders import PrivateFolder
 from discreet.studio.workers import Desk
 
 MOST_VISITS = 8
@@ -36,31 +35,29 @@ class Visit:
     plan: Path | None = None
     """The plan that is worked on."""
     jobs: dict[str, Job] = field(default_factory=dict)
-    _private: Path | None = None
-
-    @property
-    def private(self) -> Path:
-        """A folder for files that were dropped, which only this user can enter."""
-        if self._private is None:
-            self._private = Path(mkdtemp(prefix="discreet-studio-")).resolve()
-        return self._private
+    table: PrivateFolder = field(default_factory=PrivateFolder)
+    """The table that was dropped last, with its plan and all that was made of it."""
+    release: PrivateFolder = field(default_factory=PrivateFolder)
+    """The release that was dropped last, to be held against evidence."""
+    made: PrivateFolder = field(default_factory=PrivateFolder)
+    """What jobs made to be downloaded."""
+    analyst: Desk = field(default_factory=Desk)
+    """Whoever answers this visit's questions, which may be long, and may be stopped."""
 
     @property
     def is_dropped(self) -> bool:
         """Whether the plan is of a file that was dropped, and would go with the visit."""
-        if self.plan is None or self._private is None:
-            return False
-        return self.plan.is_relative_to(self._private)
+        return self.plan is not None and self.table.holds(self.plan)
 
     @property
     def home(self) -> Path:
         """The folder that the plan and all it names must lie in."""
-        return self.private if self.is_dropped else self.root
+        return self.table.folder if self.is_dropped else self.root
 
     def find(self, name: str) -> Path:
         """Give the place of a file that a page names."""
         if name.startswith(DROPPED):
-            return confine(self.private, name.removeprefix(DROPPED))
+            return confine(self.table.folder, name.removeprefix(DROPPED))
         return confine(self.root, name)
 
     def require_plan(self) -> Path:
@@ -69,11 +66,15 @@ class Visit:
             raise StoreError("No table is open.", hint="Open one in the first step.")
         return self.plan
 
-    async def ask(self, work: str, *given: Any) -> Any:
+    async def ask(self, work: str, *given: Any, of: Desk | None = None) -> Any:
         """Have something computed, and wait for it without keeping others waiting."""
         from starlette.concurrency import run_in_threadpool
 
-        return await run_in_threadpool(lambda: self.desk.ask(work, *given))
+        return await run_in_threadpool(lambda: (of or self.desk).ask(work, *given))
+
+    def keep(self, ending: str) -> Path:
+        """Give a place for a file that a job makes to be downloaded."""
+        return self.made.folder / f"{secrets.token_hex(8)}.{ending}"
 
     def start(self, work: str, *given: Any, title: str, step: str, then: str) -> Job:
         """Start long work in a worker of its own; it is given ``tell`` to say how far it is.
@@ -99,19 +100,20 @@ class Visit:
         """Give the job that a step started last."""
         return next((j for j in reversed(self.jobs.values()) if j.step == step), None)
 
-    def forget_dropped(self) -> None:
-        """Remove what was dropped, with all that was made of it."""
+    def forget_table(self) -> None:
+        """Remove the table that was dropped, with all that was made of it."""
         if self.is_dropped:
             self.plan = None
-        if self._private is not None:
-            shutil.rmtree(self._private, ignore_errors=True)
-            self._private = None
+        self.table.forget()
 
     def close(self) -> None:
         """Stop what runs, and remove what was dropped."""
         for job in self.jobs.values():
             job.stop()
-        self.forget_dropped()
+        self.analyst.close()
+        self.forget_table()
+        self.release.forget()
+        self.made.forget()
 
 
 class Visits:

@@ -20,8 +20,10 @@ from discreet.errors import DiscreetError, is_interrupt
 
 PATIENCE = 10.0
 """Seconds that a worker has to clean up once it is told to stop."""
+IMPATIENCE = 0.5
+"""The same of one who has nothing to clean up."""
 FAULT = "This is a fault in discreet. Nothing was found out about your data; please report it."
-INTERRUPTED = "Interrupted. Nothing half-written was left behind."
+INTERRUPTED, INTERRUPT = "Interrupted. Nothing half-written was left behind.", 130
 
 Tell = Callable[[str, int, int], None]
 """Takes the stage of long work, and how much of it is done."""
@@ -45,6 +47,7 @@ class Worker:
         self._process.start()
         far_end.close()
         self._turn, self._ending = threading.Lock(), threading.Lock()
+        self._told_to_stop = False
 
     @property
     def pid(self) -> int | None:
@@ -73,22 +76,22 @@ class Worker:
                     assert tell is not None
                     tell(*told)
             except (EOFError, OSError):
+                if self._told_to_stop:
+                    raise _refuse(INTERRUPTED, None, INTERRUPT) from None
                 raise WorkerFault(self._explain_end()) from None
         if kind == "refused":
-            message, hint, code = told
-            error = DiscreetError(message, hint=hint)
-            error.exit_code = code
-            raise error
+            raise _refuse(*told)
         if kind == "fault":
             raise WorkerFault(*told)
         return told[0]
 
-    def stop(self) -> None:
+    def stop(self, patience: float = PATIENCE) -> None:
         """Tell it to stop; end it if it does not. Several may say so at once."""
+        self._told_to_stop = True
         with self._ending:
             if self._process.is_alive():
                 self._process.terminate()
-                self._process.join(PATIENCE)
+                self._process.join(patience)
             if self._process.is_alive():
                 self._process.kill()
                 self._process.join()
@@ -112,7 +115,6 @@ class Desk:
     def __init__(self) -> None:
         self._worker: Worker | None = None
         self._turn = threading.Lock()
-        self._warm = False
 
     @property
     def worker(self) -> Worker:
@@ -126,22 +128,33 @@ class Desk:
         """Have something computed, and wait for it."""
         return self.worker.ask(work, *given)
 
-    def warm_up(self) -> None:
-        """Load what the first table will need, before there is one; do not wait for it."""
-        if self._warm:
-            return
-        self._warm = True
+    def warm_up(self, work: str, *given: Any) -> None:
+        """Have done what the first question will need; do not wait for it."""
 
         def load() -> None:
             with suppress(WorkerFault, DiscreetError):  # whoever asks next is told
-                self.ask("open.warm_up")
+                self.ask(work, *given)
 
         threading.Thread(target=load, daemon=True).start()
+
+    def interrupt(self) -> None:
+        """Stop what is being computed; whoever waits for it is told. A new one takes over."""
+        with self._turn:
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.stop(IMPATIENCE)
 
     def close(self) -> None:
         """End it."""
         if self._worker is not None:
             self._worker.stop()
+
+
+def _refuse(message: str, hint: str | None, code: int) -> DiscreetError:
+    """Say here what was refused there."""
+    error = DiscreetError(message, hint=hint)
+    error.exit_code = code
+    return error
 
 
 def _serve(line: Connection) -> None:
@@ -198,5 +211,5 @@ def _attempt(work: str, given: Any, more: dict[str, Any]) -> tuple[Any, ...]:
         return ("refused", f"{where}: {error.strerror or error}.", None, 2)
     except BaseException as error:
         if is_interrupt(error):
-            return ("refused", INTERRUPTED, None, 130)
+            return ("refused", INTERRUPTED, None, INTERRUPT)
         return ("fault", FAULT, traceback.format_exc())

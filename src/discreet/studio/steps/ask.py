@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -21,8 +23,11 @@ async def show(request: Request) -> Response:
     if not name:
         found = await visit.ask("folder.list_releases", visit.root)
         return render(request, "ask/choose.html", releases=found)
-    found = await visit.ask("ask.look", visit.find(name))
-    return render(request, "ask/page.html", name=name, found=found)
+    folder = visit.find(name)
+    found = await visit.ask("ask.look", folder)
+    page = render(request, "ask/page.html", name=name, found=found)
+    page.background = BackgroundTask(visit.analyst.warm_up, "ask.warm_up", folder)
+    return page
 
 
 async def write_question(request: Request) -> Response:
@@ -34,11 +39,17 @@ async def write_question(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Answer a question."""
+    """Answer a question, beside everything else that is asked."""
     visit, form = visit_of(request), await request.form()
     name, sql = str(form.get("release", "")), str(form.get("sql", ""))
-    found = await visit.ask("ask.answer", visit.find(name), sql)
+    found = await visit.ask("ask.answer", visit.find(name), sql, of=visit.analyst)
     return render(request, "ask/answer.html", name=name, sql=sql, found=found, dialects=DIALECTS)
+
+
+async def stop(request: Request) -> Response:
+    """Stop answering; whoever waits for the answer is told."""
+    await run_in_threadpool(visit_of(request).analyst.interrupt)
+    return Response(status_code=204)
 
 
 async def write_statement(request: Request) -> Response:
@@ -53,5 +64,6 @@ routes = [
     Route("/ask", show),
     Route("/ask/form", write_question, methods=["POST"]),
     Route("/ask/question", answer, methods=["POST"]),
+    Route("/ask/stop", stop, methods=["POST"]),
     Route("/ask/statement", write_statement, methods=["POST"]),
 ]

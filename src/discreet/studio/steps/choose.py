@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 from starlette.routing import Route
@@ -12,6 +13,8 @@ from discreet.studio.rendering import render, visit_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+    from discreet.studio.visits import Visit
 
 MOST_QUESTIONS = 100_000
 
@@ -50,21 +53,56 @@ async def show_found(request: Request) -> Response:
     return render(request, "choose/found.html", job=job)
 
 
+async def make(request: Request) -> Response:
+    """Make the release of a trial for a look; the plan stays as it is."""
+    visit, form = visit_of(request), await request.form()
+    trial = _find_trial(visit, form)
+    job = visit.start(
+        "publish.preview_method",
+        visit.require_plan(),
+        visit.home,
+        trial["take"],
+        title=f"Making the release of trial {trial['number']}: {trial['label']}",
+        step="trial",
+        then=f"/choose/trial/{form['job']}/{trial['number']}/{{job}}",
+    )
+    return render(request, "job.html", job=job)
+
+
+async def show_trial(request: Request) -> Response:
+    """Show the release of a trial."""
+    visit, asked = visit_of(request), request.path_params
+    trial = _find_trial(visit, {"job": asked["comparison"], "number": asked["number"]})
+    job = visit.find_job(asked["job"])
+    given = {"job": job, "trial": trial, "comparison": asked["comparison"]}
+    return render(request, "choose/trial.html", **given)
+
+
 async def take(request: Request) -> Response:
     """Take a method that was tried into the plan, and go to look at its release."""
     visit, form = visit_of(request), await request.form()
-    trials = (visit.find_job(str(form["job"])).found or {}).get("trials", [])
-    number = int(str(form["number"]))
-    if not 1 <= number <= len(trials) or trials[number - 1]["take"] is None:
-        raise StoreError("There is no such trial.", hint="Compare again.")
+    trial = _find_trial(visit, form)
     given = (visit.require_plan(), visit.home, str(form.get("seen", "")))
-    await visit.ask("choose.take", *given, trials[number - 1]["take"])
+    await visit.ask("choose.take", *given, trial["take"])
     return Response(status_code=204, headers={"HX-Redirect": "/publish"})
+
+
+def _find_trial(visit: Visit, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a trial of a comparison whose method a plan can name."""
+    trials = (visit.find_job(str(asked.get("job", ""))).found or {}).get("trials", [])
+    number = str(asked.get("number", ""))
+    found = [one for one in trials if str(one["number"]) == number and one["take"] is not None]
+    if not found:
+        raise StoreError("There is no such trial.", hint="Compare again.")
+    trial: dict[str, Any] = found[0]
+    return trial
 
 
 routes = [
     Route("/choose", show),
     Route("/choose/run", run, methods=["POST"]),
     Route("/choose/found/{job}", show_found),
+    Route("/choose/trial", make, methods=["POST"]),
+    Route("/choose/trial/{comparison}/{number}/{job}", show_trial),
     Route("/choose/take", take, methods=["POST"]),
 ]

@@ -9,9 +9,8 @@ from starlette.background import BackgroundTask
 from starlette.responses import Response
 from starlette.routing import Route
 
-from discreet.studio.places import confine, take_name
+from discreet.studio.places import take_name
 from discreet.studio.rendering import render, visit_of
-from discreet.studio.visits import DROPPED
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -31,7 +30,7 @@ async def show(request: Request) -> Response:
     visit = visit_of(request)
     if visit.plan is None:
         answer = render(request, "open/choose.html")
-        answer.background = BackgroundTask(visit.desk.warm_up)
+        answer.background = BackgroundTask(visit.desk.warm_up, "open.warm_up")
         return answer
     return render(request, "open/table.html", roles=ROLES, found=await _look(visit))
 
@@ -60,16 +59,9 @@ async def drop_file(request: Request) -> Response:
     """Take a file that was dropped, as it comes in, and open it."""
     visit = visit_of(request)
     name = take_name(request.path_params["name"])
-    visit.forget_dropped()
-    place = confine(visit.private, name)
-    try:
-        with place.open("wb") as file:
-            async for chunk in request.stream():
-                file.write(chunk)
-    except BaseException:
-        place.unlink(missing_ok=True)
-        raise
-    await _open(visit, visit.find(f"{DROPPED}{name}"), visit.private)
+    visit.forget_table()
+    place = await visit.table.take(name, request.stream(), request.state.largest)
+    await _open(visit, place, visit.table.folder)
     return _go()
 
 

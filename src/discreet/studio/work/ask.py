@@ -146,6 +146,11 @@ def _open_stamped(folder: Path, stamps: tuple[Any, ...]) -> OpenRelease:  # noqa
     return OpenRelease(load_published(folder))
 
 
+def warm_up(folder: Path) -> None:
+    """Lay a release out, before it is asked."""
+    _ = open_release(folder).prepared
+
+
 def look(folder: Path) -> dict[str, Any]:
     """Say what can be asked of a release."""
     asked = open_release(folder)

@@ -10,6 +10,7 @@ from typing import Any
 from discreet.auditing.identity import PRESETS
 from discreet.auditing.report import Subject, render_findings, render_html
 from discreet.errors import SchemaError, StoreError, visible
+from discreet.files import write_file
 from discreet.steward.beyond_memory import is_beyond, read_memory
 from discreet.steward.evidence import NAME, PAGE
 from discreet.steward.outputs import refuse_outputs
@@ -20,6 +21,17 @@ from discreet.studio.work.open import list_files
 from discreet.studio.work.stages import staging
 from discreet.studio.workers import Tell
 from discreet.table.readers import TableFile
+
+WHOLE = {
+    "attacks": "An attack",
+    "evidence": "Evidence",
+    "control": "A control group",
+    "population": "A population",
+    "population_file": "A table of a population",
+    "explain": "The reason for one person's risk",
+    "per_person": "Every person's risk",
+}
+"""What is asked of tables that memory holds."""
 
 
 def look(root: Path, plan: Path | None, home: Path) -> dict[str, Any]:
@@ -60,25 +72,36 @@ def examine(
         release,
         microdata,
         None if held is None else point_plan(held, microdata),
+        person=asked["person"],
+        cluster=asked["cluster"],
         population=asked["population"],
+        population_file=asked["population_file"],
         presets=asked["presets"],
         attacks=asked["attacks"],
+        control=asked["control"],
         earlier=asked["earlier"],
     )
     evidence: Path | None = asked["evidence"]
+    if asked["control"] is not None and not asked["attacks"] and evidence is None:
+        raise SchemaError("A control group is for attacks.", hint="Try them, too.")
     packed = [] if evidence is None else list_pack(evidence)
-    refuse_outputs(packed, inputs=[microdata], release=release, overwrite=asked["overwrite"])
+    refuse_outputs(packed, inputs=review.inputs, release=release, overwrite=asked["overwrite"])
     limit, stage = read_memory(None), staging(tell)
-    told: dict[str, Any] = {"evidence": None}
+    told: dict[str, Any] = {"evidence": None, "per_person": None, "explained": None}
     if is_beyond(microdata, review.schema, limit):
-        if asked["attacks"] or evidence is not None:
+        more = [said for name, said in WHOLE.items() if asked[name] not in (None, False)]
+        if more:
             raise SchemaError(
-                "Attacks and evidence are not done in parts, as tables beyond memory are audited.",
-                hint="Leave them out, or audit on a machine whose memory holds the table.",
+                f"{more[0]} cannot be had in parts, as tables beyond memory are audited.",
+                hint="Leave it out, or audit on a machine whose memory holds the table.",
             )
         found = review.examine_in_parts(limit, tell)
     else:
         found, data = review.examine(stage, evidence=evidence is not None)
+        if asked["explain"] is not None:
+            told["explained"] = str(found.explain(asked["explain"]))
+        if asked["per_person"] is not None:
+            told["per_person"] = write_file(asked["per_person"], found.per_person.write_csv)
         if evidence is not None:
             with stage("Measuring what it is good for"):
                 seal, salt = review.pack(data, found, evidence)

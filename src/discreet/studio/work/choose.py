@@ -114,10 +114,10 @@ def _draw_mark(method: str) -> dict[str, str]:
 
 
 def _let_click(spec: dict[str, Any]) -> dict[str, Any]:
-    """Have points of a chart say what they are, and lead to their trials."""
+    """Have points of a chart say what they are, and show the releases of their trials."""
     for row in chain(*spec["datasets"].values()):
         if "number" in row:
-            row["address"] = f"#trial-{row['number']}"
+            row["press"] = f"see-{row['number']}"
     for layer in spec["layer"]:
         if "description" in layer.get("encoding", {}):
             layer["encoding"]["tooltip"] = {"field": "said", "type": "nominal"}

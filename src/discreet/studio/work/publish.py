@@ -20,7 +20,13 @@ from discreet.steward.outputs import refuse_outputs
 from discreet.steward.plan import Plan
 from discreet.steward.publication import count_earlier, list_remarks, make_release, put_out
 from discreet.studio.places import confine
-from discreet.studio.plan_files import change_plan, describe_method, read_plan, set_method
+from discreet.studio.plan_files import (
+    change_plan,
+    describe_method,
+    read_changed,
+    read_plan,
+    set_method,
+)
 from discreet.studio.work.stages import staging
 from discreet.studio.workers import Tell
 from discreet.table.microdata import Microdata
@@ -65,8 +71,18 @@ def preview(path: Path, home: Path, ledger: str, *, tell: Tell) -> dict[str, Any
 
     Nothing of it is left.
     """
-    plan, stage = _prepare(path, home), staging(tell)
-    book = Ledger(confine(home, ledger)) if ledger else None
+    return _try(_prepare(path, home), Ledger(confine(home, ledger)) if ledger else None, tell)
+
+
+def preview_method(path: Path, home: Path, method: Mapping[str, Any], *, tell: Tell) -> Any:
+    """Do the same for the plan with another method; the plan stays as it is."""
+    plan = read_changed(path, home, lambda document: set_method(document, method))
+    plan.refuse_seed()
+    return _try(plan, None, tell)
+
+
+def _try(plan: Plan, book: Ledger | None, tell: Tell) -> dict[str, Any]:
+    stage = staging(tell)
     release, data, plan = make_release(plan, book, stage)
     verdict = None if book is None else _consult(book, plan, release, data, tell)
     with TemporaryDirectory(prefix="discreet-") as folder:
