@@ -27,7 +27,7 @@ PEOPLE = """pid,age,sex,town,illness
 class Studio:
     """A site with one client who was let in, and others who were not."""
 
-    def __init__(self, root: Path, desk: Desk, upload: int = 10_000) -> None:
+    def __init__(self, root: Path, desk: Desk, upload: int = 50_000) -> None:
         self.root = root
         self.visits = Visits(root.resolve(), desk)
         self.site = build_site(self.visits, frozenset({HOST}), upload=upload)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -173,3 +175,21 @@ def test_several_releases_of_a_table_are_asked_as_one(asking: Studio) -> None:
     assert "2 releases asked as one" in asking.client.get("/ask").text
     sql = "SELECT release, COUNT(*) FROM releases GROUP BY release"
     assert "2025" in asking.post("/ask/question", release="years", sql=sql).text
+
+
+def test_a_question_is_stopped_and_the_next_is_answered(asking: Studio) -> None:
+    """Whoever answers has just been called, and needs longer to come than it takes to say stop."""
+    visit, told = asking.visit(), []
+
+    def ask() -> None:
+        told.append(asking.post("/ask/question", release="for all", sql=QUESTION))
+
+    waiting = threading.Thread(target=ask)
+    waiting.start()
+    while visit.analyst.pid is None:
+        time.sleep(0.001)
+    assert asking.client.get("/ask").status_code == 200  # nobody else waits for the answer
+    assert asking.post("/ask/stop").status_code == 204
+    waiting.join()
+    assert told[0].status_code == 422 and "Interrupted." in told[0].text
+    assert 'id="estimate"' in asking.post("/ask/question", release="for all", sql=QUESTION).text

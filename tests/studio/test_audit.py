@@ -136,6 +136,63 @@ def test_evidence_that_is_dropped_tells_a_changed_release(reviewing: Studio) -> 
     assert "README.md was changed after the audit" in compare()
 
 
+def drop(studio: Studio, name: str, content: bytes):  # type: ignore[no-untyped-def]
+    return studio.client.put(f"/audit/dropped/{name}", content=content, headers=studio.proof())
+
+
+def test_a_release_that_is_dropped_is_held_against_evidence(reviewing: Studio) -> None:
+    examine(reviewing, evidence="on")
+    files = sorted((reviewing.root / "release").iterdir())
+    names = [f"{path.name}{'' if place else '?first'}" for place, path in enumerate(files)]
+    for name, path in zip(names, files, strict=True):
+        assert drop(reviewing, name, path.read_bytes()).status_code == 204
+
+    def compare() -> str:
+        answer = reviewing.post("/audit/verify", evidence="release-evidence", release="dropped:")
+        return text_of(answer.text)
+
+    assert "This is the release that was examined" in compare()
+    kept = reviewing.visit().release.folder
+    assert kept.stat().st_mode & 0o077 == 0
+    drop(reviewing, "README.md", b"another")
+    assert "README.md was changed after the audit" in compare()
+    drop(reviewing, "README.md?first", b"another")  # another release: the one before is gone
+    assert not (kept / "datapackage.json").exists()
+    reviewing.visits.close()
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("name", ["../out", "a/../../out", "..%2f..%2fout", "a%00b", "a//b", "%5c"])
+def test_no_file_of_a_dropped_release_lies_elsewhere(reviewing: Studio, name: str) -> None:
+    assert drop(reviewing, name, b"x").status_code in (404, 405, 422)
+    assert not [path for path in reviewing.visit().release.folder.rglob("*") if path.is_file()]
+
+
+def test_all_files_of_a_dropped_release_are_counted_together(reviewing: Studio) -> None:
+    assert drop(reviewing, "one?first", b"x" * 30_000).status_code == 204
+    refused = drop(reviewing, "two", b"x" * 30_000)
+    assert refused.status_code == 413 and "more than 50,000 bytes" in refused.text
+    assert not (reviewing.visit().release.folder / "two").exists()
+
+
+def test_one_person_and_everybody_are_told_as_the_command_tells(reviewing: Studio) -> None:
+    (reviewing.root / "others.csv").write_text("age,town,illness\n20,Ulm,a\n31,Ulm,b\n", "utf-8")
+    job = examine(
+        reviewing, explain="7", per_person="on", attacks="on", control="others.csv", person=" "
+    )
+    assert job.state == "done", job.error
+    data = dc.read(reviewing.root / "patients.csv", dc.load(reviewing.root / "release").schema)
+    report = dc.audit(reviewing.root / "release", data)
+    shown = reviewing.client.get(f"/audit/found/{job.name}", headers=reviewing.proof()).text
+    assert " ".join(str(report.explain(7)).split()) in text_of(shown)
+    given = reviewing.client.get(f"/audit/found/{job.name}/people")
+    assert given.headers["content-disposition"].startswith("attachment")
+    assert given.text == report.per_person.write_csv()
+    assert reviewing.let_in().get(f"/audit/found/{job.name}/people").status_code == 422
+    job = examine(reviewing, control="others.csv")
+    assert job.state == "refused" and "A control group is for attacks." in str(job.error)
+
+
 def test_other_files_are_no_evidence(reviewing: Studio) -> None:
     files = [("dropped", ("<b>.json", b"{}"))]
     answer = reviewing.client.post(
@@ -172,6 +229,9 @@ def test_another_table_is_refused_in_the_words_of_the_command(reviewing: Studio)
         {"release": "release", "microdata": "patients.csv", "evidence": "on", "folder": "../out"},
         {"release": "release", "microdata": "patients.csv", "earlier": "../out"},
         {"release": "release", "microdata": "patients.csv", "population": "<b>"},
+        {"release": "release", "microdata": "patients.csv", "explain": "٣"},
+        {"release": "release", "microdata": "patients.csv", "control": "../out"},
+        {"release": "release", "microdata": "patients.csv", "population_file": "/etc/passwd"},
         {"release": "", "microdata": ""},
     ],
 )

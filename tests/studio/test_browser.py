@@ -36,6 +36,13 @@ def number(text: str | None) -> int:
     return int(text.replace(",", ""))
 
 
+def see_a_trial(page) -> None:  # type: ignore[no-untyped-def]
+    """A click on a point of a chart shows the release that it stands for."""
+    page.locator(".chart svg path[aria-label^='1: anatomy']").first.click()
+    expect(page.locator("#trial h2", has_text="Trial 1: anatomy")).to_be_visible()
+    expect(page.locator("#trial").get_by_text("would hold for all 1,500 people")).to_be_visible()
+
+
 def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type: ignore[no-untyped-def]
     kept = ["age", "education", "race", "sex", "occupation"]
     frame = adult_frame().select(kept).drop_nulls().head(1500)
@@ -80,6 +87,7 @@ def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type:
     page.get_by_role("button", name="Compare 3 methods").click()
     expect(page.locator("#trials tbody tr")).to_have_count(3)
     expect(page.locator(".chart svg").first).to_be_visible()
+    see_a_trial(page)
     page.get_by_label("Show only").fill("generalization")
     expect(page.locator("#trials tbody tr:visible")).to_have_count(2)
     page.get_by_role("button", name="Take trial 3, generalization").click()

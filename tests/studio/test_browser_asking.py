@@ -100,6 +100,12 @@ def test_the_reviewer_audits_signs_and_compares(  # type: ignore[no-untyped-def]
     )
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("README.md was changed after the audit")).to_be_visible()
+    page.locator("#pick-release").set_input_files(published)
+    expect(page.locator("#compared-release")).to_have_value("dropped:")
+    page.get_by_label("Drop evidence.json and evidence.html here").set_input_files([])
+    page.locator("#verified").evaluate("place => place.replaceChildren()")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("README.md was changed after the audit")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
     dc.Ledger.init(running.folder / "book", EVIL)

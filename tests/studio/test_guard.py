@@ -136,7 +136,7 @@ def test_an_upload_that_is_too_large_is_stopped_while_it_streams(studio: Studio)
 
     put = studio.client.put("/open/dropped/big.csv", content=stream(), headers=studio.proof())
     assert put.status_code == 413
-    assert "10,000 bytes" in put.text
+    assert "50,000 bytes" in put.text
     assert not list(studio.visit().table.folder.iterdir())
 
 

@@ -88,6 +88,13 @@ def test_a_comparison_whose_worker_is_killed_goes_on_where_it_was(studio: Studio
     assert trials.read_bytes().startswith(kept)
     page = studio.client.get(f"/choose/found/{again.name}").text
     assert page.count("Take trial") == 4
+    before = plan.read_bytes()
+    shown = run(studio, "/choose/trial", job=again.name, number="4")
+    wait_for(lambda: shown.is_over)
+    page = studio.client.get(shown.then).text
+    assert "Trial 4: anatomy" in page and "would hold for all 400 people" in page
+    assert plan.read_bytes() == before and not (studio.root / "release").exists()
+    assert studio.post("/choose/trial", job=again.name, number="5").status_code == 422
     seen = studio.seen(studio.client.get("/choose").text)
     taken = studio.post("/choose/take", job=again.name, number="4", seen=seen)
     assert taken.headers["hx-redirect"] == "/publish"

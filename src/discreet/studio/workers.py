@@ -124,6 +124,11 @@ class Desk:
                 self._worker = Worker()
             return self._worker
 
+    @property
+    def pid(self) -> int | None:
+        """The number of its process; nothing while nobody was needed."""
+        return None if self._worker is None else self._worker.pid
+
     def ask(self, work: str, *given: Any) -> Any:
         """Have something computed, and wait for it."""
         return self.worker.ask(work, *given)
