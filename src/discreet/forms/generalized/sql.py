@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import polars as pl
 from sqlglot import exp, select
 
 from discreet.errors import QueryError
 from discreet.forms.base import Statement
 from discreet.forms.counterfeits import COUNTERFEITS
-from discreet.forms.generalized.view import CLASS, PEOPLE, share_classes
+from discreet.forms.generalized.view import BOXES, CLASS, PEOPLE, find_boxes, share_classes
 from discreet.release import Release
 from discreet.sql.blurred import NUMBERS, Product, split_term
 from discreet.sql.coarse import list_coarse, write_ends
@@ -71,6 +72,14 @@ class Sight(NamedTuple):
     """What its square is expected to be, where it is not that of what it is."""
     is_open: bool = False
     """Whether it may have no end below or above."""
+    is_full: bool = False
+    """Whether every record has it."""
+
+    @property
+    def there(self) -> exp.Expr:
+        """1 where it is there, else 0."""
+        return number(1) if self.is_full else case(
+            self.x.copy().is_(exp.null()), number(0), number(1))  # fmt: skip
 
 
 def rewrite(query: Query, release: Release) -> Statement:
@@ -84,8 +93,12 @@ def rewrite(query: Query, release: Release) -> Statement:
     if COUNTERFEITS in release.tables:  # a record may be nobody's, whatever it shows
         needed[PEOPLE] = share_classes(release)
         shares.append(Share(PEOPLE, [release.own(CLASS)], None))
-    base = _base(query, exact, shares, grouping, products, release.schema)
-    return _tabulate(query, base, shares, products, release.schema), needed
+    boxes = find_boxes(release) if shares else None
+    if boxes is not None:
+        needed[BOXES] = boxes
+    people = _look_up(shares, boxes, release.own(CLASS))
+    base = _base(query, people, exact, shares, grouping, products, release.schema)
+    return _tabulate(query, base, shares, products, release), needed
 
 
 def _split_terms(query: Query, blurred: set[str], schema: Schema) -> dict[str, Product]:
@@ -115,9 +128,9 @@ def _tabulate(
     base: exp.Select,
     shares: list[Share],
     products: dict[str, Product],
-    schema: Schema,
+    release: Release,
 ) -> exp.Select:
-    sights = {term.name: _see(term, products[term.name], schema) for term in query.terms}
+    sights = {term.name: _see(term, products[term.name], release) for term in query.terms}
     ordered = [a for a in query.aggregates if a.function == "QUANTILE"]
     averages = sorted({str(a.column) for a in query.aggregates if a.function == "AVG"})
     keys = [column(name) for name in query.group_by]
@@ -127,7 +140,7 @@ def _tabulate(
     for aggregate in query.aggregates:
         if aggregate not in ordered:
             sight = None if aggregate.term is None else sights[aggregate.term.name]
-            middle = aggregate.term is None or _is_number(aggregate.term, schema)
+            middle = aggregate.term is None or _is_number(aggregate.term, release.schema)
             shown += name_parts(aggregate, _bound(aggregate, sight, has_middle=middle))
     outer = select(*shown).from_(exp.to_table(RANKED), copy=False)
     if keys:
@@ -151,7 +164,7 @@ def _tabulate(
     return add_quantiles(query, outer, found)
 
 
-def _see(term: Term, product: Product, schema: Schema) -> Sight:
+def _see(term: Term, product: Product, release: Release) -> Sight:
     """Say where in the base it stands what is known of a term: mostly it is what it is."""
     name = term.name
     x, p, c = column(f"#x {name}"), column("#p"), column("#c")
@@ -159,9 +172,10 @@ def _see(term: Term, product: Product, schema: Schema) -> Sight:
     if product.factors:
         p, c = column(f"#p {name}"), column(f"#c {name}")
         return Sight(x, low, high, p, c, column(f"#xx {name}"))
-    if _is_coarse(name, schema):
+    if _is_coarse(name, release.schema):
         return Sight(x, low, high, p, c, is_open=True)
-    return Sight(x, x, x, p, c)
+    is_full = term.is_plain and not release.tables[TABLE][name].null_count()
+    return Sight(x, x, x, p, c, is_full=is_full)
 
 
 def _is_coarse(name: str | None, schema: Schema) -> bool:
@@ -172,8 +186,21 @@ def _is_number(term: Term, schema: Schema) -> bool:
     return not term.is_plain or schema[term.name].type in NUMBERS
 
 
+def _look_up(shares: list[Share], boxes: pl.DataFrame | None, own: str) -> exp.Select:
+    """Let every record look its shares up: what goes by labels by those of its class, if listed."""
+    made = select().from_(exp.to_table(TABLE), copy=False)
+    if boxes is None:
+        return join_shares(made, TABLE, shares)
+    same = column(own, TABLE).eq(column(own, BOXES))
+    made = made.join(exp.to_table(BOXES), on=same, copy=False)
+    listed = set(boxes.columns)
+    made = join_shares(made, BOXES, [share for share in shares if listed.issuperset(share.names)])
+    return join_shares(made, TABLE, [s for s in shares if not listed.issuperset(s.names)])
+
+
 def _base(
     query: Query,
+    people: exp.Select,
     exact: list[exp.Expr],
     shares: list[Share],
     grouping: list[Term],
@@ -204,8 +231,7 @@ def _base(
             columns += [end.as_(f"#{which} {name}", quoted=True) for which, end in ends]
     columns += [share.as_("#p", quoted=True), certain.as_("#c", quoted=True)]
     columns += [end.as_(title, quoted=True) for end, title in weigh_ends(*bound_shares(shares))]
-    made = select(*columns).from_(exp.to_table(TABLE), copy=False)
-    made = join_shares(made, TABLE, shares)
+    made = people.select(*columns, copy=False)
     for part in exact:
         made = made.where(part.copy())
     return made
@@ -220,7 +246,7 @@ def _rank(query: Query, averages: dict[str, Sight]) -> exp.Select:
     made = select(exp.Star()).from_(exp.to_table(BASE))
     groups = [column(name) for name in query.group_by]
     for name, sight in averages.items():
-        there = case(sight.x.is_(exp.null()), number(0), number(1))
+        there = sight.there
         for direction, value, descending in (("up", sight.low, False), ("down", sight.high, True)):
             sums = []
             for amount in (value, number(1)):
@@ -240,8 +266,7 @@ def _bound(aggregate: Aggregate, sight: Sight | None, *, has_middle: bool) -> li
     p, c = (column("#p"), column("#c")) if sight is None else (sight.p.copy(), sight.c.copy())
     doubt = p * exp.paren(1 - p)
     if aggregate.function == "COUNT":
-        there = number(1) if sight is None else (
-            case(sight.x.is_(exp.null()), number(0), number(1)))  # fmt: skip
+        there = number(1) if sight is None else sight.there
         sums = [add_up(weight * there) for weight in (p, c, number(1))]
         error = exp.Sqrt(this=add_up(doubt * there))
         told = sight is None or sight.square is None

@@ -6,6 +6,7 @@ Some records may be nobody's: a table beside it says how many of each class are 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,11 @@ from discreet.table.arrays import Ints
 TABLE, CLASS = "generalized", "class"
 PEOPLE = "people_of_classes"
 """A table that questions need: how many of the records of each class are people's."""
+BOXES = "boxes_of_classes"
+"""A table that questions to many records are faster with: the labels that each class shows."""
+MANY, FEW = 100_000, 20
+"""From so many records on it is, if there are so many of them per class."""
+_LISTED: WeakKeyDictionary[Release, pl.DataFrame | None] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +79,28 @@ def share_classes(release: Release) -> pl.DataFrame:
     own = release.own(CLASS)
     records = release.tables[TABLE].group_by(own).agg(pl.len().cast(pl.Int64).alias(ALL))
     return share_people(release, CLASS, records)
+
+
+def find_boxes(release: Release) -> pl.DataFrame | None:
+    """List the labels that each class shows, once per release; ``None`` where it is of no use.
+
+    To look up a number per record and a label per class takes a third of the time that it takes to
+    look up a label per record.
+    """
+    if release not in _LISTED:
+        _LISTED[release] = _list_boxes(release)
+    return _LISTED[release]
+
+
+def _list_boxes(release: Release) -> pl.DataFrame | None:
+    table, own = release.tables[TABLE], release.own(CLASS)
+    if table.height < MANY or own not in table.columns:
+        return None
+    many = table[own].n_unique()
+    if many * FEW > table.height:
+        return None
+    labels = [name for name in release.schema.names if release.recodings[name].is_blurred]
+    boxes = table.select(own, *labels).unique()
+    if boxes.height > many or boxes[own].null_count():  # classes that show several labels
+        return None
+    return boxes.with_columns(pl.col(labels).cast(pl.String)).sort(own)
