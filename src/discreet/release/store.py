@@ -45,9 +45,9 @@ README = "README.md"
 MARKUP = re.compile(r"[\\`*<>|&~\[\]]|(?<!\w)_|_(?!\w)")
 IN_CSV = (
     "So that no spreadsheet takes a text or the name of a column for a formula, those that begin "
-    "with one of `= + - @` (or their wide forms, a tab or a line break) have an apostrophe in "
-    "front, and so have those that begin with apostrophes and then one of these. To have the "
-    "values themselves, take away one apostrophe; `dc.load` does."
+    "with one of `= + - @` (or their wide forms, a tab or a line break) and are no numbers have "
+    "an apostrophe in front, and so have those that begin with apostrophes and then like this. To "
+    "have the values themselves, take away one apostrophe; `dc.load` does."
 )
 Approve = Callable[[Path, Release], None]
 """Takes a draft on disk, and what was read back from it."""
