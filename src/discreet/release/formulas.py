@@ -18,7 +18,7 @@ import polars.selectors as cs
 SIGNS = "=+\\-@\t\r\n＝＋－＠"
 FORMULA, NUMBER = f"'*[{SIGNS}]", r"'*-[0-9]+(?:\.[0-9]+)?"
 Escape = Literal[
-    "' before texts that, after any ', begin with one of = + - @ ＝ ＋ － ＠ \\t \\r \\n; no numbers"
+    "' before texts that, after any ', begin with one of = + - @ ＝ ＋ － ＠ \\t \\r \\n, no number"
 ]
 """How a manifest says it; one that says something else is not read."""
 (ESCAPE,) = get_args(Escape)
