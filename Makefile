@@ -1,10 +1,13 @@
 # `make demo` shows what discreet does; `make test` proves it.
 # `make oracles` holds the audit against all worlds of thousands of tiny tables.
 # `make questions` asks every form 10,000 random questions, and compares with the truth.
+# `make test-lowest` tests with the lowest versions of all libraries that are allowed.
+# `make package` builds what is uploaded, twice the same, and tries it where no source lies.
 # `make docs` builds the site into docs/_build/html.
 # All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
 VENV := .venv
+LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 JOBS ?= $(shell expr $$(nproc) + 1)
 # tests that between them call nearly all kernels
@@ -13,7 +16,7 @@ COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_li
 # or every process of the tests would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test browser oracles questions docs lint bench clean
+.PHONY: demo test test-lowest package browser oracles questions docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -30,6 +33,22 @@ test: $(VENV)/installed-dev browser
 		$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not spark'; rest=$$?; \
 		wait $$spark; clusters=$$?; cat $(VENV)/spark.log; \
 		test $$rest -eq 0 -a $$clusters -eq 0
+
+test-lowest: $(LOWEST)/installed-dev
+	$(LOWEST)/bin/pytest -n $(JOBS) --dist worksteal -m 'not spark'
+	$(LOWEST)/bin/pytest -m spark
+
+package: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist/again > /dev/null
+	$(BIN)/python -m build --outdir dist > /dev/null
+	for made in dist/*.*; do cmp $$made dist/again/$${made#dist/} || exit 1; done
+	rm -rf dist/again
+	$(PYTHON) -m venv --clear $(VENV)/package
+	$(VENV)/package/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	place=$$(mktemp -d) && tried=$$(pwd)/$(VENV)/package/bin/discreet && cd $$place \
+		&& $$tried demo && rm -r $$place
 
 # the studio is tried in Debian's Chromium: whoever is root gets it, others are told
 browser:
@@ -78,6 +97,14 @@ $(VENV)/installed-dev: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	touch $(VENV)/installed $@
 
+# pip takes the newest; what takes the lowest is installed beside them
+$(LOWEST)/installed-dev: pyproject.toml
+	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python \
+		--resolution lowest-direct -e '.[dev]'
+	touch $@
+
 $(VENV)/installed-docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
@@ -87,4 +114,4 @@ $(VENV)/installed-bench: $(VENV)/installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo docs/_build
+	rm -rf $(VENV) $(LOWEST) demo dist docs/_build

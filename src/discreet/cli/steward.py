@@ -90,7 +90,7 @@ def inspect(
     texts = {target.parent / name: text for name, text in found.files.items()}
     refuse_outputs(list(texts), inputs=[file], overwrite=overwrite)
     for path, text in {**texts, target: found.plan}.items():
-        write_text(path, text)
+        write_text(path, text, shared=True)
     if json:
         print_json({**found.to_dict(), "plan": str(target), "files": list(map(str, texts))})
         return
@@ -317,7 +317,7 @@ def croissant(
     refuse_outputs([to], inputs=[release], overwrite=overwrite)
     with working(f"Reading {release.name}"):
         text = to_json(describe(release), indent=1).decode() + "\n"
-    write_text(to, text)
+    write_text(to, text, shared=True)
     show(f"Croissant: {to}. Add license, url, creator and datePublished; put it beside the files.")
 
 
@@ -369,7 +369,7 @@ def plan(
         print(text, end="")
         return
     refuse_outputs([to], inputs=[], overwrite=overwrite)
-    write_text(to, text)
+    write_text(to, text, shared=True)
     show(f"Plan: {to}. Change it, then: discreet plan check {quote(str(to))}")
 
 

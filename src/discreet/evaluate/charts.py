@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,15 @@ def require_charts() -> Any:
     return altair
 
 
+class _NoMarkup(json.JSONEncoder):
+    """Writes JSON that stands in a page: no value ends its script."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
+
+
 def save_chart(chart: Any, target: Path) -> Path:
     """Write a chart as an SVG file or, by its ending, as a page that needs nothing else."""
-    page: dict[str, Any] = {"format": "html", "inline": True}
+    page: dict[str, Any] = {"format": "html", "inline": True, "json_kwds": {"cls": _NoMarkup}}
     how = page if target.suffix == ".html" else {"format": "svg"}
-    return write_file(target, lambda draft: chart.save(str(draft), **how))
+    return write_file(target, lambda draft: chart.save(str(draft), **how), shared=True)

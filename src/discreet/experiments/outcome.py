@@ -80,7 +80,7 @@ class Outcome:
     def write(self, folder: Path) -> list[Path]:
         """Write the JSON and, where charts can be drawn, the chart; give the files."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
-        target = write_text(folder / f"{self.name}.json", text)
+        target = write_text(folder / f"{self.name}.json", text, shared=True)
         drawn = draw(self, folder / f"{self.name}.svg")
         return [target, drawn] if drawn else [target]
 

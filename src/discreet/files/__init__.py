@@ -3,6 +3,9 @@
 What is written is a draft first, beside its place and locked while somebody fills it. Whoever is
 killed leaves an unlocked draft behind, which the next one who writes there removes. Nothing else
 is ever removed.
+
+What is written is its owner's only, unless it is said that it is shared: then others may read it,
+as far as the umask lets them.
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ OURS = re.compile(r"\.(.+)\.[0-9a-f]{8}(\.discreet-draft|\.discreet-aside)", re.
 EXCHANGE, HERE = 2, -100
 """What Linux (``RENAME_EXCHANGE``, ``AT_FDCWD``) and macOS (``RENAME_SWAP``) call it."""
 UNLOCKED = -1
+OWNER = 0o700
+"""What the owner of a file or folder may."""
 
 
 def open_plain(path: Path) -> BufferedReader:
@@ -95,22 +100,24 @@ def resolve(path: Path) -> Path:
     return place
 
 
-def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
+def write_file(path: Path, fill: Callable[[Path], object], *, shared: bool = False) -> Path:
     """Write one file whole or not at all: ``fill`` writes a draft, which is then renamed.
 
-    Where a link lies, what it points to is written; what was there leaves its permissions.
+    Where a link lies, what it points to is written; what was there leaves its permissions, but
+    those of others only to what is ``shared``.
     """
     place = resolve(path)
-    with writing(path), drafting(place) as draft:
+    with writing(path), drafting(place, shared=shared) as draft:
         fill(draft)
         if place.exists():
-            draft.chmod(stat.S_IMODE(place.stat().st_mode))
+            mode = stat.S_IMODE(place.stat().st_mode)
+            draft.chmod(mode if shared else mode & OWNER)
         draft.replace(place)
     return path
 
 
 def write_files(paths: Sequence[Path], fill: Callable[[Path], object]) -> None:
-    """Write files that belong together, all or none: ``fill`` writes drafts into a folder.
+    """Write shared files that belong together, all or none: ``fill`` writes drafts into a folder.
 
     If one of them cannot be put in place, what was there before comes back.
     """
@@ -139,9 +146,40 @@ def write_files(paths: Sequence[Path], fill: Callable[[Path], object]) -> None:
             raise
 
 
-def write_text(path: Path, text: str) -> Path:
+def write_text(path: Path, text: str, *, shared: bool = False) -> Path:
     """Write a text as it is, whole or not at all."""
-    return write_file(path, lambda draft: draft.write_text(text, encoding="utf-8", newline=""))
+
+    def fill(draft: Path) -> None:
+        draft.write_text(text, encoding="utf-8", newline="")
+
+    return write_file(path, fill, shared=shared)
+
+
+@contextmanager
+def private_folder(folder: Path) -> Iterator[None]:
+    """Make a folder to be filled that only its owner can enter; one that is there stays as it is.
+
+    If filling it fails, what was made and holds nothing is gone.
+    """
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=OWNER, exist_ok=True)
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for place in missing:
+                place.rmdir()
+        raise
+
+
+def share(draft: Path) -> None:
+    """Let others enter the draft of a folder, as far as the umask lets them."""
+    new = draft / "new"  # the umask cannot be read without changing it for all threads
+    new.mkdir()
+    mode = stat.S_IMODE(new.stat().st_mode)
+    new.rmdir()
+    draft.chmod(mode)
 
 
 def refuse_unwritable(path: Path, *, folder: bool = False) -> None:
@@ -166,15 +204,16 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def drafting(target: Path, *, folder: bool = False) -> Iterator[Path]:
+def drafting(target: Path, *, folder: bool = False, shared: bool = False) -> Iterator[Path]:
     """Give a draft, a file or a folder, to be filled and renamed to a target.
 
-    A draft that was not renamed is gone afterwards, and so are folders made for it alone.
+    A draft that was not renamed is gone afterwards, and so are folders made for it alone. Others
+    can read only the draft of a file that is ``shared``.
     """
     missing = [place for place in target.parents if not place.exists()]
     try:
         sweep(target.parent)
-        draft, lock = _make_draft(target, folder)
+        draft, lock = _make_draft(target, folder, shared)
         try:
             try:
                 yield draft
@@ -189,15 +228,15 @@ def drafting(target: Path, *, folder: bool = False) -> Iterator[Path]:
                 place.rmdir()
 
 
-def _make_draft(target: Path, folder: bool) -> tuple[Path, int]:
+def _make_draft(target: Path, folder: bool, shared: bool) -> tuple[Path, int]:
     for _ in range(100):
         draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}{DRAFT}")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             if folder:
-                draft.mkdir(mode=0o700)
+                draft.mkdir(mode=OWNER)
             else:
-                draft.touch(exist_ok=False)
+                draft.touch(mode=0o666 if shared else 0o600, exist_ok=False)
         except FileNotFoundError:  # somebody who failed has just removed the folder
             continue
         lock = _lock(draft)

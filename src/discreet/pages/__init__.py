@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from discreet.errors import visible
 from discreet.files import write_text
 
 PARTS = Path(__file__).parent / "templates" / "parts.css"
@@ -17,7 +18,7 @@ def write_page(path: Path, template: str, **values: Any) -> Path:
 
 
 def render_page(template: str, **values: Any) -> str:
-    """Fill a template."""
+    """Fill a template; characters that a browser would obey, or hide, are spelled out."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -26,4 +27,4 @@ def render_page(template: str, **values: Any) -> str:
         undefined=StrictUndefined,
     )
     environment.filters["identity"] = id  # equal things may be two
-    return environment.get_template(template).render(**values)
+    return visible(environment.get_template(template).render(**values))

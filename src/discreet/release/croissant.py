@@ -9,6 +9,7 @@ from urllib.parse import quote
 from discreet.files import digest
 from discreet.release import Release
 from discreet.release.about import explain_columns
+from discreet.release.formulas import restore_text
 from discreet.release.manifest import MANIFEST, ColumnPart, Resource
 from discreet.release.store import README, load, read_manifest
 
@@ -111,13 +112,14 @@ def _name_source(table: Resource) -> dict[str, Any]:
 def _describe_fields(release: Release, table: Resource) -> list[dict[str, Any]]:
     # others may have columns of any name
     about = explain_columns(release) if table.name in release.carriers else {}
+    read = restore_text if table.escape else str
     return [
         {
             "@type": "cr:Field",
             "@id": quote(f"{table.name}/{column.name}"),
             "name": column.name,
             # a column that carries no attribute is explained with its table
-            "description": about.get(column.name, _explain_own(column, table)),
+            "description": about.get(read(column.name), _explain_own(column, table)),
             "dataType": TYPES[column.type],
             "source": {**_name_source(table), "extract": {"column": column.name}},
         }

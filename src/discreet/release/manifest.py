@@ -21,6 +21,7 @@ from discreet.principles import All, make_principle
 from discreet.principles.base import Principle
 from discreet.release import OfPeople, Promise, Recoding, Release, Transformation
 from discreet.release.dictionary import ABOUT
+from discreet.release.formulas import Escape, escape_text, restore_text
 from discreet.release.seals import HASH, Seal, name_files
 from discreet.table.coarsening import SETTINGS
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
@@ -92,6 +93,7 @@ class Resource(_Part):
     hash: str | None = None
     parts: list[FilePart] | None = None
     encoding: str = "utf-8"
+    escape: Escape | None = None
     columns: ColumnsPart = Field(alias="schema")
 
     @property
@@ -228,6 +230,7 @@ def describe(
     dictionary: Mapping[str, pl.DataFrame],
     format: str,
     seals: Mapping[str, Sequence[Seal]],
+    escape: Escape | None,
 ) -> Manifest:
     """Write the manifest of a release, whose tables' files are written already."""
     promise = release.promise
@@ -235,6 +238,9 @@ def describe(
         title: [_describe_column(release, title, c, dtype) for c, dtype in table.schema.items()]
         for title, table in {**release.tables, **dictionary}.items()
     }
+    if escape:
+        columns = {title: [c.model_copy(update={"name": escape_text(c.name)}) for c in fields]
+                   for title, fields in columns.items()}  # fmt: skip
     about = {**release.about, **ABOUT}
     return Manifest(
         name=f"discreet-{release.method}",
@@ -244,6 +250,7 @@ def describe(
                 name=title,
                 description=about.get(title, ""),
                 format=format,
+                escape=escape,
                 schema=ColumnsPart(fields=fields),
                 **_describe_files(title, format, seals[title]),
             )
@@ -343,11 +350,12 @@ def _write_setting(given: Any) -> Any:
 
 
 class Stored(NamedTuple):
-    """Where a table lies in the folder, the types of its columns, by what its files are known."""
+    """Where a table lies, the types of its columns, by what files are known, how they are read."""
 
     paths: list[str]
     types: dict[str, FieldType]
     seals: list[Seal] | None
+    escaped: bool
 
 
 def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
@@ -372,15 +380,10 @@ def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
     with _reading("attributes"):
         schema = Schema(tuple(attributes), weight=ours.weight)
     recodings = {
-        a.name: Recoding(
-            a.transformation,
-            a.labels or {},
-            a.domain or [],
-            a.missing_is_a_value,
-            bool(a.public_domain),
-        )
+        a.name: Recoding(a.transformation, a.labels or {}, a.domain or [], a.missing_is_a_value,
+                         bool(a.public_domain))
         for a in ours.attributes
-    }
+    }  # fmt: skip
     stored = {r.name: _understand_resource(r) for r in manifest.resources}
     form = ours.form or OLDER_FORMS.get(ours.method, ours.method)
     about = {r.name: r.description for r in manifest.resources}
@@ -412,8 +415,9 @@ def _understand_resource(resource: Resource) -> Stored:
     paths = resource.paths
     if paths not in [name_files(resource.name, len(paths), kind) for kind in ("parquet", "csv")]:
         raise StoreError(f"{paths[0]!r} is not a table of this release.", hint=DAMAGED)
-    types = {column.name: column.type for column in resource.columns.fields}
-    return Stored(paths, types, resource.seals)
+    read = restore_text if resource.escape else str
+    types = {read(column.name): column.type for column in resource.columns.fields}
+    return Stored(paths, types, resource.seals, resource.escape is not None)
 
 
 def _understand_attribute(described: AttributePart) -> Attribute:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from discreet.errors import DAMAGED, StoreError
+from discreet.errors import DAMAGED, StoreError, visible
 from discreet.files import (
     digest,
     drafting,
@@ -19,11 +20,13 @@ from discreet.files import (
     read_text,
     resolve,
     settle,
+    share,
     writing,
 )
 from discreet.release import Format, Release
 from discreet.release.coarse_labels import refuse_finer_cells
 from discreet.release.dictionary import ABOUT, refuse_unexplained, restore, tabulate
+from discreet.release.formulas import ESCAPE
 from discreet.release.manifest import (
     MANIFEST,
     OLDER,
@@ -39,6 +42,13 @@ from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Role, Schema
 
 README = "README.md"
+MARKUP = re.compile(r"[\\`*<>|&~\[\]]|(?<!\w)_|_(?!\w)")
+IN_CSV = (
+    "So that no spreadsheet takes a text or the name of a column for a formula, those that begin "
+    "with one of `= + - @` (or their wide forms, a tab or a line break) and are no numbers have "
+    "an apostrophe in front, and so have those that begin with apostrophes and then like this. To "
+    "have the values themselves, take away one apostrophe; `dc.load` does."
+)
 Approve = Callable[[Path, Release], None]
 """Takes a draft on disk, and what was read back from it."""
 
@@ -124,7 +134,7 @@ def fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> 
     refuse_to_replace(place, overwrite=overwrite)
     with writing(folder), drafting(place, folder=True) as draft:
         fill(draft)
-        draft.chmod(0o755)
+        share(draft)
         _put_in_place(draft, place, overwrite)
     return folder.absolute()
 
@@ -195,7 +205,7 @@ def write_words(
     sizes = {title: (rows[title], len(sealed[title])) for title in sealed}
     (draft / README).write_text(_explain(release, dictionary, format, sizes), encoding="utf-8")
     settle(draft)
-    manifest = describe(release, dictionary, format, sealed)
+    manifest = describe(release, dictionary, format, sealed, ESCAPE if format == "csv" else None)
     (draft / MANIFEST).write_text(manifest.dump(), encoding="utf-8", newline="\n")
     settle(draft)
 
@@ -259,9 +269,15 @@ def find_rewritten(folder: Path, release: Release) -> list[str]:
     if manifest.discreet.manifest == OLDER or len(sealed) < len(seals):
         return []  # written otherwise
     format = "csv" if manifest.resources[0].paths[0].endswith(".csv") else "parquet"
-    written = describe(release, tabulate(release), format, sealed)
+    escape = manifest.resources[0].escape if format == "csv" else None  # older ones have none
+    written = describe(release, tabulate(release), format, sealed, escape)
     places = list_differences(manifest.model_dump(), written.model_dump())
     return [f"{MANIFEST}: {place} is not what is written for such a release" for place in places]
+
+
+def _plain(text: str) -> str:
+    """Write names and values into Markdown so that they are shown as they are."""
+    return MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split("\n"))))
 
 
 def _explain(
@@ -277,21 +293,18 @@ def _explain(
         f"Made by {release.method}, to publish a table about people without telling about anyone.",
         "",
         "## What is promised",
-        release.promise.guarantee,
+        _plain(release.promise.guarantee),
         "",
-        *(f"- {part} — {part.paper}" for part in release.promise.asked.parts),
+        *(f"- {_plain(str(part))} — {part.paper}" for part in release.promise.asked.parts),
         "",
         "## What is not protected",
-        *(f"- {text}" for text in release.promise.leaves_open),
+        *(f"- {_plain(text)}" for text in release.promise.leaves_open),
     ]
-    kept = [a.name for a in release.schema.having(Role.OTHER)]
+    kept = release.schema.having(Role.OTHER)
     if kept:
-        lines.append(
-            f"- {', '.join(kept)}: published unchanged, but for what is said below, protected by "
-            "nothing."
-            if any(is_coarse(release.schema[name]) for name in kept)
-            else f"- {', '.join(kept)}: published unchanged, protected by nothing."
-        )
+        but = ", but for what is said below" if any(map(is_coarse, kept)) else ""
+        names = ", ".join(_plain(a.name) for a in kept)
+        lines.append(f"- {names}: published unchanged{but}, protected by nothing.")
     lines += ["", "## Tables"]
     about = {**release.about, **ABOUT}
     for name in (*release.tables, *dictionary):
@@ -301,13 +314,14 @@ def _explain(
     lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
     for attribute in release.schema:
         lines.append(
-            f"| {attribute.name} | {attribute.role} | {attribute.type} | "
-            f"{release.explain(attribute.name)} |"
+            f"| {_plain(attribute.name)} | {attribute.role} | {attribute.type} | "
+            f"{_plain(release.explain(attribute.name))} |"
         )
     lines += [
         "",
         f"An empty cell was missing in the source; {say_suppressed(release)}.",
         "",
+        *([IN_CSV, ""] if format == "csv" else []),
         f"`{MANIFEST}` says all this for programs (Frictionless data package). In Python: "
         '`import discreet as dc; dc.load("this folder").tables`.',
         "",

@@ -12,6 +12,7 @@ import polars as pl
 from discreet.errors import DAMAGED, StoreError
 from discreet.files import digest_open, open_plain
 from discreet.release import Format
+from discreet.release.formulas import restore_table, write_csv
 from discreet.release.manifest import Stored, type_of
 from discreet.release.seals import Seal, name_files
 from discreet.table.schema import UNUSABLE_NAME
@@ -91,7 +92,7 @@ def write_frame(table: pl.DataFrame, path: Path, format: Format) -> None:
         if format == "parquet":
             table.write_parquet(path, compression="zstd", compression_level=1, statistics=False)
         else:
-            table.write_csv(path)
+            write_csv(table, path)
     except pl.exceptions.PolarsError as error:
         raise StoreError(f"{path.name}: cannot be written ({error}).") from error
 
@@ -123,6 +124,7 @@ def read_file(folder: Path, stored: Stored, number: int) -> pl.DataFrame:
                 table = pl.read_parquet(file)
             else:
                 table = pl.read_csv(file, infer_schema=False)
+                table = restore_table(table) if stored.escaped else table
                 table = table.with_columns(_cast(name, kind) for name, kind in stored.types.items())
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(

@@ -25,7 +25,15 @@ from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import answer_questions, draw_questions
-from discreet.files import digest, open_plain, read_text, resolve, write_file, write_text
+from discreet.files import (
+    digest,
+    open_plain,
+    private_folder,
+    read_text,
+    resolve,
+    write_text,
+    writing,
+)
 from discreet.forms.verify import verify
 from discreet.pages import write_page
 from discreet.release import Release
@@ -112,14 +120,7 @@ def write_salt(salt: bytes, evidence: Path) -> Path:
     lines = [f"# {line.format(place=resolve(evidence).name)}" for line in SALT_SAYS]
 
     text = "\n".join([*lines, salt.hex(), ""])
-
-    def fill(draft: Path) -> None:
-        draft.chmod(0o600)
-        draft.write_text(text, encoding="utf-8")
-
-    path = write_file(place_salt(evidence), fill)
-    path.chmod(0o600)  # whatever an earlier file there allowed
-    return path
+    return write_text(place_salt(evidence), text)
 
 
 def _read_salt(path: Path) -> bytes:
@@ -231,11 +232,12 @@ def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict
 
 def write_evidence(found: dict[str, Any], folder: Path) -> str:
     """Write the page and the JSON; give the seal, by which any change of either can be told."""
-    page = write_page(folder / PAGE, "evidence.html", found=found)
-    sealed = json.loads(json.dumps({**found, "page": digest(page)}, default=str))
-    seal = _seal(sealed)
-    text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False)
-    write_text(folder / NAME, text + "\n")
+    with writing(folder), private_folder(folder):
+        page = write_page(folder / PAGE, "evidence.html", found=found)
+        sealed = json.loads(json.dumps({**found, "page": digest(page)}, default=str))
+        seal = _seal(sealed)
+        text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False)
+        write_text(folder / NAME, text + "\n")
     return seal
 
 

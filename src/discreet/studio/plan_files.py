@@ -73,7 +73,7 @@ def write_plan(path: Path, home: Path, seen: str, text: str) -> Plan:
 
     _read_seen(path, seen)
     plan = _keep_inside(Plan.parse(text, path), home)
-    write_text(path, text)
+    write_text(path, text, shared=True)
     return plan
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from discreet.errors import SchemaError, StoreError, is_interrupt
 from discreet.evaluate.questions import Questions, draw_questions
-from discreet.files import write_text
+from discreet.files import private_folder, write_text, writing
 from discreet.principles.base import Number, Principle, demands, part_joins, ratio, require_ratio
 from discreet.publishing.method import Method
 from discreet.release import Release
@@ -274,7 +274,8 @@ class _Kept:
         if self.file is None:
             return
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            with private_folder(self.file.parent):
+                self.file.touch(mode=0o600)
             with self.file.open("a", encoding="utf-8") as file:
                 if self.cut_off:  # the last line has no end: what follows must not join it
                     file.write("\n")
@@ -290,5 +291,6 @@ class _Kept:
 def write_all(found: Comparison, folder: Path) -> list[Path]:
     """Write the table as JSON, and the page."""
     text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n"
-    table = write_text(folder / "comparison.json", text)
-    return [table, found.to_html(folder / "comparison.html")]
+    with writing(folder), private_folder(folder):
+        table = write_text(folder / "comparison.json", text)
+        return [table, found.to_html(folder / "comparison.html")]

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import StoreError
-from discreet.files import find_drafts, refuse_unwritable, resolve, sweep
+from discreet.files import find_drafts, private_folder, refuse_unwritable, resolve, sweep
 from discreet.release.store import (
     copy,
     fingerprint,
@@ -85,14 +84,10 @@ class Ledger:
             raise StoreError(
                 f"{folder}: is not empty.", hint="Choose another folder for the ledger."
             )
-        missing = [place for place in (folder, *folder.parents) if not place.exists()]
         try:
-            (folder / RELEASES).mkdir(parents=True, exist_ok=True)
-            Book.init(folder, source)
+            with private_folder(folder), private_folder(folder / RELEASES):
+                Book.init(folder, source)
         except OSError as error:
-            with suppress(OSError):
-                for place in (folder / RELEASES, *missing):
-                    place.rmdir()
             raise StoreError(
                 f"{folder}: cannot be written ({error.strerror or error}).",
                 hint="Choose another place for the ledger, or another name for its source.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,6 +118,7 @@ class Book:
         """Begin a book, whole or not at all."""
         draft = folder / f".{DATABASE}"
         try:
+            draft.touch(mode=0o600)  # and so is whatever SQLite writes beside it
             with closing(sqlite3.connect(draft)) as database, database:
                 database.executescript(TABLES)
                 database.execute("INSERT INTO source VALUES (?, ?, ?)", (source, now(), VERSION))
@@ -206,6 +207,8 @@ class Book:
         """Keep other publishers out until a publication is over, however it ends."""
         until = monotonic() + PATIENCE
         try:
+            with suppress(OSError):  # whoever cannot write here is told by SQLite
+                (self.folder / LOCK).touch(mode=0o600)
             lock = sqlite3.connect(self.folder / LOCK, timeout=1, isolation_level=None)
         except sqlite3.DatabaseError as error:
             raise _cannot_use(self.folder / LOCK, error) from error

@@ -142,13 +142,8 @@ def draw_key() -> bytes:
 
 def make_key(folder: Path) -> None:
     """Draw the key of a ledger, which only its owner can read."""
-
-    def write(path: Path) -> None:
-        path.touch(0o600)
-        path.chmod(0o600)
-        path.write_bytes(draw_key())
-
-    write_file(folder / KEY_FILE, write)
+    key = draw_key()
+    write_file(folder / KEY_FILE, lambda draft: draft.write_bytes(key))
 
 
 def read_key(folder: Path) -> bytes:

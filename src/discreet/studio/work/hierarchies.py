@@ -119,7 +119,7 @@ def group(
     stem, plain = path.name.split(".")[0], re.sub(r"[^\w-]+", "_", column)
     file = f"{stem}.{plain}.groups.csv"
     place = confine(home, path.parent / file)
-    write_text(place, text.getvalue())
+    write_text(place, text.getvalue(), shared=True)
     return set_rule(path, home, seen, column, {"kind": "file", "file": file})
 
 

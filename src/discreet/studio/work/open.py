@@ -126,7 +126,7 @@ def begin_plan(path: Path, home: Path) -> Path:
     for number in range(1, 100):
         target = path.with_name(f"{stem}{f'-{number}' if number > 1 else ''}{PLAN}")
         if not target.exists():
-            write_text(target, found.inspection.plan)
+            write_text(target, found.inspection.plan, shared=True)
             return target
         if read_plan(target, home).source.resolve() == path:
             return target
