@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from discreet.errors import DAMAGED, StoreError
+from discreet.errors import DAMAGED, MicrodataError, SchemaError, StoreError
 from discreet.files import (
     digest,
     drafting,
@@ -213,11 +213,25 @@ def load(folder: str | Path) -> Release:
         about = {name: text for name, text in release.about.items() if name not in ABOUT}
         recodings = restore(release, dictionary)
         release = replace(release, tables=tables, about=about, recodings=recodings)
-    refuse_unexplained(release)
-    refuse_finer_cells(release)
-    for name in release.schema.names:  # a word that nobody can explain hides what was done
-        release.explain(name)
+    with _reading(folder):
+        refuse_unexplained(release)
+        refuse_finer_cells(release)
+        for name in release.schema.names:  # a word that nobody can explain hides what was done
+            release.explain(name)
+        release.views  # noqa: B018  what is not of its form is refused before it is asked
     return release
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Take what its form finds wrong with a release for damage, which its folder names."""
+    try:
+        yield
+    except StoreError as error:
+        error.hint = error.hint or DAMAGED
+        raise
+    except (SchemaError, MicrodataError) as error:
+        raise StoreError(f"{folder}: {error.message}", hint=DAMAGED) from error
 
 
 def load_schema(folder: str | Path) -> Schema:
