@@ -25,6 +25,7 @@ from discreet.release.manifest import OLDER, Stored, understand
 from discreet.release.release import PartedTable, Release
 from discreet.release.rows_in_turn import RowsInTurn, require_numbers, require_sorted
 from discreet.release.seals import Seal
+from discreet.release.sound_cells import refuse_unsound_cells
 from discreet.release.store import read_manifest
 from discreet.release.table_files import join_rows, naming, read_file, read_table, scan_file
 from discreet.table.arrays import Ints
@@ -335,6 +336,7 @@ class StoredParts:
         if len(tables) == 1:
             require_sorted(tables[self.parted[0].title], self.parted[0])
         part = replace(self.release, tables=self._arrange(tables), whole=self.whole)
+        refuse_unsound_cells(part)
         refuse_unexplained(part)
         refuse_finer_cells(part)
         return part

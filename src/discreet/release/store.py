@@ -34,6 +34,7 @@ from discreet.release.manifest import (
     understand,
 )
 from discreet.release.seals import Seal
+from discreet.release.sound_cells import refuse_unsound_cells
 from discreet.release.table_files import read_table, write_table
 from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Role, Schema
@@ -214,10 +215,11 @@ def load(folder: str | Path) -> Release:
         recodings = restore(release, dictionary)
         release = replace(release, tables=tables, about=about, recodings=recodings)
     with _reading(folder):
-        refuse_unexplained(release)
-        refuse_finer_cells(release)
         for name in release.schema.names:  # a word that nobody can explain hides what was done
             release.explain(name)
+        refuse_unsound_cells(release)
+        refuse_unexplained(release)
+        refuse_finer_cells(release)
         release.views  # noqa: B018  what is not of its form is refused before it is asked
     return release
 
