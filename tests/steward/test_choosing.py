@@ -163,6 +163,29 @@ def test_finished_trials_are_not_made_again(
     assert len(calls) == 5
 
 
+def test_a_trial_that_was_damaged_where_it_is_kept_is_made_again(tmp_path: Path) -> None:
+    method = dc.Anatomy(dc.FrequencyDiversity(2))
+    trial = Trial("anatomy", "p", "", loss=0.5, errors={"count": Errors(0.1, 0.2, 0.3, 4)})
+    kept = comparison._Kept(tmp_path, "course")
+    name = kept._name(method)
+    kept._keep(name, trial.to_dict())
+    assert comparison._Kept(tmp_path, "course").find(method) == trial
+    file = tmp_path / "trials.jsonl"
+    line = file.read_text(encoding="utf-8")
+    assert name in line
+    for old, new in (
+        ('"loss": 0.5', '"loss": "much"'), ('"mean": 0.1', '"means": 1'), ('"method"', '"way"'),
+        ('{"key"', "[" * 5000), (f'"{name}"', "[]"), ('"value"', '"values"'),
+    ):  # fmt: skip
+        assert old in line
+        file.write_text(line.replace(old, new), encoding="utf-8")
+        assert comparison._Kept(tmp_path, "course").find(method) is None
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(dc.errors.StoreError, match="cannot be read"):
+        comparison._Kept(tmp_path, "course")
+
+
 def test_the_steward_may_bring_questions(people: dc.Microdata, tmp_path: Path) -> None:
     file = tmp_path / "own.sql"
     file.write_text(

@@ -197,7 +197,6 @@ def _load(release: Release | str | Path) -> tuple[Release, list[str]]:
         f"the folder holds {name}, which the manifest does not list"
         for name in find_strangers(folder)
     ]
-    loaded.views  # noqa: B018  what is not of its form is refused before it is weighed
     return loaded, [*findings, *find_rewritten(folder, loaded)]
 
 

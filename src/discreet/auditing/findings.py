@@ -26,6 +26,7 @@ from discreet.auditing.people import SeveralRows
 from discreet.auditing.population import PopulationRisk
 from discreet.auditing.presence import Presence
 from discreet.auditing.rates import PrivacyRisk
+from discreet.auditing.wording import AS_FAR
 from discreet.errors import PromiseError, SchemaError, list_problems
 from discreet.files import write_text
 from discreet.forms.exposure import JoinedCells
@@ -165,6 +166,11 @@ class AuditReport:
     def kept(self) -> bool:
         """Whether the release keeps its promise for everybody in the microdata."""
         return not self.problems
+
+    @property
+    def reach(self) -> str | None:
+        """How far it goes that nothing is wrong; ``None`` where something is."""
+        return AS_FAR if self.kept else None
 
     def require_kept(self) -> None:
         """Raise unless the release keeps its promise for everybody in the microdata."""

@@ -32,6 +32,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
     return {
         "kept": report.kept,
         "problems": report.problems,
+        "reach": report.reach,
         "people": report.people,
         "rows": None if report.several is None else report.several.to_dict(),
         "records": report.records,

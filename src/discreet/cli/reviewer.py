@@ -20,6 +20,7 @@ from discreet.errors import SchemaError
 from discreet.steward.outputs import refuse_outputs
 
 if TYPE_CHECKING:
+    from discreet.auditing import AuditReport
     from discreet.steward.review import Review
 
 
@@ -158,6 +159,7 @@ def audit(
         print_json({**found.to_dict(), **explained})
     else:
         print_findings(found)
+        _say_reach(found)
         if grounds is not None:
             show(str(grounds))
         if evidence is not None:
@@ -186,8 +188,15 @@ def _audit_in_parts(review: Review, means: int | str, report: Path | None, json:
         print_json(found.to_dict())
     else:
         print_findings(found)
+        _say_reach(found)
     if not found.kept:
         raise typer.Exit(1)
+
+
+def _say_reach(found: AuditReport) -> None:
+    """Say how far it goes that nothing is wrong."""
+    if found.reach is not None:
+        show(f"Note: {found.reach}")
 
 
 def _hand_over(folder: Path, seal: str, kept: Path) -> None:

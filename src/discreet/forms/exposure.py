@@ -85,6 +85,8 @@ def tell_apart(scores: NDArray[np.number], ours: Floats, theirs: Floats) -> floa
     >>> tell_apart(np.array([3, 1, 1, 0]), np.array([1.0, 1, 0, 0]), np.array([0.0, 0, 1, 1]))
     0.875
     """
+    if not ours.any() or not theirs.any():  # there is nobody to tell from anybody
+        return 0.5
     _, which = np.unique(scores, return_inverse=True)
     here, there = np.bincount(which, weights=ours), np.bincount(which, weights=theirs)
     below = np.cumsum(there) - there

@@ -9,7 +9,6 @@ whole holds of each sensitive attribute.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -26,8 +25,9 @@ from discreet.release.manifest import OLDER, Stored, understand
 from discreet.release.release import PartedTable, Release
 from discreet.release.rows_in_turn import RowsInTurn, require_numbers, require_sorted
 from discreet.release.seals import Seal
+from discreet.release.sound_cells import refuse_unsound_cells
 from discreet.release.store import read_manifest
-from discreet.release.table_files import join_rows, read_file, read_table, refuse_columns
+from discreet.release.table_files import join_rows, naming, read_file, read_table, scan_file
 from discreet.table.arrays import Ints
 
 if TYPE_CHECKING:
@@ -121,11 +121,15 @@ class StoredParts:
     def refuse_unsealed(self) -> None:
         """Refuse it unless all its files are those that its manifest speaks of."""
         for stored in map(self.find, self.parted):
-            for path, seal in zip(stored.paths, stored.seals or [], strict=True):
+            if stored.seals is None:
+                said = "nothing says which file was published"
+                raise StoreError(f"{stored.paths[0]}: {said}.", hint=MORE)
+            for path, seal in zip(stored.paths, stored.seals, strict=True):
                 try:
                     found = Seal.of(self.folder / path)
                 except OSError as error:
-                    raise StoreError(f"{path}: cannot be read ({error}).", hint=DAMAGED) from error
+                    why = error.strerror or error
+                    raise StoreError(f"{path}: cannot be read ({why}).", hint=DAMAGED) from error
                 if found != seal:
                     raise StoreError(f"{path}: is not what was published.", hint=DAMAGED)
 
@@ -172,12 +176,11 @@ class StoredParts:
         ends = pl.col(table.column).is_between(first, last)
         found = []
         for number, path in enumerate(self.folder / path for path in stored.paths):
-            with _naming(path):
+            with naming(path):
                 if path.suffix == ".parquet":
-                    rows = pl.scan_parquet(path, glob=False).filter(ends).collect()
+                    rows = scan_file(self.folder, stored, number).filter(ends).collect()
                 else:
                     rows = read_file(self.folder, stored, number).filter(ends)
-            refuse_columns(rows, stored, path.name)
             found.append(rows)
         return join_rows(found, stored.paths[0])
 
@@ -245,7 +248,8 @@ class StoredParts:
         path = self.folder / self.records.paths[number]
         if path.suffix != ".parquet":
             return read_file(self.folder, self.records, number)[row : row + 1]
-        return pl.scan_parquet(path, glob=False).slice(row, 1).collect()
+        with naming(path):
+            return scan_file(self.folder, self.records, number).slice(row, 1).collect()
 
     def take_file(self, number: int) -> Release:
         """Give what begins in one file of records as a part, with what of it is elsewhere."""
@@ -277,12 +281,11 @@ class StoredParts:
     def _read_numbers(self, number: int) -> Ints:
         """Read the column of a file of records by which they are parted."""
         records, path = self.parted[0], self.folder / self.records.paths[number]
-        with _naming(path):
-            if path.suffix == ".parquet":
-                table = pl.read_parquet(path, columns=[records.column], glob=False)
-            else:
-                table = read_file(self.folder, self.records, number)
-        return require_numbers(table, records)
+        if path.suffix != ".parquet":
+            return require_numbers(read_file(self.folder, self.records, number), records)
+        with naming(path):
+            rows = scan_file(self.folder, self.records, number)
+            return require_numbers(rows.select(records.column).collect(), records)
 
     def list_numbers(self, records: pl.DataFrame) -> Ints:
         """Give the numbers that some records have, each once, in their order."""
@@ -308,10 +311,9 @@ class StoredParts:
             raise StoreError(
                 f"{records.title}: is not in the order of {records.column!r}.", hint=DAMAGED
             )
-        paths = [self.folder / path for other in others for path in self.find(other).paths]
-        whole = sum(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
-                    for path in paths)  # fmt: skip
-        if sum(rows) != whole:
+        beside = (part.height for other in others
+                  for part in self._read_rows(other, AT_ONCE, [other.column]))  # fmt: skip
+        if sum(rows) != sum(beside):
             raise StoreError(
                 f"{others[0].title}: has rows to which no record of {records.title!r} refers.",
                 hint=DAMAGED,
@@ -334,6 +336,7 @@ class StoredParts:
         if len(tables) == 1:
             require_sorted(tables[self.parted[0].title], self.parted[0])
         part = replace(self.release, tables=self._arrange(tables), whole=self.whole)
+        refuse_unsound_cells(part)
         refuse_unexplained(part)
         refuse_finer_cells(part)
         return part
@@ -381,21 +384,9 @@ class StoredParts:
             if path.suffix != ".parquet":
                 yield from read_file(self.folder, stored, number).iter_slices(at_once)
                 continue
-            with _naming(path):
-                rows = pl.scan_parquet(path, glob=False)
+            with naming(path):
+                rows = scan_file(self.folder, stored, number)
                 height = rows.select(pl.len()).collect().item()
                 rows = rows.select(columns) if columns else rows
                 for start in range(0, height, at_once):
-                    frame = rows.slice(start, at_once).collect()
-                    refuse_columns(frame, stored, path.name)
-                    yield frame
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Name the file that cannot be read."""
-    try:
-        yield
-    except (OSError, pl.exceptions.PolarsError) as error:
-        said = str(error).splitlines()[0]
-        raise StoreError(f"{path.name}: cannot be read ({said}).", hint=DAMAGED) from error
+                    yield rows.slice(start, at_once).collect()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from discreet.errors import DAMAGED, StoreError, visible
+from discreet.errors import DAMAGED, MicrodataError, SchemaError, StoreError, visible
 from discreet.files import (
     digest,
     drafting,
@@ -37,6 +37,7 @@ from discreet.release.manifest import (
     understand,
 )
 from discreet.release.seals import Seal
+from discreet.release.sound_cells import refuse_unsound_cells
 from discreet.release.table_files import read_table, write_table
 from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Role, Schema
@@ -223,11 +224,26 @@ def load(folder: str | Path) -> Release:
         about = {name: text for name, text in release.about.items() if name not in ABOUT}
         recodings = restore(release, dictionary)
         release = replace(release, tables=tables, about=about, recodings=recodings)
-    refuse_unexplained(release)
-    refuse_finer_cells(release)
-    for name in release.schema.names:  # a word that nobody can explain hides what was done
-        release.explain(name)
+    with _reading(folder):
+        for name in release.schema.names:  # a word that nobody can explain hides what was done
+            release.explain(name)
+        refuse_unsound_cells(release)
+        refuse_unexplained(release)
+        refuse_finer_cells(release)
+        release.views  # noqa: B018  what is not of its form is refused before it is asked
     return release
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Take what its form finds wrong with a release for damage, which its folder names."""
+    try:
+        yield
+    except StoreError as error:
+        error.hint = error.hint or DAMAGED
+        raise
+    except (SchemaError, MicrodataError) as error:
+        raise StoreError(f"{folder}: {error.message}", hint=DAMAGED) from error
 
 
 def load_schema(folder: str | Path) -> Schema:

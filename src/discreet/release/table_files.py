@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from discreet.errors import DAMAGED, StoreError
-from discreet.files import digest_open, open_plain
+from discreet.files import digest_open, open_plain, refusing_panics
 from discreet.release import Format
 from discreet.release.formulas import restore_table, write_csv
 from discreet.release.manifest import Stored, type_of
@@ -117,32 +119,57 @@ def join_rows(tables: list[pl.DataFrame], name: str) -> pl.DataFrame:
 def read_file(folder: Path, stored: Stored, number: int) -> pl.DataFrame:
     """Read one file of a table, if it is the one that its manifest speaks of."""
     path = folder / stored.paths[number]
+    with naming(path), open_plain(path) as file:  # a path could be a pattern, or a folder
+        _refuse_changed(file, path.name, stored.seals[number] if stored.seals else None)
+        if path.suffix == ".parquet":
+            table = pl.read_parquet(file)
+            refuse_columns(table.schema, stored, path.name)
+            return table
+        table = pl.read_csv(file, infer_schema=False)
+        table = restore_table(table) if stored.escaped else table
+        refuse_columns(table.schema, stored, path.name, typed=False)
+        return table.with_columns(_cast(name, kind) for name, kind in stored.types.items())
+
+
+def scan_file(folder: Path, stored: Stored, number: int) -> pl.LazyFrame:
+    """Open a Parquet file of a table, of which some is read; its seal is another's matter."""
+    path = folder / stored.paths[number]
+    with naming(path):
+        open_plain(path).close()  # of a folder all files would be read
+        rows = pl.scan_parquet(path, glob=False)
+        refuse_columns(rows.collect_schema(), stored, path.name)
+    return rows
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the file that cannot be read."""
     try:
-        with open_plain(path) as file:  # a path could be a pattern, or a folder, to polars
-            _refuse_changed(file, path.name, stored.seals[number] if stored.seals else None)
-            if path.suffix == ".parquet":
-                table = pl.read_parquet(file)
-            else:
-                table = pl.read_csv(file, infer_schema=False)
-                table = restore_table(table) if stored.escaped else table
-                table = table.with_columns(_cast(name, kind) for name, kind in stored.types.items())
+        with refusing_panics():
+            yield
     except (OSError, pl.exceptions.PolarsError) as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StoreError(
-            f"{path.name}: cannot be read ({str(error).splitlines()[0]}).", hint=DAMAGED
+            f"{path.name}: cannot be read ({str(said).splitlines()[0]}).", hint=DAMAGED
         ) from error
-    refuse_columns(table, stored, path.name)
-    return table
 
 
-def refuse_columns(table: pl.DataFrame, stored: Stored, name: str) -> None:
+def refuse_columns(types: pl.Schema, stored: Stored, name: str, *, typed: bool = True) -> None:
     """Refuse a file whose columns are not those that the manifest lists."""
-    for column in table.columns:  # names go into statements that databases run
+    for column in types:  # names go into statements that databases run
         if UNUSABLE_NAME.search(column):
-            raise StoreError(f"{name}: {column!r} is not the name of a column.")
-    types = table.schema
-    for column, kind in stored.types.items():
-        if column in types and type_of(types[column]) != kind:
-            raise StoreError(f"{name}: column {column!r} is not of type {kind}.")
+            raise StoreError(f"{name}: {column!r} is not the name of a column.", hint=DAMAGED)
+    for column in sorted(types.keys() ^ stored.types.keys()):
+        what = "an undeclared column" if column in types else "no column"
+        raise StoreError(f"{name}: has {what} {column!r}.", hint=DAMAGED)
+    for column, kind in stored.types.items() if typed else ():
+        if type_of(types[column]) != kind or (kind == "string" and not _is_text(types[column])):
+            raise StoreError(f"{name}: column {column!r} is not of type {kind}.", hint=DAMAGED)
+
+
+def _is_text(dtype: pl.DataType) -> bool:
+    """Whether cells are texts; what programs have no word for is described as that, too."""
+    return dtype in (pl.String, pl.Enum, pl.Categorical)
 
 
 def _refuse_changed(file: BufferedReader, name: str, seal: Seal | None) -> None:

@@ -14,15 +14,16 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.auditing import AuditReport
 from discreet.auditing.counted import list_parts_about
 from discreet.auditing.findings import HALF
 from discreet.auditing.report import summarize
-from discreet.errors import DiscreetError, PromiseError, StoreError
+from discreet.errors import DiscreetError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import answer_questions, draw_questions
 from discreet.files import (
@@ -53,6 +54,33 @@ SALT_SAYS = (
 KEPT = "every published group keeps the promise, as far as the release alone can tell"
 LIBRARIES = ("discreet", "duckdb", "numba", "numpy", "polars", "sqlglot")
 QUESTIONS = 400
+
+
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="allow")
+
+
+class SourcePart(_Part):
+    """Of what table a release was examined to be."""
+
+    hmac_sha256: Digest | None = None
+    sha256: Digest | None = None
+    """Only in older evidence."""
+
+
+class Evidence(_Part):
+    """What is asked of evidence again; the rest is for those who read it, and sealed as well."""
+
+    evidence: Literal[1, 2]
+    verdict: Literal["kept", "not kept"]
+    problems: list[str]
+    files: Annotated[dict[str, Digest], Field(min_length=1)]
+    microdata: SourcePart
+    page: Digest
+    seal: Digest
 
 
 def gather(
@@ -236,6 +264,7 @@ def write_evidence(found: dict[str, Any], folder: Path) -> str:
         page = write_page(folder / PAGE, "evidence.html", found=found)
         sealed = json.loads(json.dumps({**found, "page": digest(page)}, default=str))
         seal = _seal(sealed)
+        Evidence.model_validate({**sealed, "seal": seal})
         text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False)
         write_text(folder / NAME, text + "\n")
     return seal
@@ -256,53 +285,61 @@ def check_evidence(
     written, only who noted its seal can tell. With the ``salt`` that was written beside it, also
     say whether a file is the ``microdata``.
     """
-    path, found = _read_evidence(evidence)
+    path, found, problems = _read_evidence(evidence)
     other = microdata is not None and not _is_source(found, microdata, salt)
     if not folder.is_dir():
         raise StoreError(f"{folder}: there is no such folder.", hint="Give the release's folder.")
-    problems = []
-    if found["seal"] != _seal(found):
-        problems.append(f"{path.name} was changed after the audit")
-    if not path.with_name(PAGE).is_file():
+    page = path.with_name(PAGE)
+    if not page.is_file():
         problems.append(f"{PAGE} is missing")
-    elif digest(path.with_name(PAGE)) != found["page"]:
+    elif _digest(page) != found.page:
         problems.append(f"{PAGE} was changed after the audit")
-    problems += _compare_files(found["files"], folder)
+    problems += _compare_files(found.files, folder)
     if other:
         assert microdata is not None
         problems.append(f"{microdata.name} is not the microdata that was examined")
-    if found["verdict"] != "kept" or found["problems"]:
+    if found.verdict != "kept" or found.problems:
         problems.append("the audit found that the promise is not kept")
     if not problems:
         try:
             verify(load(folder))
-        except (PromiseError, StoreError) as error:
+        except DiscreetError as error:
             problems.append(error.message)
     return problems
 
 
-def _is_source(found: dict[str, Any], microdata: Path, salt: Path | None) -> bool:
-    """Whether a file is the microdata, by the salted digest; older evidence needs no salt."""
-    told = found.get("microdata")
-    told = told if isinstance(told, dict) else {}
+def _digest(path: Path) -> str:
     try:
-        if found["evidence"] == OLDER:
-            return digest(microdata) == told.get("sha256")
+        return digest(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be read ({error.strerror or error}).", hint="Check that it is a file."
+        ) from error
+
+
+def _is_source(found: Evidence, microdata: Path, salt: Path | None) -> bool:
+    """Whether a file is the microdata, by the salted digest; older evidence needs no salt."""
+    told = found.microdata
+    try:
+        if found.evidence == OLDER:
+            return told.sha256 is not None and digest(microdata) == told.sha256
         if salt is None:
             raise StoreError(
                 "Whether it is the microdata can be told with the salt only.",
                 hint="Give the file beside the evidence that ends in .salt: --salt FILE.",
             )
-        return hmac.compare_digest(_digest_salted(microdata, _read_salt(salt)),
-                                   str(told.get(SALTED)))  # fmt: skip
+        made = _digest_salted(microdata, _read_salt(salt))
+        return told.hmac_sha256 is not None and hmac.compare_digest(made, told.hmac_sha256)
     except OSError as error:
-        raise StoreError(f"{microdata}: cannot be read ({error.strerror}).") from error
+        raise StoreError(
+            f"{microdata}: cannot be read ({error.strerror or error}).", hint="Check the path."
+        ) from error
 
 
 def _compare_files(files: dict[str, str], folder: Path) -> list[str]:
     """Name every file that is missing, new or changed."""
     plain = {p.name: p.is_file() and not p.is_symlink() for p in folder.iterdir()}
-    there = {name: digest(folder / name) if good else "" for name, good in plain.items()}
+    there = {name: _digest(folder / name) if good else "" for name, good in plain.items()}
     problems = []
     for name in sorted({*files, *there}):
         if name not in there:
@@ -314,25 +351,27 @@ def _compare_files(files: dict[str, str], folder: Path) -> list[str]:
     return problems
 
 
-def _read_evidence(evidence: Path) -> tuple[Path, dict[str, Any]]:
+def _read_evidence(evidence: Path) -> tuple[Path, Evidence, list[str]]:
+    """Read evidence, and say whether it was changed after it was sealed."""
     path = evidence / NAME if evidence.is_dir() else evidence
     hint = "Give the folder that `discreet audit --evidence` wrote."
     try:
-        found = json.loads(read_text(path))
+        told = json.loads(read_text(path))
+        found = Evidence.model_validate(told)
+        changed = found.seal != _seal(told)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be read ({error.strerror}).", hint=hint) from error
+        why = error.strerror or error
+        raise StoreError(f"{path}: cannot be read ({why}).", hint=hint) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        said = f"{place}: {first['msg']}" if place else first["msg"]
+        raise StoreError(f"{path}: is no evidence ({said}).", hint=hint) from error
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"{path}: is no evidence.", hint=hint) from error
-    wanted = ("files", "page", "seal", "verdict", "problems")
-    if not isinstance(found, dict) or any(name not in found for name in wanted):
-        raise StoreError(f"{path}: is no evidence.", hint=hint)
-    if found.get("evidence") not in (OLDER, FORMAT) or not isinstance(found["files"], dict):
-        raise StoreError(
-            f"{path}: evidence of another format than {OLDER} and {FORMAT}.", hint=hint
-        )
-    return path, found
+        raise StoreError(f"{path}: is no evidence, as it is not JSON.", hint=hint) from error
+    return path, found, [f"{path.name} was changed after the audit"] if changed else []
 
 
 def read_seal(evidence: Path) -> str:
     """Give the seal of evidence."""
-    return str(_read_evidence(evidence)[1]["seal"])
+    return _read_evidence(evidence)[1].seal

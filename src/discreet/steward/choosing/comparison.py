@@ -16,7 +16,7 @@ import polars as pl
 
 from discreet.errors import SchemaError, StoreError, is_interrupt
 from discreet.evaluate.questions import Questions, draw_questions
-from discreet.files import private_folder, write_text, writing
+from discreet.files import open_plain, private_folder, split_lines, write_text, writing
 from discreet.principles.base import Number, Principle, demands, part_joins, ratio, require_ratio
 from discreet.publishing.method import Method
 from discreet.release import Release
@@ -218,6 +218,17 @@ def _refuse_public(folder: Path) -> None:
             )
 
 
+def _read_kept(path: Path) -> bytes:
+    try:
+        with open_plain(path) as file:
+            return file.read()
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be read ({error.strerror or error}).",
+            hint="Choose another folder for the comparison, or remove what lies there.",
+        ) from error
+
+
 class _Kept:
     """Trials that were finished before, and a place for those to come."""
 
@@ -229,13 +240,13 @@ class _Kept:
         if folder is not None:
             _refuse_public(folder)
         if self.file is not None and self.file.exists():
-            for line in self.file.read_text(encoding="utf-8", errors="replace").splitlines():
-                try:
+            content = _read_kept(self.file)
+            for line in split_lines(content.decode(errors="replace")):
+                # cut off in the middle, or damaged: it is made again
+                with suppress(ValueError, KeyError, TypeError, RecursionError):
                     row = json.loads(line)
                     self.found[row["key"]] = row["value"]
-                except (ValueError, KeyError, TypeError):  # cut off in the middle
-                    continue
-            self.cut_off = not self.file.read_bytes().endswith(b"\n")
+            self.cut_off = not content.endswith(b"\n")
 
     def take(self, method: Method | Refused, course: Course) -> Trial:
         """Give a trial that was made before, else make it and keep it."""
@@ -247,8 +258,8 @@ class _Kept:
 
     def find(self, method: Method | Refused) -> Trial | None:
         """Give a trial that was made before."""
-        # what another version kept cannot be read
-        with suppress(KeyError, TypeError, ValueError, AttributeError):
+        # what another version kept, or somebody changed, is made again
+        with suppress(KeyError, ValueError, RecursionError):
             if not isinstance(method, Refused):
                 return Trial.from_dict(self.found[self._name(method)])
         return None
@@ -257,7 +268,8 @@ class _Kept:
         """The same for what models learn from the original."""
         key = self._key("original")
         kept = self.found.get(key)
-        if not isinstance(kept, list) or len(kept) != 2:
+        good = isinstance(kept, list) and len(kept) == 2
+        if not good or not all(isinstance(part, float | None) for part in kept):
             kept = list(course.guess())
             self._keep(key, kept)
         return kept[0], kept[1]

@@ -22,7 +22,7 @@ from discreet.release.store import (
     refuse_to_replace,
     write,
 )
-from discreet.steward.ledger.book import Book, Entry, State, now
+from discreet.steward.ledger.book import Book, Entry, now
 from discreet.steward.ledger.checking import Held, accept, check_release, refuse
 from discreet.steward.ledger.chronicle import Chapter, tell_chronicle
 from discreet.steward.ledger.copies import adopt, describe
@@ -37,6 +37,7 @@ from discreet.steward.ledger.people import (
     sign,
 )
 from discreet.steward.ledger.proposing import Proposal, Proposals
+from discreet.steward.ledger.rows import State
 
 if TYPE_CHECKING:
     from discreet.auditing.composition import Composed, Remembered

@@ -6,19 +6,19 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from time import monotonic
-from typing import Any, Literal
+from typing import Any
 
 from discreet.errors import StoreError
+from discreet.steward.ledger.rows import RESTORE, EntryRow, SourceRow, State
 
 DATABASE, LOCK = "ledger.sqlite", "lock.sqlite"
 VERSION, OLDER = 2, 1
 """Ledgers of an older version know nobody by a token; who is in a release is noted from now on."""
-RESTORE = "Restore the ledger from a backup."
 PATIENCE = 600.0
 """Seconds to wait for another publication to end."""
 PEOPLE = (
@@ -54,7 +54,6 @@ WHEN OLD.state <> 'pending' OR NEW.number <> OLD.number OR NEW.made <> OLD.made
   OR NEW.columns <> OLD.columns OR NEW.files <> OLD.files OR NEW.folder <> OLD.folder
 BEGIN SELECT RAISE(ABORT, 'what was published stays as it was'); END;
 """
-State = Literal["pending", "published", "recorded", "withdrawn"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +90,9 @@ class Entry:
         return {"name": self.name, **asdict(self)}
 
 
+FIELDS = tuple(field.name for field in fields(Entry))
+
+
 class Book:
     """The database of a ledger."""
 
@@ -102,10 +104,12 @@ class Book:
                 hint=f"Begin one: discreet ledger init {quote(str(folder))} --source NAME.",
             )
         with self._connect() as database:
-            row = database.execute("SELECT name, version FROM source").fetchone()
-        if row is None:
-            raise StoreError(f"{folder}: the ledger has no source.", hint=RESTORE)
-        self.source, version = row
+            rows = database.execute("SELECT name, version FROM source").fetchall()
+        if len(rows) != 1:
+            raise StoreError(f"{folder}: the ledger has no source, or several.", hint=RESTORE)
+        cells = dict(zip(("name", "version"), rows[0], strict=True))
+        told = SourceRow.read(cells, f"{folder / DATABASE}: what the ledger is about")
+        self.source, version = told.name, told.version
         if version not in (OLDER, VERSION):
             raise StoreError(
                 f"{folder}: a ledger of version {version}; this discreet reads {VERSION}.",
@@ -132,13 +136,10 @@ class Book:
     def entries(self) -> list[Entry]:
         """Everything that is written down, the oldest first."""
         with self._connect() as database:
-            rows = database.execute("SELECT * FROM release ORDER BY number").fetchall()
-        try:
-            return [_read_entry(row) for row in rows]
-        except (ValueError, TypeError, AttributeError) as error:
-            raise StoreError(
-                f"{self.folder / DATABASE}: an entry was changed and cannot be read.", hint=RESTORE
-            ) from error
+            chosen = f"SELECT {', '.join(FIELDS)} FROM release ORDER BY number"
+            rows = database.execute(chosen).fetchall()
+        return [_read_entry(row, f"{self.folder / DATABASE}: row {number}")
+                for number, row in enumerate(rows, start=1)]  # fmt: skip
 
     def insert(self, entry: Entry, people: bytes | None = None) -> None:
         """Write an entry down, and who is in the release, where that is known: both or neither."""
@@ -146,12 +147,9 @@ class Book:
             if people is not None:
                 self._renew(database)
                 database.execute("INSERT INTO people VALUES (?, ?)", (entry.number, people))
-            database.execute(
-                "INSERT INTO release VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (entry.number, entry.made, entry.method, entry.promise, entry.people,
-                 json.dumps(entry.columns), json.dumps(entry.files), entry.folder,
-                 entry.replaces, entry.state),
-            )  # fmt: skip
+            marks = ", ".join("?" * len(FIELDS))
+            chosen = f"INSERT INTO release ({', '.join(FIELDS)}) VALUES ({marks})"
+            database.execute(chosen, _write_entry(entry))
 
     def _renew(self, database: sqlite3.Connection) -> None:
         """Give a ledger of an older version the table that it lacks."""
@@ -199,7 +197,7 @@ class Book:
                 database.execute("PRAGMA synchronous = EXTRA")
                 with database:
                     yield database
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             raise _cannot_use(self.folder / DATABASE, error) from error
 
     @contextmanager
@@ -210,14 +208,14 @@ class Book:
             with suppress(OSError):  # whoever cannot write here is told by SQLite
                 (self.folder / LOCK).touch(mode=0o600)
             lock = sqlite3.connect(self.folder / LOCK, timeout=1, isolation_level=None)
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             raise _cannot_use(self.folder / LOCK, error) from error
         with closing(lock):
             while True:
                 try:
                     lock.execute("BEGIN EXCLUSIVE")
                     break
-                except sqlite3.DatabaseError as error:
+                except sqlite3.Error as error:
                     if "locked" not in str(error):
                         raise _cannot_use(self.folder / LOCK, error) from error
                     if monotonic() > until:
@@ -228,7 +226,7 @@ class Book:
             yield
 
 
-def _cannot_use(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+def _cannot_use(path: Path, error: sqlite3.Error) -> StoreError:
     refused = "readonly" in str(error) or "unable to open" in str(error)
     hint = "Check that the ledger's folder is yours to write to." if refused else RESTORE
     hint = "Free some space on its disk." if "is full" in str(error) else hint
@@ -240,9 +238,17 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _read_entry(row: Sequence[Any]) -> Entry:
-    number, made, method, promise, people, columns, files, folder, replaces, state = row
-    told = [{str(k): str(v) for k, v in column.items()} for column in json.loads(columns)]
-    seals = {str(name): str(seal) for name, seal in json.loads(files).items()}
-    return Entry(int(number), str(made), str(method), str(promise), int(people), told, seals,
-                 str(folder), bool(replaces), state)  # fmt: skip
+def _write_entry(entry: Entry) -> list[Any]:
+    row = EntryRow(
+        **{**asdict(entry), "replaces": int(entry.replaces),
+           "columns": json.dumps(entry.columns), "files": json.dumps(entry.files)}
+    )  # fmt: skip
+    written = row.model_dump(round_trip=True)
+    return [written[field] for field in FIELDS]
+
+
+def _read_entry(cells: Sequence[Any], place: str) -> Entry:
+    row = EntryRow.read(dict(zip(FIELDS, cells, strict=True)), place)
+    told = {field: getattr(row, field) for field in FIELDS}
+    columns = [column.model_dump() for column in row.columns]
+    return Entry(**{**told, "columns": columns, "replaces": bool(row.replaces)})

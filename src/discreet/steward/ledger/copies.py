@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from discreet.errors import StoreError
 from discreet.release.manifest import MANIFEST
 from discreet.release.store import fingerprint, load
-from discreet.steward.ledger.book import RESTORE, Entry, State
+from discreet.steward.ledger.book import Entry
+from discreet.steward.ledger.rows import RESTORE, State
 
 if TYPE_CHECKING:
     from discreet.release import Release

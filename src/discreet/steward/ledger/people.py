@@ -8,20 +8,18 @@ from __future__ import annotations
 import io
 import json
 import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 import numpy as np
 import polars as pl
 
 from discreet.errors import MicrodataError, StoreError
 from discreet.files import write_file
-from discreet.steward.ledger.book import RESTORE
+from discreet.steward.ledger.rows import RESTORE, PeopleNote
 from discreet.steward.ledger.tokens import (
     TOKEN,
     name_loosely,
@@ -87,35 +85,33 @@ class Attendance:
     @staticmethod
     def from_bytes(kept: bytes) -> Attendance:
         """Read it back."""
+        place = "Who was in a release"
         try:
             with np.load(io.BytesIO(kept), allow_pickle=False) as arrays:
-                about = json.loads(arrays["about"].tobytes())
-                values = {str(n): arrays[f"value{i}"] for i, n in enumerate(about["values"])}
+                about = PeopleNote.read(json.loads(arrays["about"].tobytes()), place)
+                values = {name: arrays[f"value{i}"] for i, name in enumerate(about.values)}
                 matches = {name.removeprefix("matches_"): arrays[name] for name in arrays.files
                            if name.startswith("matches_")}  # fmt: skip
                 held = Attendance(
                     arrays["tokens"].view(TOKEN), arrays["loose"], values,
-                    matches if about["matched"] else None,
-                    arrays["signature"], tuple(tuple(map(str, s)) for s in about["signatures"]),
+                    matches if about.matched else None,
+                    arrays["signature"], tuple(map(tuple, about.signatures)),
                 )  # fmt: skip
             held.refuse_odd()
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            OSError,
-            EOFError,
-            BadZipFile,
-            zlib.error,
-        ) as error:
+        except StoreError:
+            raise
+        except Exception as error:  # archives and arrays that were damaged raise anything
             raise StoreError(
-                f"Who was in a release cannot be read from the ledger ({error}).", hint=RESTORE
+                f"{place} cannot be read from the ledger ({error}).", hint=RESTORE
             ) from error
         return held
 
     def refuse_odd(self) -> None:
         """Refuse arrays that do not fit each other, which something else changed."""
         n, told = len(self.tokens), self.matches or {}
+        arrays = [self.loose, self.signature, *self.values.values(), *told.values()]
+        if any(array.dtype.kind not in "biu" for array in arrays):
+            raise ValueError("what is said of people is not in whole numbers")
         columns = [self.signature, self.loose, *self.values.values()]
         columns += [told["set_of"]] if told else []
         a, b = split(self.tokens)
