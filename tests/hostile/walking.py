@@ -124,7 +124,7 @@ class Walker:
 
 
 def walk(walker: Walker, folder: Path, commands: Iterable[Sequence[str | Path]]) -> list[str]:
-    """Run commands in a folder, one after another; list all that is wrong with what came of them."""
+    """Run commands in a folder, one after another; list what is wrong with what came of them."""
     found = []
     for arguments in commands:
         before = _list_state(folder)
