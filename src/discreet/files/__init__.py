@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
+from tempfile import gettempdir
+from time import monotonic, sleep
 
 from discreet.errors import StoreError
 
@@ -36,6 +38,8 @@ OURS = re.compile(r"\.(.+)\.[0-9a-f]{8}(\.discreet-draft|\.discreet-aside)", re.
 EXCHANGE, HERE = 2, -100
 """What Linux (``RENAME_EXCHANGE``, ``AT_FDCWD``) and macOS (``RENAME_SWAP``) call it."""
 UNLOCKED = -1
+PATIENCE = 60.0
+"""Seconds to wait for others who replace something in the same folder."""
 
 
 def open_plain(path: Path) -> BufferedReader:
@@ -105,7 +109,7 @@ def write_file(path: Path, fill: Callable[[Path], object]) -> Path:
         fill(draft)
         if place.exists():
             draft.chmod(stat.S_IMODE(place.stat().st_mode))
-        draft.replace(place)
+        place_file(draft, place)
     return path
 
 
@@ -127,7 +131,7 @@ def write_files(paths: Sequence[Path], fill: Callable[[Path], object]) -> None:
                 if place.exists():
                     shutil.copy2(place, before / path.name)
                     (draft / path.name).chmod(stat.S_IMODE(place.stat().st_mode))
-                (draft / path.name).replace(place)
+                place_file(draft / path.name, place)
         except BaseException:
             for name, place in tried:
                 if (draft / name).exists():  # it has not been put in place
@@ -158,10 +162,10 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
         check = "Check that its folder exists and is yours to write to"
+        left = "" if error.errno == errno.EROFS else "; nothing was left behind"
         raise StoreError(
             f"{path}: cannot be written ({error.strerror or error}).",
-            hint=f"{'Free some space' if full else check}, or choose another place; nothing was "
-            "left behind.",
+            hint=f"{'Free some space' if full else check}, or choose another place{left}.",
         ) from error
 
 
@@ -234,14 +238,58 @@ def _unlock(lock: int) -> None:
         os.close(lock)
 
 
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Give a folder for what is in between, which only this user can enter.
+
+    What the killed left of theirs is removed by the next one who needs such a folder.
+    """
+    with drafting(Path(gettempdir()).resolve() / "discreet", folder=True) as folder:
+        yield folder
+
+
 def find_drafts(target: Path) -> list[Path]:
     """List the drafts of a target, finished or not."""
     found = ((path, OURS.fullmatch(path.name)) for path in target.parent.iterdir())
     return sorted(path for path, ours in found if ours and ours[1] == target.name)
 
 
+@contextmanager
+def replacing_in(folder: Path) -> Iterator[None]:
+    """Keep others from replacing and sweeping in a folder, while what was replaced is still there.
+
+    It lies where a draft was, and the lock of that has gone with what is in place now. A draft is
+    locked by whoever fills it, and nobody else is there.
+    """
+    if OURS.fullmatch(folder.name):
+        yield
+        return
+    until = monotonic() + PATIENCE
+    while (lock := _lock(folder)) is None and folder.exists():
+        if monotonic() > until:
+            raise OSError(errno.EBUSY, "somebody keeps its folder locked", str(folder))
+        sleep(0.01)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            _unlock(lock)
+
+
 def sweep(folder: Path) -> None:
-    """Remove drafts that nobody fills any more; put back what was only moved aside."""
+    """Remove drafts that nobody fills any more; put back what was only moved aside.
+
+    Where somebody replaces something, or sweeps, that is left to the next.
+    """
+    if (held := _lock(folder)) is None:
+        return
+    try:
+        _sweep(folder)
+    finally:
+        _unlock(held)
+
+
+def _sweep(folder: Path) -> None:
     try:
         there = list(folder.iterdir())
     except OSError:  # what cannot be listed may still be written to
@@ -265,11 +313,18 @@ def sweep(folder: Path) -> None:
             _unlock(lock)
 
 
+def place_file(draft: Path, target: Path) -> None:
+    """Put a file in place, at once, once the disk has what it holds."""
+    sync(draft)
+    draft.replace(target)
+    _sync_folder(target.parent)
+
+
 def place_folder(draft: Path, target: Path, *, replace: bool) -> None:
     """Put a folder in place, at once: where nothing or an empty folder lies, or with ``replace``.
 
     Of several that come at the same time to a new place, one gets there; to the others it is a
-    ``FileExistsError``. What was replaced lies where the draft was.
+    ``FileExistsError``. What was replaced lies where the draft was: see :func:`replacing_in`.
     """
     try:
         draft.rename(target)  # never over a folder that holds something
@@ -280,25 +335,19 @@ def place_folder(draft: Path, target: Path, *, replace: bool) -> None:
             raise FileExistsError(errno.EEXIST, "it is taken", str(target)) from error
         if not exchange(draft, target):
             _exchange_in_steps(draft, target)
-    with suppress(OSError):  # not every system can sync a folder
-        _sync(target.parent)
+    _sync_folder(target.parent)
 
 
 def _exchange_in_steps(draft: Path, target: Path) -> None:
     """Do it where the system cannot; ``sweep`` undoes half of it."""
     aside = draft.with_name(draft.name.removesuffix(DRAFT) + ASIDE)
-    lock = _lock(target)
     try:
-        try:
-            target.rename(aside)
-            draft.rename(target)
-        finally:
-            if not target.exists() and aside.exists():
-                aside.rename(target)
-        aside.rename(draft)
+        target.rename(aside)
+        draft.rename(target)
     finally:
-        if lock is not None:
-            _unlock(lock)
+        if not target.exists() and aside.exists():
+            aside.rename(target)
+    aside.rename(draft)
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -319,12 +368,19 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def settle(folder: Path) -> None:
-    """Wait until the disk has all files of a folder."""
+    """Wait until the disk has all files of a folder, and their names."""
     for path in folder.iterdir():
-        _sync(path)
+        sync(path)
+    _sync_folder(folder)
 
 
-def _sync(path: Path) -> None:
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every system can sync a folder
+        sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Wait until the disk has what was written."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -17,6 +17,8 @@ from discreet.files import (
     drafting,
     place_folder,
     read_text,
+    remove,
+    replacing_in,
     resolve,
     settle,
     writing,
@@ -125,7 +127,9 @@ def fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> 
     with writing(folder), drafting(place, folder=True) as draft:
         fill(draft)
         draft.chmod(0o755)
-        _put_in_place(draft, place, overwrite)
+        with replacing_in(place.parent):
+            _put_in_place(draft, place, overwrite)
+            remove(draft)
     return folder.absolute()
 
 

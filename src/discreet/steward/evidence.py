@@ -25,9 +25,9 @@ from discreet.auditing.report import summarize
 from discreet.errors import DiscreetError, PromiseError, StoreError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import answer_questions, draw_questions
-from discreet.files import digest, open_plain, read_text, resolve, write_file, write_text
+from discreet.files import digest, open_plain, read_text, resolve, write_files
 from discreet.forms.verify import verify
-from discreet.pages import write_page
+from discreet.pages import render_page
 from discreet.release import Release
 from discreet.release.store import digest_release, fingerprint, load
 from discreet.table.microdata import Microdata
@@ -107,19 +107,9 @@ def place_salt(evidence: Path) -> Path:
     return place.with_name(f"{place.name}.salt")
 
 
-def write_salt(salt: bytes, evidence: Path) -> Path:
-    """Write the salt beside the evidence, for nobody but its owner."""
+def _tell_salt(salt: bytes, evidence: Path) -> str:
     lines = [f"# {line.format(place=resolve(evidence).name)}" for line in SALT_SAYS]
-
-    text = "\n".join([*lines, salt.hex(), ""])
-
-    def fill(draft: Path) -> None:
-        draft.chmod(0o600)
-        draft.write_text(text, encoding="utf-8")
-
-    path = write_file(place_salt(evidence), fill)
-    path.chmod(0o600)  # whatever an earlier file there allowed
-    return path
+    return "\n".join([*lines, salt.hex(), ""])
 
 
 def _read_salt(path: Path) -> bytes:
@@ -229,13 +219,32 @@ def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict
     }
 
 
-def write_evidence(found: dict[str, Any], folder: Path) -> str:
-    """Write the page and the JSON; give the seal, by which any change of either can be told."""
-    page = write_page(folder / PAGE, "evidence.html", found=found)
-    sealed = json.loads(json.dumps({**found, "page": digest(page)}, default=str))
+def list_pack(folder: Path) -> list[Path]:
+    """List the files of evidence."""
+    return [folder / PAGE, folder / NAME, place_salt(folder)]
+
+
+def write_evidence(found: dict[str, Any], folder: Path, salt: bytes) -> str:
+    """Write the page, the JSON and the salt beside them, which is for nobody but its owner.
+
+    Gives the seal, by which any change of page or JSON can be told.
+    """
+    page = render_page("evidence.html", found=found)
+    read = hashlib.sha256(page.encode()).hexdigest()
+    sealed = json.loads(json.dumps({**found, "page": read}, default=str))
     seal = _seal(sealed)
-    text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False)
-    write_text(folder / NAME, text + "\n")
+    text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False) + "\n"
+    paths = list_pack(folder)
+    texts = dict(zip(paths, (page, text, _tell_salt(salt, folder)), strict=True))
+
+    def fill(draft: Path) -> None:
+        (draft / paths[-1].name).touch(mode=0o600)
+        for path, content in texts.items():
+            (draft / path.name).write_text(content, encoding="utf-8", newline="")
+
+    if paths[-1].exists():
+        paths[-1].chmod(0o600)  # whatever an earlier file there allows
+    write_files(paths, fill)
     return seal
 
 
