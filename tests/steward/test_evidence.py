@@ -60,8 +60,9 @@ def test_every_form_can_be_signed_off(office: Path, tmp_path: Path, name: str) -
     data = read_people(office)
     folder = dc.publish(data, METHODS[name]).write(tmp_path / "release")
     report = audit(folder, data, attacks=True, population_data=data)
-    found = gather(folder, office / "people.csv", data, report, draw_salt())
-    seal = write_evidence(found, tmp_path / "evidence")
+    salt = draw_salt()
+    found = gather(folder, office / "people.csv", data, report, salt)
+    seal = write_evidence(found, tmp_path / "evidence", salt)
     page = (tmp_path / "evidence" / "evidence.html").read_text(encoding="utf-8")
     # all of a population are in the table, so everybody is certain to be
     assert '<td class="amber"><b>400</b>' in page
@@ -161,9 +162,9 @@ def test_evidence_of_a_breach_does_not_pass(office: Path, tmp_path: Path) -> Non
     release = dc.publish(data, dc.Generalization(dc.KAnonymity(1)))
     folder = release.write(tmp_path / "release")
     report = audit(folder, data, principle=dc.KAnonymity(3))
-    write_evidence(
-        gather(folder, office / "people.csv", data, report, draw_salt()), tmp_path / "evidence"
-    )
+    salt = draw_salt()
+    found = gather(folder, office / "people.csv", data, report, salt)
+    write_evidence(found, tmp_path / "evidence", salt)
     assert check_evidence(tmp_path / "evidence", folder) == [
         "the audit found that the promise is not kept"
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -77,6 +76,7 @@ def publish(
 
     It is put in place only if the audit finds that the promise is kept for everybody.
     """
+    from discreet.files import temporary_folder
     from discreet.release.store import refuse_to_replace
     from discreet.steward.ledger import Ledger
     from discreet.steward.plan import NO_SEED, Plan, with_overrides
@@ -93,8 +93,8 @@ def publish(
         goal.check(wanted)
     if dry_run:
         _refuse_dry(ledger)
-        with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
-            tried = replace(wanted, folder=Path(folder) / "release")
+        with temporary_folder() as folder:
+            tried = replace(wanted, folder=folder / "release")
             _carry_out(tried, None, None, report, memory, engine, overwrite, as_json=json, dry=True)
         return
     book = None if ledger is None else Ledger(ledger)

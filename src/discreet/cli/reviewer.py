@@ -105,8 +105,9 @@ def audit(
     from discreet.auditing.report import Subject
     from discreet.files import write_file
     from discreet.steward.beyond_memory import is_beyond, read_memory
+    from discreet.steward.evidence import list_pack
     from discreet.steward.plan import Plan
-    from discreet.steward.review import Review, list_pack, point_plan
+    from discreet.steward.review import Review, point_plan
 
     _refuse_alone(
         control=control is not None and not attacks and evidence is None,
@@ -201,7 +202,7 @@ def _say_reach(found: AuditReport) -> None:
 
 def _hand_over(folder: Path, seal: str, kept: Path) -> None:
     """Say where evidence is, and what it is good for."""
-    from discreet.steward.review import list_pack
+    from discreet.steward.evidence import list_pack
 
     show(f"Evidence: {list_pack(folder)[0]} (yours; do not publish it).")
     show(f"Its seal, to be written down beside your signature: {seal}")

@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
+from tempfile import gettempdir
+from time import monotonic, sleep
 
 from discreet.errors import StoreError, is_interrupt
 
@@ -41,6 +43,8 @@ EXCHANGE, HERE = 2, -100
 UNLOCKED = -1
 OWNER = 0o700
 """What the owner of a file or folder may."""
+PATIENCE = 60.0
+"""Seconds to wait for others who replace something in the same folder."""
 
 
 def open_plain(path: Path) -> BufferedReader:
@@ -122,15 +126,22 @@ def write_file(path: Path, fill: Callable[[Path], object], *, shared: bool = Fal
     place = resolve(path)
     with writing(path), drafting(place, shared=shared) as draft:
         fill(draft)
-        if place.exists():
-            mode = stat.S_IMODE(place.stat().st_mode)
-            draft.chmod(mode if shared else mode & OWNER)
-        draft.replace(place)
+        _permit(draft, place, shared=shared)
+        place_file(draft, place)
     return path
 
 
-def write_files(paths: Sequence[Path], fill: Callable[[Path], object]) -> None:
-    """Write shared files that belong together, all or none: ``fill`` writes drafts into a folder.
+def _permit(draft: Path, place: Path, *, shared: bool) -> None:
+    """Give a draft the permissions of what is in its place, but others none if it is not shared."""
+    if place.exists() or not shared:
+        mode = stat.S_IMODE((place if place.exists() else draft).stat().st_mode)
+        draft.chmod(mode if shared else mode & OWNER)
+
+
+def write_files(
+    paths: Sequence[Path], fill: Callable[[Path], object], *, shared: bool = False
+) -> None:
+    """Write files that belong together, all or none: ``fill`` writes drafts into a folder.
 
     If one of them cannot be put in place, what was there before comes back.
     """
@@ -144,10 +155,10 @@ def write_files(paths: Sequence[Path], fill: Callable[[Path], object]) -> None:
         try:
             for path, place in zip(paths, places, strict=True):
                 tried.append((path.name, place))
+                _permit(draft / path.name, place, shared=shared)
                 if place.exists():
                     shutil.copy2(place, before / path.name)
-                    (draft / path.name).chmod(stat.S_IMODE(place.stat().st_mode))
-                (draft / path.name).replace(place)
+                place_file(draft / path.name, place)
         except BaseException:
             for name, place in tried:
                 if (draft / name).exists():  # it has not been put in place
@@ -209,10 +220,10 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
         check = "Check that its folder exists and is yours to write to"
+        left = "" if error.errno == errno.EROFS else "; nothing was left behind"
         raise StoreError(
             f"{path}: cannot be written ({error.strerror or error}).",
-            hint=f"{'Free some space' if full else check}, or choose another place; nothing was "
-            "left behind.",
+            hint=f"{'Free some space' if full else check}, or choose another place{left}.",
         ) from error
 
 
@@ -286,14 +297,58 @@ def _unlock(lock: int) -> None:
         os.close(lock)
 
 
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Give a folder for what is in between, which only this user can enter.
+
+    What the killed left of theirs is removed by the next one who needs such a folder.
+    """
+    with drafting(Path(gettempdir()).resolve() / "discreet", folder=True) as folder:
+        yield folder
+
+
 def find_drafts(target: Path) -> list[Path]:
     """List the drafts of a target, finished or not."""
     found = ((path, OURS.fullmatch(path.name)) for path in target.parent.iterdir())
     return sorted(path for path, ours in found if ours and ours[1] == target.name)
 
 
+@contextmanager
+def replacing_in(folder: Path) -> Iterator[None]:
+    """Keep others from replacing and sweeping in a folder, while what was replaced is still there.
+
+    It lies where a draft was, and the lock of that has gone with what is in place now. A draft is
+    locked by whoever fills it, and nobody else is there.
+    """
+    if OURS.fullmatch(folder.name):
+        yield
+        return
+    until = monotonic() + PATIENCE
+    while (lock := _lock(folder)) is None and folder.exists():
+        if monotonic() > until:
+            raise OSError(errno.EBUSY, "somebody keeps its folder locked", str(folder))
+        sleep(0.01)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            _unlock(lock)
+
+
 def sweep(folder: Path) -> None:
-    """Remove drafts that nobody fills any more; put back what was only moved aside."""
+    """Remove drafts that nobody fills any more; put back what was only moved aside.
+
+    Where somebody replaces something, or sweeps, that is left to the next.
+    """
+    if (held := _lock(folder)) is None:
+        return
+    try:
+        _sweep(folder)
+    finally:
+        _unlock(held)
+
+
+def _sweep(folder: Path) -> None:
     try:
         there = list(folder.iterdir())
     except OSError:  # what cannot be listed may still be written to
@@ -317,11 +372,18 @@ def sweep(folder: Path) -> None:
             _unlock(lock)
 
 
+def place_file(draft: Path, target: Path) -> None:
+    """Put a file in place, at once, once the disk has what it holds."""
+    sync(draft)
+    draft.replace(target)
+    _sync_folder(target.parent)
+
+
 def place_folder(draft: Path, target: Path, *, replace: bool) -> None:
     """Put a folder in place, at once: where nothing or an empty folder lies, or with ``replace``.
 
     Of several that come at the same time to a new place, one gets there; to the others it is a
-    ``FileExistsError``. What was replaced lies where the draft was.
+    ``FileExistsError``. What was replaced lies where the draft was: see :func:`replacing_in`.
     """
     try:
         draft.rename(target)  # never over a folder that holds something
@@ -332,25 +394,19 @@ def place_folder(draft: Path, target: Path, *, replace: bool) -> None:
             raise FileExistsError(errno.EEXIST, "it is taken", str(target)) from error
         if not exchange(draft, target):
             _exchange_in_steps(draft, target)
-    with suppress(OSError):  # not every system can sync a folder
-        _sync(target.parent)
+    _sync_folder(target.parent)
 
 
 def _exchange_in_steps(draft: Path, target: Path) -> None:
     """Do it where the system cannot; ``sweep`` undoes half of it."""
     aside = draft.with_name(draft.name.removesuffix(DRAFT) + ASIDE)
-    lock = _lock(target)
     try:
-        try:
-            target.rename(aside)
-            draft.rename(target)
-        finally:
-            if not target.exists() and aside.exists():
-                aside.rename(target)
-        aside.rename(draft)
+        target.rename(aside)
+        draft.rename(target)
     finally:
-        if lock is not None:
-            _unlock(lock)
+        if not target.exists() and aside.exists():
+            aside.rename(target)
+    aside.rename(draft)
 
 
 def exchange(one: Path, other: Path) -> bool:
@@ -371,12 +427,19 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 def settle(folder: Path) -> None:
-    """Wait until the disk has all files of a folder."""
+    """Wait until the disk has all files of a folder, and their names."""
     for path in folder.iterdir():
-        _sync(path)
+        sync(path)
+    _sync_folder(folder)
 
 
-def _sync(path: Path) -> None:
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every system can sync a folder
+        sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Wait until the disk has what was written."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

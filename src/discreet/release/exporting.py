@@ -48,7 +48,7 @@ def export(release: Release, path: Path, *, overwrite: bool, insecure: bool = Fa
             raise StoreError(
                 f"{file}: exists already.", hint="Choose another name, or add --overwrite."
             )
-    write_files(outline.paths, outline.write)
+    write_files(outline.paths, outline.write, shared=True)
     return outline.paths
 
 

@@ -18,6 +18,8 @@ from discreet.files import (
     drafting,
     place_folder,
     read_text,
+    remove,
+    replacing_in,
     resolve,
     settle,
     share,
@@ -136,7 +138,9 @@ def fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> 
     with writing(folder), drafting(place, folder=True) as draft:
         fill(draft)
         share(draft)
-        _put_in_place(draft, place, overwrite)
+        with replacing_in(place.parent):
+            _put_in_place(draft, place, overwrite)
+            remove(draft)
     return folder.absolute()
 
 

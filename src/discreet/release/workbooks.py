@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from discreet.errors import StoreError
+from discreet.files import temporary_folder
 
 WORKBOOK = ".xlsx"
 MOST_ROWS, MOST_COLUMNS = 1_048_575, 16_384
@@ -39,8 +39,8 @@ def write_workbook(path: Path, sheets: Mapping[str, pl.DataFrame]) -> None:
     for title, table in sheets.items():
         _refuse_unfit(title, table)
     # row by row, so that no more than one is in memory
-    with tempfile.TemporaryDirectory(prefix="discreet-") as work:
-        book = xlsxwriter.Workbook(path, {"constant_memory": True, "tmpdir": work})
+    with temporary_folder() as work:
+        book = xlsxwriter.Workbook(path, {"constant_memory": True, "tmpdir": str(work)})
         bold, day = book.add_format({"bold": True}), book.add_format(DAY)
         for title, table in sheets.items():
             sheet = book.add_worksheet(title)

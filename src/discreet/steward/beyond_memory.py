@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from discreet.auditing import AuditReport, open_earlier
 from discreet.auditing.earlier_in_parts import know_more, refuse_earlier
 from discreet.auditing.in_parts import AskedOfParts, audit_files
 from discreet.errors import SchemaError
-from discreet.files import drafting, resolve, writing
+from discreet.files import drafting, resolve, temporary_folder, writing
 from discreet.principles.base import Principle
 from discreet.publishing.backends import Progress
 from discreet.publishing.backends.disk import DiskBackend
@@ -190,9 +189,9 @@ def audit_on_disk(
     schema = know_more(ParquetFiles(source), schema, asked.earlier)
     files = _open(source, schema, memory, promised)
     facts = _survey(files, schema, progress)
-    with tempfile.TemporaryDirectory() as work:
+    with temporary_folder() as work:
         return audit_files(
-            release, files, facts, Path(work), asked=asked,
+            release, files, facts, work, asked=asked,
             at_once=choose_records(facts, memory, promised, stored.weight), progress=progress,
         )  # fmt: skip
 

@@ -32,11 +32,11 @@ from discreet.files import (
     private_folder,
     read_text,
     resolve,
-    write_text,
+    write_files,
     writing,
 )
 from discreet.forms.verify import verify
-from discreet.pages import write_page
+from discreet.pages import render_page
 from discreet.release import Release
 from discreet.release.store import digest_release, fingerprint, load
 from discreet.table.microdata import Microdata
@@ -143,12 +143,9 @@ def place_salt(evidence: Path) -> Path:
     return place.with_name(f"{place.name}.salt")
 
 
-def write_salt(salt: bytes, evidence: Path) -> Path:
-    """Write the salt beside the evidence, for nobody but its owner."""
+def _tell_salt(salt: bytes, evidence: Path) -> str:
     lines = [f"# {line.format(place=resolve(evidence).name)}" for line in SALT_SAYS]
-
-    text = "\n".join([*lines, salt.hex(), ""])
-    return write_text(place_salt(evidence), text)
+    return "\n".join([*lines, salt.hex(), ""])
 
 
 def _read_salt(path: Path) -> bytes:
@@ -258,15 +255,31 @@ def _measure_use(release: Release, data: Microdata, report: AuditReport) -> dict
     }
 
 
-def write_evidence(found: dict[str, Any], folder: Path) -> str:
-    """Write the page and the JSON; give the seal, by which any change of either can be told."""
+def list_pack(folder: Path) -> list[Path]:
+    """List the files of evidence."""
+    return [folder / PAGE, folder / NAME, place_salt(folder)]
+
+
+def write_evidence(found: dict[str, Any], folder: Path, salt: bytes) -> str:
+    """Write the page, the JSON and the salt beside them, which is for nobody but its owner.
+
+    Gives the seal, by which any change of page or JSON can be told.
+    """
+    page = render_page("evidence.html", found=found)
+    read = hashlib.sha256(page.encode()).hexdigest()
+    sealed = json.loads(json.dumps({**found, "page": read}, default=str))
+    seal = _seal(sealed)
+    Evidence.model_validate({**sealed, "seal": seal})
+    text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False) + "\n"
+    paths = list_pack(folder)
+    texts = dict(zip(paths, (page, text, _tell_salt(salt, folder)), strict=True))
+
+    def fill(draft: Path) -> None:
+        for path, content in texts.items():
+            (draft / path.name).write_text(content, encoding="utf-8", newline="")
+
     with writing(folder), private_folder(folder):
-        page = write_page(folder / PAGE, "evidence.html", found=found)
-        sealed = json.loads(json.dumps({**found, "page": digest(page)}, default=str))
-        seal = _seal(sealed)
-        Evidence.model_validate({**sealed, "seal": seal})
-        text = json.dumps({**sealed, "seal": seal}, indent=2, ensure_ascii=False)
-        write_text(folder / NAME, text + "\n")
+        write_files(paths, fill)
     return seal
 
 

@@ -15,15 +15,12 @@ from discreet.forms.disclosure import read_known
 from discreet.forms.verify import list_unverifiable
 from discreet.release.store import load, load_schema
 from discreet.steward.evidence import (
-    NAME,
-    PAGE,
     check_evidence,
     draw_salt,
     gather,
     place_salt,
     read_seal,
     write_evidence,
-    write_salt,
 )
 from discreet.table.inference import adopt_spellings
 from discreet.table.microdata import Microdata, read
@@ -120,8 +117,7 @@ class Review:
         """Write evidence and, beside it, the salt of the microdata's digest; give seal and salt."""
         salt = draw_salt()
         pack = gather(self.release, self.microdata, data, found, salt)
-        kept = write_salt(salt, folder)
-        return write_evidence(pack, folder), kept
+        return write_evidence(pack, folder, salt), place_salt(folder)
 
     def _read_people(self) -> Microdata:
         """Read the table that a release was made from, with all that earlier releases show of it.
@@ -145,11 +141,6 @@ def point_plan(wanted: Plan, microdata: Path) -> Plan:
     """Have a plan read its table wherever that lies; only who makes releases needs the rest."""
     told = wanted.table.format if isinstance(wanted.table, TableFile) else AS_FOUND
     return replace(wanted, table=TableFile(microdata, told), remote=None)
-
-
-def list_pack(folder: Path) -> list[Path]:
-    """List the files of evidence."""
-    return [folder / PAGE, folder / NAME, place_salt(folder)]
 
 
 def compare(

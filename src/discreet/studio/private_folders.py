@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import mkdtemp
 
+from discreet.files import temporary_folder
 from discreet.studio.places import confine
 
 MOST_FILES = 10_000
@@ -28,13 +28,14 @@ class PrivateFolder:
 
     def __init__(self) -> None:
         self._folder: Path | None = None
+        self._held = ExitStack()
         self._bytes = self._files = 0
 
     @property
     def folder(self) -> Path:
         """Where the files lie."""
         if self._folder is None:
-            self._folder = Path(mkdtemp(prefix="discreet-studio-")).resolve()
+            self._folder = self._held.enter_context(temporary_folder())
         return self._folder
 
     def holds(self, path: Path) -> bool:
@@ -60,7 +61,6 @@ class PrivateFolder:
 
     def forget(self) -> None:
         """Remove them, with all that was made of them."""
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
         self._folder = None
         self._bytes = self._files = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import QueryError
-from discreet.files import drafting, refuse_unwritable, resolve, writing
+from discreet.files import drafting, place_file, refuse_unwritable, resolve, writing
 from discreet.release.about import ABOUT
 from discreet.sql.catalogs import (
     Contents,
@@ -63,7 +63,7 @@ class FileCatalog:
         with writing(self._path), drafting(place, folder=True) as draft:
             with _open(draft / "new.duckdb", self._path) as connection:
                 self._fill(connection, schema, contents, overwrite=overwrite)
-            (draft / "new.duckdb").rename(place)
+            place_file(draft / "new.duckdb", place)
 
     def _find_place(self, schema: str) -> Path:
         place = resolve(self._path)

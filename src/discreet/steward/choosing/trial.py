@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -14,6 +12,7 @@ import polars as pl
 from discreet.errors import DiscreetError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import Errors, Questions, answer_questions
+from discreet.files import temporary_folder
 from discreet.principles.base import Principle
 from discreet.publishing import publish
 from discreet.publishing.method import Method
@@ -178,11 +177,13 @@ def try_method(method: Method | Refused, course: Course) -> Trial:
     try:
         release = publish(course.data, method, insecure_seed=course.seed)
         seconds = perf_counter() - started
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             # to be weighed, and gone again: nobody gets it
-            place = release.write(Path(folder) / "release", insecure=True)
+            place = release.write(folder / "release", insecure=True)
             size = sum(path.stat().st_size for path in place.iterdir())
     except DiscreetError as error:
+        if isinstance(error.__cause__, OSError):  # the disk's, and nothing about the method
+            raise
         return replace(named, problem=error.message)
     examined, used = _examine(release, course), _use(release, method, course)
     return replace(named, seconds=seconds, size=size, **examined, **used)

@@ -81,7 +81,7 @@ class Ledger:
         folder = Path(folder)
         if not source.strip():
             raise StoreError("A ledger needs the name of its source.", hint="Give --source NAME.")
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or _is_taken(folder)):
             raise StoreError(
                 f"{folder}: is not empty.", hint="Choose another folder for the ledger."
             )
@@ -361,6 +361,7 @@ class Ledger:
             if (copied := self.copy_of(entry)) != named:
                 copied.rename(named)
             place = Path(entry.folder)
+            sweep(place.parent)
             try:
                 if _is_placed(entry):
                     self._settle(entry, "published")
@@ -389,6 +390,13 @@ class Ledger:
                 f"{folder}: a release and its ledger cannot lie in one another.",
                 hint="The ledger is yours; keep it away from what is published.",
             )
+
+
+def _is_taken(folder: Path) -> bool:
+    """Whether a folder holds more than what a ledger that was never begun has left."""
+    sweep(folder)
+    others = (path for path in folder.iterdir() if path.name != RELEASES or not path.is_dir())
+    return any(others) or ((folder / RELEASES).is_dir() and any((folder / RELEASES).iterdir()))
 
 
 def _is_placed(entry: Entry) -> bool:

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any
 
 from discreet.errors import StoreError
+from discreet.files import drafting, place_file
 from discreet.steward.ledger.rows import RESTORE, EntryRow, SourceRow, State
 
 DATABASE, LOCK = "ledger.sqlite", "lock.sqlite"
@@ -120,17 +121,16 @@ class Book:
     @staticmethod
     def init(folder: Path, source: str) -> None:
         """Begin a book, whole or not at all."""
-        draft = folder / f".{DATABASE}"
-        try:
-            draft.touch(mode=0o600)  # and so is whatever SQLite writes beside it
-            with closing(sqlite3.connect(draft)) as database, database:
-                database.executescript(TABLES)
-                database.execute("INSERT INTO source VALUES (?, ?, ?)", (source, now(), VERSION))
-            draft.rename(folder / DATABASE)
-        except (sqlite3.Error, UnicodeError) as error:
-            raise OSError(f"{error}") from error
-        finally:
-            draft.unlink(missing_ok=True)
+        with drafting(folder / DATABASE, folder=True) as draft:
+            try:
+                (draft / DATABASE).touch(mode=0o600)  # and so is whatever SQLite writes beside it
+                with closing(sqlite3.connect(draft / DATABASE)) as database, database:
+                    database.executescript(TABLES)
+                    told = (source, now(), VERSION)
+                    database.execute("INSERT INTO source VALUES (?, ?, ?)", told)
+            except (sqlite3.Error, UnicodeError) as error:
+                raise OSError(f"{error}") from error
+            place_file(draft / DATABASE, folder / DATABASE)
 
     @property
     def entries(self) -> list[Entry]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from discreet.auditing.identity import PRESETS
 from discreet.auditing.report import Subject, render_findings, render_html
 from discreet.errors import SchemaError, StoreError, visible
-from discreet.files import write_file
+from discreet.files import temporary_folder, write_file
 from discreet.steward.beyond_memory import is_beyond, read_memory
-from discreet.steward.evidence import NAME, PAGE
+from discreet.steward.evidence import NAME, PAGE, list_pack
 from discreet.steward.outputs import refuse_outputs
-from discreet.steward.review import NOT_THE_ONE, Review, compare, list_pack, point_plan
+from discreet.steward.review import NOT_THE_ONE, Review, compare, point_plan
 from discreet.studio.plan_files import read_plan
 from discreet.studio.work.folder import list_evidence, list_releases
 from discreet.studio.work.open import list_files
@@ -130,7 +129,7 @@ def verify_dropped(files: Mapping[str, bytes], release: Path) -> dict[str, Any]:
             )
     if NAME not in files:
         raise StoreError(f"{NAME} is missing.", hint=f"Give {NAME} and {PAGE}, both.")
-    with TemporaryDirectory(prefix="discreet-studio-") as folder:
+    with temporary_folder() as folder:
         for name, content in files.items():
-            (Path(folder) / name).write_bytes(content)
-        return verify(Path(folder), release)
+            (folder / name).write_bytes(content)
+        return verify(folder, release)

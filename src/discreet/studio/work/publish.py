@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from discreet.auditing import AuditReport
 from discreet.auditing.report import sample_rows, summarize
 from discreet.errors import PlanError
+from discreet.files import temporary_folder
 from discreet.release import Release
 from discreet.release.store import refuse_to_replace
 from discreet.steward.choosing.trial import name_setting
@@ -85,8 +85,8 @@ def _try(plan: Plan, book: Ledger | None, tell: Tell) -> dict[str, Any]:
     stage = staging(tell)
     release, data, plan = make_release(plan, book, stage)
     verdict = None if book is None else _consult(book, plan, release, data, tell)
-    with TemporaryDirectory(prefix="discreet-") as folder:
-        tried = replace(plan, folder=Path(folder) / "release")
+    with temporary_folder() as folder:
+        tried = replace(plan, folder=folder / "release")
         found, _, notes = put_out(
             release, tried, data, None, overwrite=False, stage=stage,
             trying=lambda: nullcontext(tell), examined=_ignore,
