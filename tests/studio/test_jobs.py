@@ -87,7 +87,7 @@ def test_a_comparison_whose_worker_is_killed_goes_on_where_it_was(studio: Studio
     assert again.state == "done", again.error
     assert trials.read_bytes().startswith(kept)
     page = studio.client.get(f"/choose/found/{again.name}").text
-    assert page.count("Take trial") == 4
+    assert page.count("Take it: trial") == 4
     before = plan.read_bytes()
     shown = run(studio, "/choose/trial", job=again.name, number="4")
     wait_for(lambda: shown.is_over)

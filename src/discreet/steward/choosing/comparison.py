@@ -27,7 +27,7 @@ from discreet.steward.choosing.page import show_comparison
 from discreet.steward.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
 from discreet.table.microdata import Microdata
 
-TRIALS = "trials.jsonl"
+TRIALS, TABLE, PAGE = "trials.jsonl", "comparison.json", "comparison.html"
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,12 +229,7 @@ class _Kept:
         if folder is not None:
             _refuse_public(folder)
         if self.file is not None and self.file.exists():
-            for line in self.file.read_text(encoding="utf-8", errors="replace").splitlines():
-                try:
-                    row = json.loads(line)
-                    self.found[row["key"]] = row["value"]
-                except (ValueError, KeyError, TypeError):  # cut off in the middle
-                    continue
+            self.found = _read_kept(self.file)
             self.cut_off = not self.file.read_bytes().endswith(b"\n")
 
     def take(self, method: Method | Refused, course: Course) -> Trial:
@@ -287,8 +282,31 @@ class _Kept:
             ) from error
 
 
+def _read_kept(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            row = json.loads(line)
+            found[row["key"]] = row["value"]
+        except (ValueError, KeyError, TypeError):  # cut off in the middle
+            continue
+    return found
+
+
+def count_kept(folder: Path) -> int:
+    """Count the finished trials that a folder keeps, of whatever table and promise."""
+    file = folder / TRIALS
+    kept = _read_kept(file) if file.is_file() else {}
+    return sum(isinstance(value, dict) for value in kept.values())
+
+
+def list_files(folder: Path) -> list[Path]:
+    """List the files of a comparison."""
+    return [folder / TRIALS, folder / TABLE, folder / PAGE]
+
+
 def write_all(found: Comparison, folder: Path) -> list[Path]:
     """Write the table as JSON, and the page."""
     text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n"
-    table = write_text(folder / "comparison.json", text)
-    return [table, found.to_html(folder / "comparison.html")]
+    table = write_text(folder / TABLE, text)
+    return [table, found.to_html(folder / PAGE)]
