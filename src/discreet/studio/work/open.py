@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import tomlkit
 
-from discreet.errors import DiscreetError, SchemaError, StoreError
+from discreet.errors import DiscreetError, SchemaError, StoreError, name_closest
 from discreet.evaluate.distributions import bin_values
 from discreet.files import write_file, write_text
 from discreet.steward.beyond_memory import read_memory
@@ -284,6 +284,9 @@ def set_roles(path: Path, home: Path, seen: str, names: Sequence[str], role: str
 
 def set_person(path: Path, home: Path, seen: str, column: str) -> dict[str, Any]:
     """Say in the plan which rows are of one person: those with the same value, or else each."""
+    names = [attribute.name for attribute in _proposed(path, home)]
+    if column and column not in names:
+        raise SchemaError(f"There is no column {column!r}.", hint=name_closest(column, names))
 
     def change(document: Any) -> None:
         for name in ("person", "rows_are_people"):
