@@ -90,7 +90,7 @@ def test_the_journey_of_adult(running: RunningStudio, browser) -> None:  # type:
     see_a_trial(page)
     page.get_by_label("Show only").fill("generalization")
     expect(page.locator("#trials tbody tr:visible")).to_have_count(2)
-    page.get_by_role("button", name="Take trial 3, generalization").click()
+    page.get_by_role("button", name="Take it: trial 3, generalization").click()
 
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("would hold for all 1,500 people")).to_be_visible()

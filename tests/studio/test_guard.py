@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import discreet as dc
+from discreet.errors import SchemaError
+from discreet.studio.server import name_hosts, run_studio
 from discreet.studio.workers import Desk
-from studios import HOST, Studio
+from studios import HOST, PEOPLE, Studio
 
 
 def test_without_the_token_nobody_gets_in(studio: Studio) -> None:
@@ -200,3 +205,64 @@ def test_the_library_files_come_with_their_licences(studio: Studio) -> None:
     assert scripts == {path.stem for path in vendor.glob("*.LICENSE")} != set()
     told = (vendor / "README.md").read_text("utf-8")
     assert all(f"{name}.min.js" in told for name in scripts)
+
+
+def test_what_lies_in_the_folder_leads_out_of_it_through_no_link(
+    tmp_path: Path, desk: Desk
+) -> None:
+    """Neither is anything read there, nor written."""
+    root, outside = tmp_path / "here", tmp_path / "outside"
+    outside.mkdir()
+    data = dc.read(pl.DataFrame({"age": [1, 1, 2, 2]}), age_only())
+    dc.publish(data, dc.Generalization(dc.KAnonymity(2))).write(outside / "release")
+    shutil.copytree(outside / "release", root / "release")
+    for file in (root / "release").glob("*.parquet"):
+        file.unlink()
+        file.symlink_to(outside / "release" / file.name)
+    dc.Ledger.init(outside / "book", "hidden source")
+    shutil.copytree(outside / "book", root / "book")
+    (root / "book" / "ledger.sqlite").unlink()
+    (root / "book" / "ledger.sqlite").symlink_to(outside / "book" / "ledger.sqlite")
+    (root / "people.csv").write_text(PEOPLE, "utf-8")
+    (root / "others.csv").write_text(PEOPLE, "utf-8")
+    (root / "others.plan.toml").symlink_to(outside / "new.plan.toml")
+    (root / "people.comparison").mkdir()
+    (root / "people.comparison" / "trials.jsonl").symlink_to(outside / "new.jsonl")
+    (root / "people.town.groups.csv").symlink_to(outside / "new.csv")
+    before = sorted(outside.iterdir())
+    studio = Studio(root, desk)
+    try:
+        assert "hidden source" not in studio.client.get("/history").text
+        answers = [
+            studio.client.get("/ask?release=release"),
+            studio.post("/history/tell", ledger="book"),
+            studio.post("/open/file", name="others.csv"),
+        ]
+        assert studio.post("/open/file", name="people.csv").status_code == 204
+        seen = studio.seen(studio.client.get("/open").text)
+        answers += [
+            studio.client.get("/choose"),
+            studio.post("/hierarchies/group", column="town", seen=seen),
+        ]
+        for answer in answers:
+            assert answer.status_code == 422 and "outside of the folder" in answer.text
+    finally:
+        studio.visits.close()
+    assert sorted(outside.iterdir()) == before
+
+
+def age_only() -> dc.Schema:
+    return dc.Schema((dc.Attribute("age", dc.Role.QUASI_IDENTIFIER, dc.Type.INTEGER),))
+
+
+def test_browsers_may_leave_the_usual_port_out() -> None:
+    assert name_hosts("LOCALHOST", 80) == name_hosts("127.0.0.1", 80)
+    assert {"localhost", "[::1]", "localhost:80"} <= name_hosts("127.0.0.1", 80)
+    assert "localhost" not in name_hosts("127.0.0.1", 8000)
+    assert name_hosts("192.0.2.1", 8000) == {"192.0.2.1:8000"}
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "0", "0::0"])
+def test_nobody_listens_on_all_addresses(tmp_path: Path, host: str) -> None:
+    with pytest.raises(SchemaError, match="by which name will browsers ask"):
+        run_studio(tmp_path, host, 0, print)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from discreet.steward.plan import Plan
 from discreet.table.taxonomy import Intervals, Taxonomy
 from studios import Studio
@@ -66,3 +68,40 @@ def test_a_file_of_arx_is_linted_and_taken(studio: Studio) -> None:
     assert "from a file" in kept.text and "south" in kept.text
     outside = studio.post("/hierarchies/preview", column="town", kind="file", file="../x.csv")
     assert outside.status_code == 422 and "outside of the folder" in outside.text
+
+
+def test_groups_are_not_written_over_those_of_a_plan_that_changed(studio: Studio) -> None:
+    seen = begin(studio, "town")
+    groups = {"value.Bonn": "Rhine", "value.Köln": "Rhine"}
+    assert studio.post("/hierarchies/group", column="town", seen=seen, **groups).status_code == 200
+    file = studio.root / "people.town.groups.csv"
+    before = file.read_bytes()
+    late = studio.post("/hierarchies/group", column="town", seen=seen, **{"value.Ulm": "Rhine"})
+    assert late.status_code == 422 and "was changed on disk" in late.text
+    assert file.read_bytes() == before
+
+
+def test_every_column_has_a_file_of_its_own_for_groups(studio: Studio) -> None:
+    names = ["home town", "home_town", "town" * 60]
+    rows = ["a,b,c", "d,e,f"] * 3
+    (studio.root / "towns.csv").write_text("\n".join([",".join(names), *rows]), "utf-8")
+    columns = "".join(f'[columns."{n}"]\nrole = "quasi-identifier"\n' for n in names)
+    (studio.root / "towns.plan.toml").write_text(
+        f'[source]\nfile = "towns.csv"\n{columns}[method]\nname = "generalization"\n'
+        '[[method.principles]]\nname = "k-anonymity"\nk = 2\n',
+        "utf-8",
+    )
+    studio.post("/open/file", name="towns.plan.toml")
+    seen = studio.seen(studio.client.get("/hierarchies").text)
+    for name in names:
+        answer = studio.post("/hierarchies/group", column=name, seen=seen)
+        assert answer.status_code == 200, answer.text
+        seen = studio.seen(answer.text)
+    assert len(list(studio.root.glob("towns.*.groups.csv"))) == 3
+
+
+@pytest.mark.parametrize("said", ["1.5", "9" * 400])
+def test_signs_of_prefixes_are_counted(studio: Studio, said: str) -> None:
+    begin(studio, "town")
+    answer = studio.post("/hierarchies/preview", column="town", kind="prefixes", said=said)
+    assert answer.status_code == 422 and "signs are counted" in answer.text

@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from discreet.datasets import census_frame
+from discreet.steward.choosing.comparison import count_kept
 from discreet.steward.plan import Plan
 from discreet.studio.jobs import Job
 from studios import Studio
@@ -87,7 +90,7 @@ def test_a_comparison_whose_worker_is_killed_goes_on_where_it_was(studio: Studio
     assert again.state == "done", again.error
     assert trials.read_bytes().startswith(kept)
     page = studio.client.get(f"/choose/found/{again.name}").text
-    assert page.count("Take trial") == 4
+    assert page.count("Take it: trial") == 4
     before = plan.read_bytes()
     shown = run(studio, "/choose/trial", job=again.name, number="4")
     wait_for(lambda: shown.is_over)
@@ -164,3 +167,40 @@ def test_a_ledger_says_no_and_what_it_proposes_passes(studio: Studio) -> None:
     job = run(studio, "/publish/preview", ledger="book")
     wait_for(lambda: job.is_over)
     assert job.found["ledger"]["passes"] is True, job.error
+
+
+def test_a_step_does_one_thing_at_a_time(studio: Studio) -> None:
+    begin(studio)
+    visit = studio.visit()
+    job = Job("Trying", "choose", "/open")
+    visit.jobs[job.name] = job
+    answer = studio.post("/choose/run", questions="40")
+    assert answer.status_code == 422 and "Trying is still going on" in answer.text
+    assert studio.client.get(f"/choose/found/{job.name}").status_code == 422  # it is not over
+    job.state = "stopped"
+    assert "Go on" in studio.client.get(f"/choose/found/{job.name}").text
+    for step in ("publish", "audit", "history"):
+        path = "told" if step == "history" else "found"
+        assert studio.client.get(f"/{step}/{path}/{job.name}").status_code == 422
+    assert studio.post("/publish/adopt").status_code == 422
+
+
+@pytest.mark.parametrize("questions", ["0", "1e3", "٣", "9" * 5000])
+def test_questions_are_a_whole_number(studio: Studio, questions: str) -> None:
+    begin(studio)
+    answer = studio.post("/choose/run", questions=questions)
+    assert answer.status_code == 422 and "give a whole number" in answer.text
+
+
+def test_a_damaged_ledger_does_not_stand_in_the_way(studio: Studio) -> None:
+    begin(studio)
+    (studio.root / "book").mkdir()
+    (studio.root / "book" / "ledger.sqlite").write_bytes(b"no ledger")
+    assert studio.client.get("/publish").status_code == 200
+
+
+def test_finished_trials_are_counted_and_nothing_else_that_is_kept(tmp_path: Path) -> None:
+    lines = ['{"key": "a", "value": [0.3, 0.1]}', '{"key": "b", "value": {"method": "anatomy"}}']
+    (tmp_path / "trials.jsonl").write_text("\n".join([*lines, '{"key": "c"']), "utf-8")
+    assert count_kept(tmp_path) == 1
+    assert count_kept(tmp_path / "nowhere") == 0

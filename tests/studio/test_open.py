@@ -7,6 +7,8 @@ import re
 import signal
 import time
 
+import pytest
+
 import discreet as dc
 from discreet.steward.plan import Plan
 from studios import Studio
@@ -133,3 +135,47 @@ def test_a_desk_that_dies_is_replaced(studio: Studio) -> None:
     while worker.is_alive:
         time.sleep(0.01)
     assert "people.csv" in studio.client.get("/open").text
+
+
+def test_whose_rows_a_table_has_is_asked_and_settled_in_the_plan(studio: Studio) -> None:
+    (studio.root / "visits.csv").write_text(
+        "who,age,ill\na,30,x\na,30,y\nb,31,x\nc,31,z\n", "utf-8"
+    )
+    studio.post("/open/file", name="visits.csv")
+    plan = studio.root / "visits.plan.toml"
+    page = studio.client.get("/open").text
+    asked = studio.post("/open/roles", column="who", role="identifier", seen=studio.seen(page)).text
+    assert "Whose rows are these?" in asked and "3 values in 4 rows" in asked
+    refused = studio.post("/open/people", person="nobody", seen=studio.seen(asked))
+    assert refused.status_code == 422
+    told = studio.post("/open/people", person="who", seen=studio.seen(asked)).text
+    assert Plan.read(plan).schema.people.person == "who"
+    assert "of 3 people" in told and "Whose rows are these?" not in told
+    told = studio.post("/open/people", person="", seen=studio.seen(told)).text
+    people = Plan.read(plan).schema.people
+    assert people.person is None and people.rows_are_people
+    assert "of 4 rows" in told and "Whose rows are these?" not in told
+
+
+def test_what_is_no_file_of_the_folder_is_not_listed(studio: Studio, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "secret.csv"
+    elsewhere.write_text("age\n1\n", "utf-8")
+    (studio.root / "out.csv").symlink_to(elsewhere)
+    (studio.root / "nowhere.csv").symlink_to(studio.root / "nothing")
+    os.mkfifo(studio.root / "pipe.csv")
+    listed = studio.client.get("/open/files")
+    assert listed.status_code == 200 and "people.csv" in listed.text
+    assert not any(name in listed.text for name in ("out.csv", "nowhere.csv", "pipe.csv"))
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_plan_that_cannot_be_read_any_more_is_said_so(
+    studio: Studio, content: bytes | None
+) -> None:
+    studio.post("/open/file", name="people.csv")
+    plan = studio.root / "people.plan.toml"
+    text = plan.read_text("utf-8")
+    plan.unlink() if content is None else plan.write_bytes(content)
+    for answer in (studio.client.get("/plan"), studio.post("/plan", text=text, seen="unreadable")):
+        assert answer.status_code == 422
+        assert "people.plan.toml: cannot be read" in answer.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from discreet.steward.plan import Plan
 from studios import Studio
 
@@ -63,3 +65,27 @@ def test_the_last_promise_stays(studio: Studio) -> None:
     answer = studio.post("/promise/remove", number=0, seen=seen)
     assert answer.status_code == 422
     assert "must promise something" in answer.text
+
+
+@pytest.mark.parametrize("number", ["", "x", "-1", "9" * 5000])
+def test_what_is_no_promise_of_the_plan_is_refused(studio: Studio, number: str) -> None:
+    seen = studio.seen(begin(studio))
+    for step in ("set", "remove"):
+        answer = studio.post(f"/promise/{step}", number=number, seen=seen)
+        assert answer.status_code == 422 and "no such promise" in answer.text
+    assert studio.post("/promise/add", seen=seen).status_code == 422
+
+
+def test_why_nearness_cannot_be_promised_is_said(studio: Studio) -> None:
+    (studio.root / "pay.csv").write_text("age,pay\n" + "3,100\n4,200\n5,\n" * 3, "utf-8")
+    (studio.root / "pay.plan.toml").write_text(
+        '[source]\nfile = "pay.csv"\n[columns.age]\nrole = "quasi-identifier"\ntype = "integer"\n'
+        '[columns.pay]\nrole = "sensitive"\ntype = "integer"\nmissing = "value"\n'
+        '[method]\nname = "generalization"\n[[method.principles]]\nname = "frequency-diversity"\n'
+        "l = 2\n",
+        "utf-8",
+    )
+    studio.post("/open/file", name="pay.plan.toml")
+    page = studio.client.get("/promise").text
+    assert "has missing values; nearness is about numbers" in page
+    assert "pay is “100”" in page or "pay is “200”" in page

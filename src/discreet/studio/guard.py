@@ -63,7 +63,7 @@ class Guard:
     def __init__(self, app: ASGIApp, *, visits: Visits, hosts: frozenset[str], upload: int) -> None:
         self._app, self._visits, self._hosts = app, visits, hosts
         self._upload = upload
-        port = min(hosts, key=len).rpartition(":")[2]
+        port = max(hosts, key=len).rpartition(":")[2]
         self._cookie = f"discreet-{port}"  # browsers keep one jar for all ports
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

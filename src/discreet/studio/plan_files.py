@@ -29,6 +29,17 @@ def name_plan(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def read_plan_text(path: Path) -> str:
+    """Read what a plan says, be it a plan or not."""
+    try:
+        return read_text(path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise PlanError(
+            f"{path.name}: cannot be read ({why}).", hint="Put the plan back, or choose a table."
+        ) from error
+
+
 def name_plan_at(path: Path | None) -> str:
     """Do so for the plan in a file; nothing if there is none."""
     try:
@@ -50,7 +61,7 @@ def read_changed(path: Path, home: Path, change: Callable[[TOMLDocument], object
 
     from discreet.steward.plan import Plan
 
-    document = tomlkit.parse(read_text(path))
+    document = tomlkit.parse(read_plan_text(path))
     change(document)
     return _keep_inside(Plan.parse(tomlkit.dumps(document), path), home)
 
@@ -61,7 +72,7 @@ def change_plan(
     """Change a plan that is still the one that was seen, if it is a plan afterwards."""
     import tomlkit
 
-    text = _read_seen(path, seen)
+    text = read_seen(path, seen)
     document = tomlkit.parse(text)
     change(document)
     return write_plan(path, home, seen, tomlkit.dumps(document))
@@ -71,7 +82,7 @@ def write_plan(path: Path, home: Path, seen: str, text: str) -> Plan:
     """Write a plan over the one that was seen, if it is one."""
     from discreet.steward.plan import Plan
 
-    _read_seen(path, seen)
+    read_seen(path, seen)
     plan = _keep_inside(Plan.parse(text, path), home)
     write_text(path, text, shared=True)
     return plan
@@ -108,8 +119,9 @@ def set_method(document: TOMLDocument, told: Mapping[str, Any]) -> None:
     section["principles"] = entries
 
 
-def _read_seen(path: Path, seen: str) -> str:
-    text = read_text(path)
+def read_seen(path: Path, seen: str) -> str:
+    """Read a plan that must still be the one that was seen."""
+    text = read_plan_text(path)
     if name_plan(text) != seen:
         raise PlanError(CHANGED, hint=SHOW_AGAIN)
     return text

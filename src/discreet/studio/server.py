@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +13,8 @@ from discreet.errors import SchemaError, StoreError
 from discreet.files import resolve
 
 NEEDED = "pip install 'discreet[web]'"
+USUAL_PORT = 80
+"""The port that browsers do not name."""
 
 
 def run_studio(folder: Path, host: str, port: int, tell: Callable[[str], None]) -> None:
@@ -45,6 +48,8 @@ def run_studio(folder: Path, host: str, port: int, tell: Callable[[str], None]) 
     )
     shown = f"[{host}]" if ":" in host else host
     tell(f"http://{shown}:{port}/?token={visits.token}")
+    if hasattr(signal, "SIGHUP"):  # a terminal that is closed ends it as Ctrl-C does
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         with suppress(KeyboardInterrupt):  # being told to stop is how it ends
             uvicorn.Server(config).run(sockets=[listener])
@@ -59,10 +64,12 @@ def name_hosts(host: str, port: int) -> frozenset[str]:
     >>> sorted(name_hosts("127.0.0.1", 8000))
     ['127.0.0.1:8000', '[::1]:8000', 'localhost:8000']
     """
-    names = {f"[{host}]:{port}" if ":" in host else f"{host}:{port}"}
+    host = host.lower()
+    names = {f"[{host}]" if ":" in host else host}
     if _is_loopback(host):
-        names |= {f"{name}:{port}" for name in ("127.0.0.1", "[::1]", "localhost")}
-    return frozenset(names)
+        names |= {"127.0.0.1", "[::1]", "localhost"}
+    called = {f"{name}:{port}" for name in names}
+    return frozenset(called | names if port == USUAL_PORT else called)
 
 
 def _is_loopback(host: str) -> bool:
@@ -73,13 +80,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    if host in ("", "0.0.0.0", "::"):
-        raise SchemaError(
-            f"--host {host or repr('')}: by which name will browsers ask?",
-            hint="Give the one address of this machine that they can reach.",
-        )
     try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.getaddrinfo(host or "::", port, type=socket.SOCK_STREAM)
+        family, kind, proto, _, address = found[0]
+        if ipaddress.ip_address(str(address[0]).partition("%")[0]).is_unspecified:
+            raise SchemaError(
+                f"--host {host or repr('')}: by which name will browsers ask?",
+                hint="Give the one address of this machine that they can reach.",
+            )
         listener = socket.socket(family, kind, proto)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from discreet.errors import DiscreetError
 from discreet.pages import PARTS
 from discreet.studio.guard import LARGEST_UPLOAD, Guard
-from discreet.studio.plan_files import name_plan_at
+from discreet.studio.plan_files import name_plan_at, read_plan_text
 from discreet.studio.rendering import render, visit_of
 from discreet.studio.steps import list_routes
 from discreet.studio.workers import WorkerFault
@@ -98,7 +98,7 @@ def _pick(request: Request, name: str) -> str:
 
 async def _show_plan(request: Request) -> Response:
     plan = visit_of(request).require_plan()
-    return render(request, "plan.html", text=plan.read_text("utf-8"), saved=False)
+    return render(request, "plan.html", text=read_plan_text(plan), saved=False)
 
 
 async def _save_plan(request: Request) -> Response:

@@ -79,8 +79,14 @@ class Visit:
     def start(self, work: str, *given: Any, title: str, step: str, then: str) -> Job:
         """Start long work in a worker of its own; it is given ``tell`` to say how far it is.
 
-        ``{job}`` in the address of what is shown ``then`` is the name of the job.
+        A step does one thing at a time. ``{job}`` in the address of what is shown ``then`` is the
+        name of the job.
         """
+        if (before := self.find_running(step)) is not None:
+            raise StoreError(
+                f"Not yet: {before.title} is still going on.",
+                hint="Wait until it is done, or load the page again and stop it.",
+            )
         job = Job(title, step, then)
         job.then = then.format(job=job.name)
         over = [name for name, old in self.jobs.items() if old.is_over]
@@ -95,6 +101,17 @@ class Visit:
         if name not in self.jobs:
             raise StoreError("There is no such job.", hint="It may have been started elsewhere.")
         return self.jobs[name]
+
+    def find_outcome(self, name: str, step: str) -> Job:
+        """Give a job that a step started, once it is over."""
+        job = self.find_job(name)
+        if job.step != step or not job.is_over:
+            raise StoreError("There is nothing to be shown.", hint="Wait until the work is done.")
+        return job
+
+    def find_running(self, step: str) -> Job | None:
+        """Give the job of a step that is not over."""
+        return next((j for j in self.jobs.values() if j.step == step and not j.is_over), None)
 
     def latest_job(self, step: str) -> Job | None:
         """Give the job that a step started last."""

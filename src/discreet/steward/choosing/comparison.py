@@ -27,7 +27,7 @@ from discreet.steward.choosing.page import show_comparison
 from discreet.steward.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
 from discreet.table.microdata import Microdata
 
-TRIALS = "trials.jsonl"
+TRIALS, TABLE, PAGE = "trials.jsonl", "comparison.json", "comparison.html"
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,15 +218,23 @@ def _refuse_public(folder: Path) -> None:
             )
 
 
-def _read_kept(path: Path) -> bytes:
+def _read_kept(path: Path) -> tuple[dict[str, Any], bool]:
+    """Give what a file keeps, and whether it was cut off in the middle of a line."""
     try:
         with open_plain(path) as file:
-            return file.read()
+            content = file.read()
     except OSError as error:
         raise StoreError(
             f"{path}: cannot be read ({error.strerror or error}).",
             hint="Choose another folder for the comparison, or remove what lies there.",
         ) from error
+    found: dict[str, Any] = {}
+    for line in split_lines(content.decode(errors="replace")):
+        # cut off in the middle, or damaged: it is made again
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            row = json.loads(line)
+            found[row["key"]] = row["value"]
+    return found, not content.endswith(b"\n")
 
 
 class _Kept:
@@ -240,13 +248,7 @@ class _Kept:
         if folder is not None:
             _refuse_public(folder)
         if self.file is not None and self.file.exists():
-            content = _read_kept(self.file)
-            for line in split_lines(content.decode(errors="replace")):
-                # cut off in the middle, or damaged: it is made again
-                with suppress(ValueError, KeyError, TypeError, RecursionError):
-                    row = json.loads(line)
-                    self.found[row["key"]] = row["value"]
-            self.cut_off = not content.endswith(b"\n")
+            self.found, self.cut_off = _read_kept(self.file)
 
     def take(self, method: Method | Refused, course: Course) -> Trial:
         """Give a trial that was made before, else make it and keep it."""
@@ -300,9 +302,21 @@ class _Kept:
             ) from error
 
 
+def count_kept(folder: Path) -> int:
+    """Count the finished trials that a folder keeps, of whatever table and promise."""
+    file = folder / TRIALS
+    kept = _read_kept(file)[0] if file.is_file() else {}
+    return sum(isinstance(value, dict) for value in kept.values())
+
+
+def list_files(folder: Path) -> list[Path]:
+    """List the files of a comparison."""
+    return [folder / TRIALS, folder / TABLE, folder / PAGE]
+
+
 def write_all(found: Comparison, folder: Path) -> list[Path]:
     """Write the table as JSON, and the page."""
     text = json.dumps(found.to_dict(), indent=2, ensure_ascii=False) + "\n"
     with writing(folder), private_folder(folder):
-        table = write_text(folder / "comparison.json", text)
-        return [table, found.to_html(folder / "comparison.html")]
+        table = write_text(folder / TABLE, text)
+        return [table, found.to_html(folder / PAGE)]

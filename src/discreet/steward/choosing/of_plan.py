@@ -10,7 +10,7 @@ from discreet.errors import StoreError
 from discreet.evaluate.questions import draw_questions
 from discreet.principles.base import Number
 from discreet.publishing.method import Method
-from discreet.steward.choosing.comparison import Comparison, compare
+from discreet.steward.choosing.comparison import PAGE, TABLE, Comparison, compare
 from discreet.steward.choosing.trial import Refused, list_contenders
 from discreet.steward.outputs import refuse_outputs
 from discreet.steward.plan import Plan
@@ -39,7 +39,7 @@ def refuse_folder(wanted: Plan, folder: Path) -> None:
             f"{folder}: is {'a file' if folder.is_file() else 'a release'}.",
             hint="Choose another folder; a comparison is yours, not the public's.",
         )
-    files = [folder / "comparison.json", folder / "comparison.html"]
+    files = [folder / TABLE, folder / PAGE]
     refuse_outputs(files, inputs=wanted.inputs, release=wanted.folder, overwrite=True)
 
 

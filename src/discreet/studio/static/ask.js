@@ -56,7 +56,6 @@ function show() {
     return item;
   }));
   list.hidden = !offered.length;
-  box.setAttribute("aria-expanded", !list.hidden);
   if (list.hidden) { box.removeAttribute("aria-activedescendant"); return; }
   box.setAttribute("aria-activedescendant", `completion-${chosen}`);
   const lines = box.value.slice(0, from).split("\n"), style = getComputedStyle(box);

@@ -40,6 +40,23 @@ function asRefusal(text) {
   return box.outerHTML;
 }
 
+// Whoever works by keyboard stays where they were: at the same thing of what came in its place, or at its beginning.
+let left = null;
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const focused = document.activeElement, target = event.detail.target;
+  left = target && target !== focused && target.contains(focused) ? { focused: focused.id, target: target.id } : null;
+});
+document.addEventListener("htmx:afterSettle", () => {
+  if (!left || document.activeElement !== document.body) return;
+  const same = left.focused && document.getElementById(left.focused), place = left.target && document.getElementById(left.target);
+  left = null;
+  for (const one of [same, place]) {
+    if (one === place && one) one.tabIndex = -1;
+    if (one) one.focus({ preventScroll: true });
+    if (document.activeElement !== document.body) return;
+  }
+});
+
 // Charts: specifications as the reports have them, drawn without eval.
 const charts = ["vega", "vega-lite", "vega-embed"];
 let loading = null;
@@ -60,6 +77,7 @@ function drawCharts(within) {
     figure.append(place);
     loadCharts().then(() => vegaEmbed(place, spec, { ast: true, renderer: "svg", actions: false, defaultStyle: false,
       tooltip: { disableDefaultStyle: true } })).then(({ view }) => {
+      letKeysScroll(figure);
       figure.dispatchEvent(new CustomEvent("drawn", { bubbles: true, detail: view }));
       view.addEventListener("click", (_, item) => {
         const { press, fill } = (item && item.datum) || {};
@@ -74,8 +92,14 @@ function drawCharts(within) {
     });
   }
 }
+function letKeysScroll(...wide) {
+  for (const one of wide) if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+}
 document.addEventListener("DOMContentLoaded", () => drawCharts(document));
-document.addEventListener("htmx:load", (event) => drawCharts(event.detail.elt));
+document.addEventListener("htmx:load", (event) => {
+  drawCharts(event.detail.elt);
+  letKeysScroll(...event.detail.elt.querySelectorAll(".report table"));
+});
 
 // Tables sort by a click on a heading, and show only rows with a text.
 document.addEventListener("click", (event) => {

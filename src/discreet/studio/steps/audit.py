@@ -10,6 +10,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
 from discreet.errors import SchemaError, StoreError
+from discreet.studio.fields import is_whole
 from discreet.studio.places import confine, take_path
 from discreet.studio.rendering import render, visit_of
 
@@ -23,7 +24,6 @@ OWN = "plan:"
 DROPPED = "dropped:"
 """Chooses the release that was dropped."""
 FILES = ("evidence.html", "evidence.json")
-LONGEST_NUMBER = 15
 
 
 async def show(request: Request) -> Response:
@@ -86,7 +86,7 @@ def _read_asked(visit: Visit, form: FormData, release: str) -> dict[str, Any]:
 def _read_whole(text: str, why: str) -> int | None:
     """Read a whole number, if there is any."""
     plain = text.replace(",", "")
-    if plain and not (plain.isascii() and plain.isdecimal() and len(plain) < LONGEST_NUMBER):
+    if plain and not is_whole(plain):
         raise SchemaError(f"{text[:40]!r} {why}.", hint="Give a whole number, or none.")
     return int(plain) if plain else None
 
@@ -95,7 +95,7 @@ async def show_found(request: Request) -> Response:
     """Show what an audit found, and its evidence among what there is."""
     visit = visit_of(request)
     about = await visit.ask("audit.look", visit.root, visit.plan, visit.home)
-    job = visit.find_job(request.path_params["job"])
+    job = visit.find_outcome(request.path_params["job"], "audit")
     return render(request, "audit/found.html", job=job, about=about, dropped=DROPPED)
 
 

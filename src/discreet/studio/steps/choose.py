@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet.errors import SchemaError, StoreError
+from discreet.studio.fields import is_whole
 from discreet.studio.rendering import render, visit_of
 
 if TYPE_CHECKING:
@@ -30,9 +32,9 @@ async def run(request: Request) -> Response:
     """Begin, or go on with, a comparison."""
     visit, form = visit_of(request), await request.form()
     asked = str(form.get("questions", "1000"))
-    if not asked.isdecimal() or not 1 <= int(asked) <= MOST_QUESTIONS:
+    if not is_whole(asked) or not 1 <= int(asked) <= MOST_QUESTIONS:
         raise SchemaError(
-            f"questions = {asked!r}: give a whole number of at least 1.",
+            f"questions = {asked[:40]!r}: give a whole number of at least 1.",
             hint=f"At most {MOST_QUESTIONS:,}.",
         )
     purposes = [str(purpose) for purpose in form.getlist("purpose")]
@@ -49,7 +51,7 @@ async def run(request: Request) -> Response:
 
 async def show_found(request: Request) -> Response:
     """Show what a comparison found."""
-    job = visit_of(request).find_job(request.path_params["job"])
+    job = visit_of(request).find_outcome(request.path_params["job"], "choose")
     return render(request, "choose/found.html", job=job)
 
 
@@ -57,6 +59,8 @@ async def make(request: Request) -> Response:
     """Make the release of a trial for a look; the plan stays as it is."""
     visit, form = visit_of(request), await request.form()
     trial = _find_trial(visit, form)
+    if (before := visit.find_running("trial")) is not None:  # nobody looks at that one any more
+        await run_in_threadpool(before.stop)
     job = visit.start(
         "publish.preview_method",
         visit.require_plan(),
@@ -73,7 +77,7 @@ async def show_trial(request: Request) -> Response:
     """Show the release of a trial."""
     visit, asked = visit_of(request), request.path_params
     trial = _find_trial(visit, {"job": asked["comparison"], "number": asked["number"]})
-    job = visit.find_job(asked["job"])
+    job = visit.find_outcome(asked["job"], "trial")
     given = {"job": job, "trial": trial, "comparison": asked["comparison"]}
     return render(request, "choose/trial.html", **given)
 

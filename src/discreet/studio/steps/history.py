@@ -38,7 +38,7 @@ async def tell(request: Request) -> Response:
 
 async def show_told(request: Request) -> Response:
     """Show a history."""
-    job = visit_of(request).find_job(request.path_params["job"])
+    job = visit_of(request).find_outcome(request.path_params["job"], "history")
     return render(request, "history/told.html", job=job)
 
 

@@ -83,6 +83,14 @@ async def change_roles(request: Request) -> Response:
     return render(request, "open/columns.html", roles=ROLES, found=found, swapped=True)
 
 
+async def settle_people(request: Request) -> Response:
+    """Say which rows are of one person."""
+    visit, form = visit_of(request), await request.form()
+    given = (visit.require_plan(), visit.home, str(form.get("seen", "")))
+    found = await visit.ask("open.set_person", *given, str(form.get("person", "")))
+    return render(request, "open/columns.html", roles=ROLES, found=found, swapped=True)
+
+
 async def _open(visit: Visit, path: Path, home: Path) -> None:
     if path.name.endswith(".toml"):
         visit.plan = await visit.ask("open.take_up", path, home)
@@ -107,4 +115,5 @@ routes = [
     Route("/open/keep", keep_file, methods=["POST"]),
     Route("/open/close", close, methods=["POST"]),
     Route("/open/roles", change_roles, methods=["POST"]),
+    Route("/open/people", settle_people, methods=["POST"]),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 from starlette.routing import Route
 
+from discreet.studio.fields import read_place
 from discreet.studio.rendering import render, visit_of
 
 if TYPE_CHECKING:
@@ -27,19 +28,19 @@ async def show(request: Request) -> Response:
 async def set_principle(request: Request) -> Response:
     """Change a promise."""
     form = await request.form()
-    return await _change(request, "set_principle", form, int(str(form["number"])), _given(form))
+    return await _change(request, "set_principle", form, read_place(form), _given(form))
 
 
 async def add_principle(request: Request) -> Response:
     """Promise something more."""
     form = await request.form()
-    return await _change(request, "add_principle", form, str(form["title"]), _given(form))
+    return await _change(request, "add_principle", form, str(form.get("title", "")), _given(form))
 
 
 async def remove_principle(request: Request) -> Response:
     """Promise one thing less."""
     form = await request.form()
-    return await _change(request, "remove_principle", form, int(str(form["number"])))
+    return await _change(request, "remove_principle", form, read_place(form))
 
 
 def _given(form: FormData) -> dict[str, str]:

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from discreet.errors import StoreError
+from discreet.studio.fields import read_place
 from discreet.studio.rendering import render, visit_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ async def write(request: Request) -> Response:
 
 async def show_found(request: Request) -> Response:
     """Show what a job found."""
-    job = visit_of(request).find_job(request.path_params["job"])
+    job = visit_of(request).find_outcome(request.path_params["job"], "publish")
     return render(request, "publish/found.html", job=job)
 
 
@@ -68,7 +69,7 @@ async def begin_ledger(request: Request) -> Response:
 async def adopt(request: Request) -> Response:
     """Do as the ledger proposes: change the plan, and look again."""
     visit, form = visit_of(request), await request.form()
-    proposal = _find_proposal(visit, str(form["job"]), int(str(form["number"])))
+    proposal = _find_proposal(visit, str(form.get("job", "")), read_place(form))
     given = (visit.require_plan(), visit.home, str(form.get("seen", "")), proposal)
     await visit.ask("publish.adopt", *given)
     return _reload()

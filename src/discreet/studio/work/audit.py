@@ -14,6 +14,7 @@ from discreet.steward.beyond_memory import is_beyond, read_memory
 from discreet.steward.evidence import NAME, PAGE, list_pack
 from discreet.steward.outputs import refuse_outputs
 from discreet.steward.review import NOT_THE_ONE, Review, compare, point_plan
+from discreet.studio.places import confine
 from discreet.studio.plan_files import read_plan
 from discreet.studio.work.folder import list_evidence, list_releases
 from discreet.studio.work.open import list_files
@@ -83,7 +84,7 @@ def examine(
     evidence: Path | None = asked["evidence"]
     if asked["control"] is not None and not asked["attacks"] and evidence is None:
         raise SchemaError("A control group is for attacks.", hint="Try them, too.")
-    packed = [] if evidence is None else list_pack(evidence)
+    packed = [] if evidence is None else [confine(root, file) for file in list_pack(evidence)]
     refuse_outputs(packed, inputs=review.inputs, release=release, overwrite=asked["overwrite"])
     limit, stage = read_memory(None), staging(tell)
     told: dict[str, Any] = {"evidence": None, "per_person": None, "explained": None}

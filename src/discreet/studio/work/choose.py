@@ -11,7 +11,7 @@ from typing import Any
 from discreet.pages.marks import GLYPHS, find_mark
 from discreet.publishing.method import Method
 from discreet.steward.choosing.advice import PURPOSES
-from discreet.steward.choosing.comparison import TRIALS, Comparison, write_all
+from discreet.steward.choosing.comparison import Comparison, count_kept, list_files, write_all
 from discreet.steward.choosing.of_plan import (
     compare_plan,
     list_methods,
@@ -20,6 +20,7 @@ from discreet.steward.choosing.of_plan import (
 )
 from discreet.steward.choosing.page import draw_frontiers
 from discreet.steward.choosing.trial import Refused, Trial, name_setting
+from discreet.studio.places import confine
 from discreet.studio.plan_files import change_plan, describe_method, read_plan, set_method
 from discreet.studio.work.stages import staging
 from discreet.studio.workers import Tell
@@ -29,14 +30,11 @@ def look(path: Path, home: Path) -> dict[str, Any]:
     """Say what would be tried, and how much of it is kept."""
     plan = read_plan(path, home)
     methods = list_methods(plan)
-    folder = path.parent / place_comparison(path)
-    kept = 0
-    if (folder / TRIALS).exists():
-        kept = max(0, len((folder / TRIALS).read_text("utf-8", "replace").splitlines()) - 1)
+    folder = _find_folder(path, home)
     return {
         "own": bool(plan.contenders),
         "folder": folder.name,
-        "kept": kept,
+        "kept": count_kept(folder),
         "purposes": {name: said for name, said in PURPOSES.items() if name != "own"},
         "methods": [
             {
@@ -56,7 +54,7 @@ def run(
 ) -> dict[str, Any]:
     """Try all methods, as the command line does; what was finished before is not tried again."""
     plan = read_plan(path, home)
-    folder = path.parent / place_comparison(path)
+    folder = _find_folder(path, home)
     refuse_folder(plan, folder)
 
     @contextmanager
@@ -68,6 +66,14 @@ def run(
     )
     write_all(found, folder)
     return _describe(found, list_methods(plan), folder.name)
+
+
+def _find_folder(path: Path, home: Path) -> Path:
+    """Give the folder of a plan's comparison; neither it nor its files may lie elsewhere."""
+    folder = confine(home, path.parent / place_comparison(path))
+    for file in list_files(folder):
+        confine(home, file)
+    return folder
 
 
 def _describe(

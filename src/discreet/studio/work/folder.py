@@ -24,7 +24,7 @@ def list_releases(root: Path) -> list[dict[str, Any]]:
     columns: dict[Path, frozenset[str]] = {}
     several: dict[Path, list[Path]] = {}
     for place in _walk(root):
-        if (place / MANIFEST).is_file():
+        if _holds(place, MANIFEST):
             try:
                 release, _ = understand(read_manifest(place))
             except DiscreetError:  # a data package of somebody else's
@@ -49,7 +49,7 @@ def list_ledgers(root: Path) -> list[dict[str, Any]]:
 
     found = []
     for place in _walk(root):
-        if (place / DATABASE).is_file():
+        if _holds(place, DATABASE):
             try:
                 found.append({"name": _name(place, root), "said": Book(place).source})
             except DiscreetError as error:
@@ -59,7 +59,7 @@ def list_ledgers(root: Path) -> list[dict[str, Any]]:
 
 def list_evidence(root: Path) -> list[str]:
     """List the folders that hold evidence."""
-    return sorted(_name(place, root) for place in _walk(root) if (place / NAME).is_file())
+    return sorted(_name(place, root) for place in _walk(root) if _holds(place, NAME))
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -70,6 +70,11 @@ def _walk(root: Path) -> Iterator[Path]:
         whole = (here / MANIFEST).exists() or (here / DATABASE).exists()
         deep = whole or len(here.relative_to(root).parts) >= DEEPEST
         folders[:] = [] if deep else [name for name in folders if name[0] not in "._"]
+
+
+def _holds(place: Path, name: str) -> bool:
+    file = place / name
+    return file.is_file() and not file.is_symlink()
 
 
 def _name(place: Path, root: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import re
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ import tomlkit
 from discreet.errors import DiscreetError, SchemaError, name_closest
 from discreet.files import write_text
 from discreet.studio.places import confine
-from discreet.studio.plan_files import change_plan, read_plan
+from discreet.studio.plan_files import change_plan, read_plan, read_seen
 from discreet.studio.work.open import open_table
 from discreet.table.arrays import Ints
 from discreet.table.schema import Attribute, Type
@@ -35,6 +36,8 @@ MOST_SHOWN = 40
 """Children of a node that are listed."""
 MOST_GROUPED = 200
 """Values that somebody would put into groups by hand."""
+LONGEST_SPELLED = 80
+"""Bytes of a column in the name of a file."""
 OTHERS = "others"
 """The group of values that are in none."""
 
@@ -104,6 +107,7 @@ def group(
     path: Path, home: Path, seen: str, column: str, groups: Mapping[str, str]
 ) -> dict[str, Any]:
     """Write groups of values as a hierarchy beside the plan, and give it to the column."""
+    read_seen(path, seen)  # the file must not change either, if the plan did
     plan = read_plan(path, home)
     opened = open_table(plan.table)
     chosen = _find(list(plan.fit(opened.table.frame.columns)), column)
@@ -116,11 +120,18 @@ def group(
     Taxonomy.from_paths(paths, source=column)
     text = io.StringIO()
     csv.writer(text, delimiter=";", lineterminator="\n").writerows(paths)
-    stem, plain = path.name.split(".")[0], re.sub(r"[^\w-]+", "_", column)
-    file = f"{stem}.{plain}.groups.csv"
+    file = f"{path.name.split('.')[0]}.{_spell_in_file(column)}.groups.csv"
     place = confine(home, path.parent / file)
     write_text(place, text.getvalue(), shared=True)
     return set_rule(path, home, seen, column, {"kind": "file", "file": file})
+
+
+def _spell_in_file(column: str) -> str:
+    """Spell a column in the name of a file, each in a way of its own."""
+    plain = re.sub(r"[^\w-]+", "_", column)
+    if plain == column and len(plain.encode()) <= LONGEST_SPELLED:
+        return plain
+    return f"{plain[: LONGEST_SPELLED // 4]}-{hashlib.sha256(column.encode()).hexdigest()[:8]}"
 
 
 def _find(columns: list[Attribute], name: str) -> Attribute:
@@ -218,6 +229,8 @@ def _read_setting(kind: str, given: Mapping[str, str]) -> list[Any]:
         raise SchemaError(
             f"{given.get('said')!r}: are no numbers.", hint="Write 5, 10, 20."
         ) from None
+    if kind == "prefixes" and not all(n.is_integer() for n in numbers):
+        raise SchemaError(f"{given.get('said')!r}: signs are counted.", hint="Write 3, 1.")
     return [int(n) if n.is_integer() else n for n in numbers]
 
 

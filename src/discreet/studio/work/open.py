@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import tomlkit
 
-from discreet.errors import DiscreetError, SchemaError, StoreError
+from discreet.errors import DiscreetError, SchemaError, StoreError, name_closest
 from discreet.evaluate.distributions import bin_values
 from discreet.files import write_file, write_text
 from discreet.steward.beyond_memory import read_memory
@@ -90,7 +90,7 @@ def warm_up() -> None:
     people = pl.DataFrame({"age": ["1", "2", "2"], "illness": ["a", "b", "b"]})
     opened = OpenTable(TableFile(Path("people.csv")), InspectedTable(Described(people)))
     plan = Plan.parse(opened.inspection.plan, Path("people.plan.toml"))
-    _count_alone(opened, plan.fit(people.columns))
+    _count_alone(opened.read(plan.fit(people.columns)))
 
 
 def list_files(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -111,6 +111,8 @@ def list_files(folder: Path) -> dict[str, list[dict[str, Any]]]:
             path = here / name
             if name.startswith(".") or len(tables) + len(plans) >= MOST_LISTED:
                 continue
+            if not path.is_file() or not path.resolve().is_relative_to(folder):
+                continue  # a pipe, or a link to nothing or elsewhere
             shown = {"name": str(path.relative_to(folder)), "bytes": path.stat().st_size}
             if name.endswith(PLAN):
                 plans.append(shown)
@@ -124,7 +126,7 @@ def begin_plan(path: Path, home: Path) -> Path:
     found = open_table(TableFile(path))
     stem = path.name.split(".")[0]
     for number in range(1, 100):
-        target = path.with_name(f"{stem}{f'-{number}' if number > 1 else ''}{PLAN}")
+        target = confine(home, path.with_name(f"{stem}{f'-{number}' if number > 1 else ''}{PLAN}"))
         if not target.exists():
             write_text(target, found.inspection.plan, shared=True)
             return target
@@ -168,13 +170,18 @@ def look_at_plan(path: Path, home: Path) -> dict[str, Any]:
         "source": plan.table.name,
         "rows": frame.height,
         "first": _show_first(frame),
-        "notes": _list_notes(opened.inspection, schema),
+        "notes": _list_notes(opened.inspection),
         "columns": _describe_columns(opened, schema),
+        "person": schema.people.person,
+        "repeats": {},
         "alone": None,
         "problem": None,
     }
     try:
-        found["alone"] = _count_alone(opened, schema)
+        data = opened.read(schema)
+        if schema.people.person is None and not schema.people.rows_are_people:
+            found["repeats"] = data.intake.repeats
+        found["alone"] = _count_alone(data)
     except DiscreetError as error:
         found["problem"] = {"message": error.message, "hint": error.hint}
     _add_telling(found)
@@ -186,16 +193,9 @@ def _show_first(frame: pl.DataFrame) -> dict[str, Any]:
     return {"names": frame.columns, "rows": [list(row) for row in rows]}
 
 
-def _list_notes(inspection: Inspection, schema: Schema) -> list[str]:
+def _list_notes(inspection: Inspection) -> list[str]:
     """Give what has to be said of columns and nobody has decided yet."""
-    notes = [
-        f"{name} names people and has {distinct:,} values in {inspection.rows:,} rows, "
-        f"{inspection.rows / distinct:.1f} rows each: say in the plan whether they are of one "
-        f'person (person = "{name}") or rows are people (rows_are_people = true).'
-        for name, distinct in inspection.repeats.items()
-        if schema.people.person is None and not schema.people.rows_are_people
-    ]
-    notes += [f"{name}: {said} The plan says what becomes of them."
+    notes = [f"{name}: {said} The plan says what becomes of them."
               for name, said in inspection.notes.strays.items()]  # fmt: skip
     notes += [f"{name} has dates that may be read in several ways: say which in the plan."
               for name in inspection.notes.asked]  # fmt: skip
@@ -237,9 +237,8 @@ def _spread(table: InspectedTable, attribute: Attribute) -> list[dict[str, Any]]
     ]
 
 
-def _count_alone(opened: OpenTable, schema: Schema) -> dict[str, Any]:
+def _count_alone(data: Microdata) -> dict[str, Any]:
     """Count who is alone on the quasi-identifiers: on all, on the first few, and without each."""
-    data = opened.read(schema)
     known = data.quasi_identifiers
     people = data.n if data.persons is None else data.persons.count
     alone = Uniqueness(data, known)
@@ -278,6 +277,24 @@ def set_roles(path: Path, home: Path, seen: str, names: Sequence[str], role: str
                 columns[name] = {"role": str(chosen), "type": types[name]}
             else:
                 columns[name]["role"] = str(chosen)
+
+    change_plan(path, home, seen, change)
+    return look_at_plan(path, home)
+
+
+def set_person(path: Path, home: Path, seen: str, column: str) -> dict[str, Any]:
+    """Say in the plan which rows are of one person: those with the same value, or else each."""
+    names = [attribute.name for attribute in _proposed(path, home)]
+    if column and column not in names:
+        raise SchemaError(f"There is no column {column!r}.", hint=name_closest(column, names))
+
+    def change(document: Any) -> None:
+        for name in ("person", "rows_are_people"):
+            document["source"].pop(name, None)
+        if column:
+            document["source"]["person"] = column
+        else:
+            document["source"]["rows_are_people"] = True
 
     change_plan(path, home, seen, change)
     return look_at_plan(path, home)

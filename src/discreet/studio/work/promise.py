@@ -16,12 +16,11 @@ import tomlkit
 from discreet.errors import DiscreetError, SchemaError
 from discreet.evaluate import tradeoff
 from discreet.evaluate.charts import dress
-from discreet.files import read_text
 from discreet.principles import REGISTRY, Principle, demands, make_principle
 from discreet.principles.base import ratio
 from discreet.principles.groups import Groups
 from discreet.publishing.partitioners.histograms import histogram
-from discreet.studio.plan_files import change_plan, read_plan
+from discreet.studio.plan_files import change_plan, read_plan, read_plan_text
 from discreet.studio.work.open import open_table
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
@@ -54,7 +53,7 @@ def look(path: Path, home: Path) -> dict[str, Any]:
     """Say what a plan promises, and of each promise whether the table allows it."""
     plan = read_plan(path, home)
     data = open_table(plan.table).read(plan.schema)
-    written = tomllib.loads(read_text(path))["method"]["principles"]
+    written = tomllib.loads(read_plan_text(path))["method"]["principles"]
     numbers = [n for n in data.sensitive if data.schema[n].type in (Type.INTEGER, Type.DECIMAL)]
     offered = [title for title in BEGINNINGS if _is_about(title, data.sensitive, numbers)]
     return {
@@ -64,7 +63,7 @@ def look(path: Path, home: Path) -> dict[str, Any]:
         "numbers": numbers,
         "offered": [{"title": t, "said": _say_shortly(REGISTRY[t])} for t in offered],
         "cards": [_describe(number, entry, data) for number, entry in enumerate(written)],
-        "curves": [_draw(data, name) for name in numbers if not data.domains[name].missing],
+        "curves": [_draw(data, name) for name in numbers],
     }
 
 
@@ -257,7 +256,8 @@ def _say_of_somebody(principle: Principle, names: Sequence[str], data: Microdata
     said = []
     for name in names:
         domain = data.domains[name]
-        value = domain.write_code(int(np.argmax(data.count(name))))
+        known = data.count(name)[: len(domain.values)]  # that nothing is known says nothing
+        value = domain.write_code(int(np.argmax(known)))
         what = f"near {value}" if principle.spaced else f"“{value}”"
         said.append(f"that the person's {name} is {what}")
     return f"From the release, {' or '.join(said)} is believed with at most {float(share):.0%}."
@@ -265,11 +265,16 @@ def _say_of_somebody(principle: Principle, names: Sequence[str], data: Microdata
 
 def _draw(data: Microdata, name: str) -> dict[str, Any]:
     """Draw which (ε,m) a number allows; a click on a point proposes it."""
-    curve = tradeoff(data, name)
+    try:
+        curve = tradeoff(data, name)
+    except DiscreetError as error:
+        problem = {"message": error.message, "hint": error.hint or ""}
+        return {"name": name, "spec": None, "problem": problem}
     if curve.largest_m(0) < 2:
-        return {"name": name, "spec": None}
+        return {"name": name, "spec": None, "problem": None}
     spec = dress(curve.chart()).to_dict()
     for row in chain(*spec["datasets"].values()):
         relative = row["kind"] == "relative"
-        row["fill"] = {"epsilon": row["epsilon"], "m": row["m"], "relative": relative}
-    return {"name": name, "spec": spec}
+        if row["m"] >= 2:  # one in one is no promise
+            row["fill"] = {"epsilon": row["epsilon"], "m": row["m"], "relative": relative}
+    return {"name": name, "spec": spec, "problem": None}

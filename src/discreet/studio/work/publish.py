@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.auditing import AuditReport
 from discreet.auditing.report import sample_rows, summarize
-from discreet.errors import PlanError
+from discreet.errors import DiscreetError, PlanError
 from discreet.files import temporary_folder
 from discreet.release import Release
 from discreet.release.store import refuse_to_replace
@@ -27,18 +27,17 @@ from discreet.studio.plan_files import (
     read_plan,
     set_method,
 )
+from discreet.studio.work.folder import list_ledgers
 from discreet.studio.work.stages import staging
 from discreet.studio.workers import Tell
 from discreet.table.microdata import Microdata
 
-BOOK = "ledger.sqlite"
 SHOWN_PEOPLE = 5
 
 
 def look(path: Path, home: Path) -> dict[str, Any]:
     """Say what is about to be published, how, and where to."""
     plan = read_plan(path, home)
-    books = sorted(place.parent for place in home.glob(f"**/{BOOK}"))
     return {
         "method": plan.method.title,
         "setting": name_setting(plan.method),
@@ -49,14 +48,16 @@ def look(path: Path, home: Path) -> dict[str, Any]:
         "format": plan.format,
         "exists": plan.folder.exists(),
         "remarks": list_remarks(plan, plan.schema),
-        "ledgers": [_describe_book(book, home) for book in books],
+        "ledgers": [_describe_book(book, home) for book in list_ledgers(home)],
     }
 
 
-def _describe_book(folder: Path, home: Path) -> dict[str, Any]:
-    book = Ledger(folder)
-    return {"name": str(folder.relative_to(home)), "source": book.source,
-            "earlier": count_earlier(book)}  # fmt: skip
+def _describe_book(found: Mapping[str, Any], home: Path) -> dict[str, Any]:
+    try:
+        said = count_earlier(Ledger(home / found["name"]))
+    except DiscreetError as error:  # whoever chooses it is told again
+        said = error.message
+    return {"name": found["name"], "source": found["said"], "earlier": said}
 
 
 def begin_ledger(home: Path, name: str, source: str) -> None:
