@@ -381,6 +381,7 @@ def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
         )
         for a in ours.attributes
     }
+    _refuse_twice([r.name for r in manifest.resources], "resources")
     stored = {r.name: _understand_resource(r) for r in manifest.resources}
     form = ours.form or OLDER_FORMS.get(ours.method, ours.method)
     about = {r.name: r.description for r in manifest.resources}
@@ -406,12 +407,18 @@ def _reading(place: str) -> Iterator[None]:
         raise StoreError(f"{MANIFEST}: discreet.{place}: {said}", hint=DAMAGED) from error
 
 
+def _refuse_twice(names: list[str], place: str) -> None:
+    if len(set(names)) < len(names):
+        raise StoreError(f"{MANIFEST}: {place}: a name is there twice.", hint=DAMAGED)
+
+
 def _understand_resource(resource: Resource) -> Stored:
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", resource.name):
         raise StoreError(f"{resource.name!r} is not the name of a table.", hint=DAMAGED)
     paths = resource.paths
     if paths not in [name_files(resource.name, len(paths), kind) for kind in ("parquet", "csv")]:
         raise StoreError(f"{paths[0]!r} is not a table of this release.", hint=DAMAGED)
+    _refuse_twice([column.name for column in resource.columns.fields], resource.name)
     types = {column.name: column.type for column in resource.columns.fields}
     return Stored(paths, types, resource.seals)
 
