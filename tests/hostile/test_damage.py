@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.release.parts import StoredParts
 from discreet.release.store import fingerprint
 from discreet.steward.evidence import check_evidence
 from discreet.steward.ledger import Ledger
@@ -180,6 +181,10 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         "cannot be read",
     ),
+    "a table is there twice": (
+        lambda f: change_manifest(f, lambda m: m["resources"].append(m["resources"][0])),
+        "resources: a name is there twice",
+    ),
     "a folder has the name of a file": (make_folder, "it is not a plain file"),
     "native code gives up": (make_panic, "cannot be read"),
 }
@@ -197,15 +202,37 @@ def test_a_damaged_release_is_refused_when_it_is_read(harm: str, tmp_path: Path)
         dc.audit(folder, people("generalization"))
 
 
+@pytest.mark.parametrize("harm", ["folder", "panic", "unsealed", "column"])
+def test_a_damaged_release_is_not_examined_in_parts(harm: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(written("generalization", "parquet"), tmp_path / "r"))
+    take_parts(folder)
+    if harm == "folder":
+        make_folder(folder)
+    elif harm == "panic":
+        make_panic(folder)
+    elif harm == "column":
+        change_table(folder, "generalized", lambda t: t.rename({"income": "pay"}))
+    else:
+        change_manifest(
+            folder, lambda m: [r.pop("hash") and r.pop("bytes") for r in m["resources"]]
+        )
+    with pytest.raises(dc.errors.StoreError):
+        take_parts(folder)
+
+
+def take_parts(folder: Path) -> None:
+    parts = StoredParts(folder)
+    parts.refuse_unsealed()
+    assert sum(part.tables["generalized"].height for part in parts.read(8)) == 24
+
+
 def test_no_command_falls_over_a_damaged_release(walker: Walker, tmp_path: Path) -> None:
-    dc.datasets.census_frame(24, seed=1).write_csv(tmp_path / "people.csv")
     for number, (damage, _) in enumerate(HARM.values()):
         damage(Path(shutil.copytree(written("generalization", "parquet"), tmp_path / f"{number}")))
     for number in range(len(HARM)):
         folder = f"{number}"
         assert walk(walker, tmp_path, [
             ["query", folder, "SELECT COUNT(*), MAX(income) FROM release WHERE age > 30"],
-            ["audit", folder, "--microdata", "people.csv"],
             ["croissant", folder],
         ]) == []  # fmt: skip
 

@@ -100,6 +100,17 @@ def make_older(folder: Path) -> Path:
     return put(folder, manifest)
 
 
+@FORMATS
+def test_a_number_that_nobody_has_comes_back_as_nothing(format: Any, tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"age": [None] * 8, "s": ["x", "y"] * 4}, schema_overrides={"age": pl.Int64}
+    )
+    age = Attribute("age", Role.QUASI_IDENTIFIER, Type.INTEGER, missing=Missing.VALUE)
+    data = dc.read(frame, Schema((age, Attribute("s", Role.SENSITIVE, Type.CATEGORY))))
+    release = dc.publish(data, dc.Generalization(dc.KAnonymity(2)))
+    assert dc.audit(release.write(tmp_path / "r", format=format), data).kept
+
+
 def refuse(folder: Path, message: str) -> None:
     with pytest.raises(dc.errors.StoreError, match=message) as caught:
         dc.load(folder)

@@ -27,7 +27,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from time import monotonic, sleep
 
-from discreet.errors import StoreError, is_interrupt
+from discreet.errors import StoreError
 
 try:
     import fcntl
@@ -58,19 +58,6 @@ def open_plain(path: Path) -> BufferedReader:
     except BaseException:
         os.close(descriptor)
         raise
-
-
-@contextmanager
-def refusing_panics() -> Iterator[None]:
-    """Take it for an ``OSError`` if native code gives up, which is no ``Exception`` to Python."""
-    try:
-        yield
-    except Exception:
-        raise
-    except BaseException as error:
-        if type(error).__name__ != "PanicException" or is_interrupt(error):
-            raise
-        raise OSError(errno.EINVAL, "it is damaged") from error
 
 
 def read_text(path: Path, *, encoding: str = "utf-8") -> str:

@@ -384,6 +384,7 @@ def understand(manifest: Manifest) -> tuple[Release, dict[str, Stored]]:
                          bool(a.public_domain))
         for a in ours.attributes
     }  # fmt: skip
+    _refuse_twice([r.name for r in manifest.resources], "resources")
     stored = {r.name: _understand_resource(r) for r in manifest.resources}
     form = ours.form or OLDER_FORMS.get(ours.method, ours.method)
     about = {r.name: r.description for r in manifest.resources}
@@ -409,12 +410,18 @@ def _reading(place: str) -> Iterator[None]:
         raise StoreError(f"{MANIFEST}: discreet.{place}: {said}", hint=DAMAGED) from error
 
 
+def _refuse_twice(names: list[str], place: str) -> None:
+    if len(set(names)) < len(names):
+        raise StoreError(f"{MANIFEST}: {place}: a name is there twice.", hint=DAMAGED)
+
+
 def _understand_resource(resource: Resource) -> Stored:
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", resource.name):
         raise StoreError(f"{resource.name!r} is not the name of a table.", hint=DAMAGED)
     paths = resource.paths
     if paths not in [name_files(resource.name, len(paths), kind) for kind in ("parquet", "csv")]:
         raise StoreError(f"{paths[0]!r} is not a table of this release.", hint=DAMAGED)
+    _refuse_twice([column.name for column in resource.columns.fields], resource.name)
     read = restore_text if resource.escape else str
     types = {read(column.name): column.type for column in resource.columns.fields}
     return Stored(paths, types, resource.seals, resource.escape is not None)

@@ -12,7 +12,7 @@ import polars as pl
 from discreet.errors import DAMAGED, StoreError
 from discreet.release.release import Recoding, Release, Transformation
 from discreet.release.selection import find_positions
-from discreet.table.domain import reduce_column
+from discreet.table.domain import MISSING, reduce_column
 from discreet.table.schema import Attribute, Type
 
 SHOWN: dict[Type, tuple[type[pl.DataType], ...]] = {
@@ -50,9 +50,11 @@ def _refuse_domain(attribute: Attribute, recoding: Recoding) -> None:
     name = attribute.name
     if not attribute.type.ordered:
         raise StoreError(f"{name!r} is a {attribute.type} and has no intervals.", hint=DAMAGED)
-    known = len(recoding.domain) == 2
-    ends = find_positions(pl.Series(recoding.domain, dtype=pl.String), attribute) if known else []
-    if not known or ends[0] > ends[1]:
+    if recoding.missing and recoding.domain == [MISSING] * 2:
+        return  # nobody has a value
+    texts = pl.Series(recoding.domain, dtype=pl.String)
+    ends = find_positions(texts, attribute).tolist()
+    if len(ends) != 2 or ends[0] > ends[1]:
         raise StoreError(
             f"The domain of {name!r} is not two ends, the lower one first.", hint=DAMAGED
         )

@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from discreet.errors import DAMAGED, StoreError
-from discreet.files import digest_open, open_plain, refusing_panics
+from discreet.errors import DAMAGED, DiscreetError, StoreError, is_failure
+from discreet.files import digest_open, open_plain
 from discreet.release import Format
 from discreet.release.formulas import restore_table, write_csv
 from discreet.release.manifest import Stored, type_of
@@ -122,6 +122,7 @@ def read_file(folder: Path, stored: Stored, number: int) -> pl.DataFrame:
     with naming(path), open_plain(path) as file:  # a path could be a pattern, or a folder
         _refuse_changed(file, path.name, stored.seals[number] if stored.seals else None)
         if path.suffix == ".parquet":
+            _refuse_damaged(file)
             table = pl.read_parquet(file)
             refuse_columns(table.schema, stored, path.name)
             return table
@@ -133,25 +134,39 @@ def read_file(folder: Path, stored: Stored, number: int) -> pl.DataFrame:
 
 def scan_file(folder: Path, stored: Stored, number: int) -> pl.LazyFrame:
     """Open a Parquet file of a table, of which some is read; its seal is another's matter."""
+    import pyarrow.parquet as pq
+
     path = folder / stored.paths[number]
     with naming(path):
-        open_plain(path).close()  # of a folder all files would be read
+        with open_plain(path) as file:  # of a folder all files would be read
+            pq.read_metadata(file)  # which finds damage that Polars dies of
         rows = pl.scan_parquet(path, glob=False)
         refuse_columns(rows.collect_schema(), stored, path.name)
     return rows
 
 
+def _refuse_damaged(file: BufferedReader) -> None:
+    """Read a Parquet file with Arrow, which finds damage that Polars, and all with it, dies of."""
+    import pyarrow.parquet as pq
+
+    for _ in pq.ParquetFile(file).iter_batches():
+        pass
+    file.seek(0)
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name the file that cannot be read."""
+    """Name the file that cannot be read, whatever a library says of it or dies of."""
     try:
-        with refusing_panics():
-            yield
-    except (OSError, pl.exceptions.PolarsError) as error:
+        yield
+    except DiscreetError:
+        raise
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         said = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise StoreError(
-            f"{path.name}: cannot be read ({str(said).splitlines()[0]}).", hint=DAMAGED
-        ) from error
+        first = str(said).strip().partition("\n")[0]
+        raise StoreError(f"{path.name}: cannot be read ({first}).", hint=DAMAGED) from error
 
 
 def refuse_columns(types: pl.Schema, stored: Stored, name: str, *, typed: bool = True) -> None:

@@ -59,11 +59,11 @@ QUESTIONS = 400
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class _Part(BaseModel):
+class _SignedPart(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="allow")
 
 
-class SourcePart(_Part):
+class SourcePart(_SignedPart):
     """Of what table a release was examined to be."""
 
     hmac_sha256: Digest | None = None
@@ -71,7 +71,7 @@ class SourcePart(_Part):
     """Only in older evidence."""
 
 
-class Evidence(_Part):
+class Evidence(_SignedPart):
     """What is asked of evidence again; the rest is for those who read it, and sealed as well."""
 
     evidence: Literal[1, 2]

@@ -269,7 +269,7 @@ class _Kept:
     def guess(self, course: Course) -> tuple[float | None, float | None]:
         """The same for what models learn from the original."""
         key = self._key("original")
-        kept = self.found.get(key)
+        kept: Any = self.found.get(key)
         good = isinstance(kept, list) and len(kept) == 2
         if not good or not all(isinstance(part, float | None) for part in kept):
             kept = list(course.guess())

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import MicrodataError, StoreError
-from discreet.files import write_file
+from discreet.files import open_plain, write_file
 from discreet.steward.ledger.rows import RESTORE, PeopleNote
 from discreet.steward.ledger.tokens import (
     TOKEN,
@@ -146,7 +146,8 @@ def read_key(folder: Path) -> bytes:
     """Read the key of a ledger, without which nobody is recognised."""
     path = folder / KEY_FILE
     try:
-        key = path.read_bytes()
+        with open_plain(path) as file:
+            key = file.read(KEY_BYTES + 1)
     except OSError as error:
         raise StoreError(
             f"{path}: the key of the ledger is not there ({error.strerror or error}), without "
