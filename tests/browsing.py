@@ -67,7 +67,7 @@ class RunningStudio:
         page.goto(self.address)
         return page
 
-    def stop(self) -> int:
-        """End it as Ctrl-C does."""
-        self._process.send_signal(signal.SIGINT)
+    def stop(self, by: signal.Signals = signal.SIGINT) -> int:
+        """End it as Ctrl-C does, or in another way."""
+        self._process.send_signal(by)
         return self._process.wait(60)

@@ -50,7 +50,7 @@ def reviewing(studio: Studio, published: Path) -> Studio:
 def wait_for(studio: Studio) -> Job:
     job = studio.visit().latest_job("audit")
     assert job is not None
-    for _ in range(600):
+    for _ in range(2400):
         if job.is_over:
             return job
         time.sleep(0.1)

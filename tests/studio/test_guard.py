@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import discreet as dc
+from browsing import RunningStudio
 from discreet.errors import SchemaError
 from discreet.studio.server import name_hosts, run_studio
 from discreet.studio.workers import Desk
@@ -266,3 +268,7 @@ def test_browsers_may_leave_the_usual_port_out() -> None:
 def test_nobody_listens_on_all_addresses(tmp_path: Path, host: str) -> None:
     with pytest.raises(SchemaError, match="by which name will browsers ask"):
         run_studio(tmp_path, host, 0, print)
+
+
+def test_a_terminal_that_is_closed_ends_the_studio_properly(tmp_path: Path) -> None:
+    assert RunningStudio(tmp_path).stop(by=signal.SIGHUP) == 0

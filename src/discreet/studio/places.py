@@ -25,7 +25,7 @@ def confine(folder: Path, name: str | Path) -> Path:
         raise StoreError("The name is too long.", hint="Choose a file of the folder.")
     place = resolve(folder / name)
     for one in (place, *_list_links(place)):
-        if not one.resolve().is_relative_to(folder):
+        if not resolve(one).is_relative_to(folder):
             said = name if one == place else one.relative_to(folder)
             raise StoreError(
                 f"{said}: lies outside of the folder that the studio was started in.",

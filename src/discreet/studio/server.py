@@ -47,11 +47,13 @@ def run_studio(folder: Path, host: str, port: int, tell: Callable[[str], None]) 
         lifespan="on",
     )
     shown = f"[{host}]" if ":" in host else host
-    tell(f"http://{shown}:{port}/?token={visits.token}")
-    if hasattr(signal, "SIGHUP"):  # a terminal that is closed ends it as Ctrl-C does
-        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGINT))
+    hung_up = getattr(signal, "SIGHUP", None)
+    if hung_up is not None and signal.getsignal(hung_up) == signal.SIG_DFL:
+        # a terminal that is closed ends it as Ctrl-C does, unless nohup says otherwise
+        signal.signal(hung_up, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         with suppress(KeyboardInterrupt):  # being told to stop is how it ends
+            tell(f"http://{shown}:{port}/?token={visits.token}")
             uvicorn.Server(config).run(sockets=[listener])
     finally:
         visits.close()

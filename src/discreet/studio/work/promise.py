@@ -257,6 +257,8 @@ def _say_of_somebody(principle: Principle, names: Sequence[str], data: Microdata
     for name in names:
         domain = data.domains[name]
         known = data.count(name)[: len(domain.values)]  # that nothing is known says nothing
+        if not len(known):
+            return ""
         value = domain.write_code(int(np.argmax(known)))
         what = f"near {value}" if principle.spaced else f"“{value}”"
         said.append(f"that the person's {name} is {what}")
