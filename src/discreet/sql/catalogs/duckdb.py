@@ -116,6 +116,8 @@ class FileCatalog:
                 f"ELSE {total} END)"
             )
         connection.execute("COMMIT")
+        # DuckDB does this when it closes a file, too, but then does not tell of a disk that is full
+        connection.execute('CHECKPOINT "#catalog"')
 
 
 @contextmanager
