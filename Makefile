@@ -1,6 +1,7 @@
 # `make demo` shows what discreet does; `make test` proves it.
 # `make oracles` holds the audit against all worlds of thousands of tiny tables.
 # `make questions` asks every form 10,000 random questions, and compares with the truth.
+# `make faults` kills what writes at every call in turn, or has the call fail.
 # `make docs` builds the site into docs/_build/html.
 # All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
@@ -13,7 +14,7 @@ COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_li
 # or every process of the tests would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test browser oracles questions docs lint bench clean
+.PHONY: demo test browser oracles questions faults docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -44,6 +45,9 @@ oracles: $(VENV)/installed-dev
 
 questions: $(VENV)/installed-dev
 	PYTHONPATH=tests $(BIN)/python -m questioning --jobs $(JOBS)
+
+faults: $(VENV)/installed-dev
+	PYTHONPATH=tests $(BIN)/python -m faults
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html

@@ -28,7 +28,7 @@ from faults.scenes import SCENES, Disk
 
 ASKING = ("discreet.table.missing_texts", "discreet.table.inference")
 """Modules that ask polars when they are loaded, which starts its threads."""
-PATIENCE = 120.0
+PATIENCE = 600.0
 """Seconds until whoever does not come back is taken for hanging."""
 
 
