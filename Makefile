@@ -3,6 +3,7 @@
 # `make questions` asks every form 10,000 random questions, and compares with the truth.
 # `make test-lowest` tests with the lowest versions of all libraries that are allowed.
 # `make package` builds what is uploaded, twice the same, and tries it where no source lies.
+# `make faults` kills what writes at every call in turn, or has the call fail.
 # `make docs` builds the site into docs/_build/html.
 # All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
@@ -16,7 +17,7 @@ COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_li
 # or every process of the tests would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-lowest package browser oracles questions docs lint bench clean
+.PHONY: demo test test-lowest package browser oracles questions faults docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -63,6 +64,9 @@ oracles: $(VENV)/installed-dev
 
 questions: $(VENV)/installed-dev
 	PYTHONPATH=tests $(BIN)/python -m questioning --jobs $(JOBS)
+
+faults: $(VENV)/installed-dev
+	PYTHONPATH=tests $(BIN)/python -m faults
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html

@@ -15,6 +15,7 @@ import pytest
 
 import discreet as dc
 from commands import COMMAND, discreet, discreet_here
+from discreet.cli import _explain
 from discreet.errors import is_interrupt
 from samples import reseal
 
@@ -266,9 +267,18 @@ def test_words_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> No
         assert word in done.stdout
 
 
-@pytest.mark.parametrize(
-    "fault", ["RuntimeError('oops')", "MemoryError()", "BaseException('panic')"]
-)
+def test_too_little_memory_is_one_error() -> None:
+    """Libraries that find no room when they are loaded say it in their own way."""
+    said = _explain(MemoryError())
+    assert said.startswith("There is not enough memory") and "Hint: Allow for more" in said
+    said = _explain(OSError("Could not load libllvmlite.so"))
+    assert said.startswith("Could not load libllvmlite.so\nHint: Allow for more memory")
+    assert _explain(OSError(28, "No space left on device")) == (
+        "standard output: No space left on device."
+    )
+
+
+@pytest.mark.parametrize("fault", ["RuntimeError('oops')", "BaseException('panic')"])
 def test_a_fault_of_ours_is_no_breach(tmp_path: Path, fault: str) -> None:
     """Exit code 1 is a finding about a release; a traceback is none."""
     script = f"""
@@ -411,3 +421,20 @@ def test_commands_that_are_shown_can_be_copied(tmp_path: Path) -> None:
     shown = discreet_here("inspect", odd, cwd=tmp_path).stdout
     command = shown.rstrip().splitlines()[-1].split("then: ")[1]
     assert shell(command, tmp_path).returncode == 0
+
+
+def test_nothing_is_needed_that_a_bare_machine_lacks(published: Path, tmp_path: Path) -> None:
+    """No home, no language, no terminal; in a folder whose name has spaces and other letters."""
+    place = tmp_path / "Büro Zürich 北"
+    place.mkdir()
+    plan = (published / "adult.plan.toml").read_text()
+    plan = plan.replace('"adult.csv"', f'"{published / "adult.csv"}"')
+    (place / "größe.toml").write_text(plan, encoding="utf-8")
+    bare = {"LC_ALL": "C", "HOME": "/nowhere", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [*COMMAND, "publish", "größe.toml", "--out", "für alle", "--report", "prüfung 1.html"],
+        cwd=place, capture_output=True, check=False, env=bare,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in place.iterdir()} == {"größe.toml", "für alle", "prüfung 1.html"}
+    assert dc.load(place / "für alle").tables["generalized"].height == 3000

@@ -127,7 +127,8 @@ def judge_words(said: str) -> list[str]:
     """Say what is wrong with an error: it must be one, and ours to explain."""
     if "Traceback" in said or "fault in discreet" in said:
         return [f"a traceback: {said}"]
-    return [] if said.count("Error: ") <= 1 else [f"more than one error: {said}"]
+    many = sum(line.startswith("Error: ") for line in said.splitlines())
+    return [] if many <= 1 else [f"more than one error: {said}"]
 
 
 def list_unsynced(calls: Sequence[str]) -> list[str]:

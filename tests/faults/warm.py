@@ -16,14 +16,19 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 from faults.scenes import SCENES, Disk
 
-PATIENCE = 120.0
+ASKING = ("discreet.table.missing_texts", "discreet.table.inference")
+"""Modules that ask polars when they are loaded, which starts its threads."""
+PATIENCE = 600.0
 """Seconds until whoever does not come back is taken for hanging."""
 
 
@@ -52,12 +57,20 @@ def learn(scenes: list[str], work: Path) -> None:
         found = in_child(partial(_look, scene, work), work)
         if found["status"]:
             raise SystemExit(f"{scene}: {found}")
-        for name in json.loads((work / "modules").read_text()):
-            if name not in sys.modules:
-                import_module(name)
+        with patch.dict(sys.modules, dict.fromkeys(ASKING)):
+            loaded = _load(json.loads((work / "modules").read_text()))
+        sys.modules.update(loaded)
         for module, function, signatures in pickle.loads((work / "kernels").read_bytes()):
             for signature in signatures:
                 getattr(sys.modules[module], function).compile(signature)
+
+
+def _load(names: list[str]) -> dict[str, ModuleType]:
+    """Load modules, but for those that need what cannot be had."""
+    for name in names:
+        with suppress(ImportError):
+            import_module(name)
+    return {name: module for name, module in sys.modules.items() if module is not None}
 
 
 def _look(scene: str, work: Path) -> None:

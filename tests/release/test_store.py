@@ -453,6 +453,33 @@ def test_a_kill_while_replacing_leaves_a_release_and_the_next_one_cleans_up(
     assert dc.load(folder).tables["generalized"].height == (4 if when == "after" else 8)
 
 
+def test_what_was_just_replaced_is_not_swept_by_others(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lies where a draft was, whose lock is gone; who replaced it still looks into it."""
+    folder, honest = release.write(tmp_path / "r"), store.place_folder
+
+    def place(draft: Path, target: Path, *, replace: bool) -> None:
+        honest(draft, target, replace=replace)
+        files.sweep(tmp_path)
+        assert (draft / "datapackage.json").exists() and names(tmp_path) == {"r", draft.name}
+
+    monkeypatch.setattr(store, "place_folder", place)
+    release.write(folder, overwrite=True)
+    assert names(tmp_path) == {"r"}
+
+
+def test_temporary_folders_of_the_killed_are_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "gettempdir", lambda: str(tmp_path))
+    (tmp_path / ".discreet.01234567.discreet-draft").mkdir()
+    with files.temporary_folder() as mine, files.temporary_folder() as other:
+        assert names(tmp_path) == {mine.name, other.name}
+        assert mine.stat().st_mode & 0o077 == 0
+    assert names(tmp_path) == set()
+
+
 def test_drafts_of_the_living_and_files_of_others_stay(release: Release, tmp_path: Path) -> None:
     mine = [".r.draft", ".r.12345678", "r.discreet-draft", ".x.abcdefgh.discreet-draft"]
     for name in mine:

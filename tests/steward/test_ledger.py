@@ -781,3 +781,20 @@ def test_a_row_that_was_changed_by_hand_is_one_error(
         assert done.returncode == 2
         assert done.stderr.startswith("Error: ") and "Restore the ledger" in done.stderr
     assert not (office / "x").exists()
+
+
+def test_a_clock_that_was_set_back_changes_nothing(
+    office: Path, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Releases are in the order in which they came, and of two in a folder the later one stays."""
+    ledger, release, data = made
+    for year in ("2026", "2025", "1970"):
+        monkeypatch.setattr("discreet.steward.ledger.now", lambda y=year: f"{y}-01-01T00:00:00")
+        ledger.publish(release, data, office / "out", overwrite=True)
+    again = Ledger(office / "book")
+    assert [(e.number, e.made[:4]) for e in again.entries] == [
+        (1, "2026"),
+        (2, "2025"),
+        (3, "1970"),
+    ]
+    assert [chapter.entry.number for chapter in again.tell()] == [1, 2, 3]

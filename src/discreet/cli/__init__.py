@@ -32,6 +32,7 @@ from discreet.errors import DiscreetError, is_interrupt, visible
 
 INTERRUPTED, UNREAD, FAULT = 130, 141, 70
 """Exit codes beside those of errors; a fault is ours, and is no finding about a release."""
+ROOM = "Allow for more memory (ulimit -v, --memory), or install discreet again if that is not it."
 STOPPED = "Interrupted. Nothing half-written was left behind."
 
 
@@ -84,8 +85,8 @@ def _run() -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return _close_pipe()
-    except OSError as error:
-        say_error(f"{error.filename or 'standard output'}: {error.strerror or error}.")
+    except (OSError, MemoryError) as error:
+        say_error(_explain(error))
         return 2
     except SystemExit as stop:  # of completion, or of a pipe that was closed
         return _close_pipe() if isinstance(stop.__context__, OSError) else int(stop.code or 0)
@@ -103,6 +104,15 @@ def _run() -> int:
         with suppress(OSError):
             show()
         return int(error.exit_code)
+
+
+def _explain(error: OSError | MemoryError) -> str:
+    """Say what the system refused, or that there is no room for what is asked."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"{error.filename or 'standard output'}: {error.strerror or error}."
+    # an OSError without a number is of a library that cannot be loaded
+    why = "There is not enough memory for this." if isinstance(error, MemoryError) else error
+    return f"{why}\nHint: {ROOM}"
 
 
 def _close_pipe() -> int:

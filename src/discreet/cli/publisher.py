@@ -76,7 +76,7 @@ def publish(
 
     It is put in place only if the audit finds that the promise is kept for everybody.
     """
-    from discreet.files import temporary_folder
+    from discreet.files import refuse_unwritable, temporary_folder
     from discreet.release.store import refuse_to_replace
     from discreet.steward.ledger import Ledger
     from discreet.steward.plan import NO_SEED, Plan, with_overrides
@@ -100,6 +100,7 @@ def publish(
     book = None if ledger is None else Ledger(ledger)
     if book is None:  # a ledger first finishes what was interrupted
         refuse_to_replace(wanted.folder, overwrite=overwrite)
+        refuse_unwritable(wanted.folder, folder=True)
     _carry_out(wanted, book, goal, report, memory, engine, overwrite, as_json=json, dry=False)
 
 

@@ -98,9 +98,11 @@ def _explain_end(child: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
 def unreadable(path: Path, error: Exception) -> MicrodataError:
     """Say that a file is not of its kind; every reader has its own exceptions for that."""
     said = str(error).strip().split("\n")[0][:200]
+    hint = "Check that the file is complete and of the kind its name says."
+    if "worker thread" in said:  # of Arrow, which has no error of its own for it
+        hint = "Allow for more memory or threads (ulimit -v, -u)."
     return MicrodataError(
-        f"{path.name}: cannot be read as {path.suffix.lower()[1:]} ({said}).",
-        hint="Check that the file is complete and of the kind its name says.",
+        f"{path.name}: cannot be read as {path.suffix.lower()[1:]} ({said}).", hint=hint
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import QueryError
-from discreet.files import drafting, place_file, refuse_unwritable, resolve, writing
+from discreet.files import drafting, place_file, refuse_unwritable, resolve, sweep, writing
 from discreet.release.about import ABOUT
 from discreet.sql.catalogs import (
     Contents,
@@ -47,6 +47,7 @@ class FileCatalog:
     def check(self, schema: str, *, overwrite: bool) -> None:
         """Refuse, before any work, what cannot be written to, or a schema that is taken."""
         place = self._find_place(schema)
+        sweep(place.parent)
         if not place.exists():
             refuse_unwritable(self._path)
             return
@@ -116,6 +117,8 @@ class FileCatalog:
                 f"ELSE {total} END)"
             )
         connection.execute("COMMIT")
+        # DuckDB does this when it closes a file, too, but then does not tell of a disk that is full
+        connection.execute('CHECKPOINT "#catalog"')
 
 
 @contextmanager
