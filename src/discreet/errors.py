@@ -99,6 +99,12 @@ def name_closest(name: str, known: list[str]) -> str:
     return f"Did you mean {close[0]!r}? {listed}" if close else listed
 
 
+def is_failure(error: BaseException) -> bool:
+    """Whether something failed: no interrupt, and no exit; a panic of native code is a failure."""
+    failed = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+    return failed and not is_interrupt(error)
+
+
 def is_interrupt(error: BaseException) -> bool:
     """Whether somebody interrupted, be it that native code caught it and says so otherwise."""
     said = ("KeyboardInterrupt", "Query interrupted")  # a panic about it; DuckDB's RuntimeError

@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 
 from discreet.errors import DiscreetError
 from discreet.pages import PARTS
+from discreet.steward.plan_text import read_plan_text
 from discreet.studio.guard import LARGEST_UPLOAD, Guard
 from discreet.studio.plan_files import name_plan_at
 from discreet.studio.rendering import render, visit_of
@@ -98,7 +99,7 @@ def _pick(request: Request, name: str) -> str:
 
 async def _show_plan(request: Request) -> Response:
     plan = visit_of(request).require_plan()
-    return render(request, "plan.html", text=plan.read_text("utf-8"), saved=False)
+    return render(request, "plan.html", text=read_plan_text(plan), saved=False)
 
 
 async def _save_plan(request: Request) -> Response:
