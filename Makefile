@@ -1,6 +1,7 @@
 # `make demo` shows what discreet does; `make test` proves it.
 # `make oracles` holds the audit against all worlds of thousands of tiny tables.
 # `make questions` asks every form 10,000 random questions, and compares with the truth.
+# `make fuzz` gives the command line changed files and questions for an hour, or FUZZ_MINUTES.
 # `make docs` builds the site into docs/_build/html.
 # All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
@@ -13,7 +14,7 @@ COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_li
 # or every process of the tests would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test browser oracles questions docs lint bench clean
+.PHONY: demo test browser oracles questions fuzz docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -44,6 +45,14 @@ oracles: $(VENV)/installed-dev
 
 questions: $(VENV)/installed-dev
 	PYTHONPATH=tests $(BIN)/python -m questioning --jobs $(JOBS)
+
+# round after round draws anew, until the time is over or a round finds something
+FUZZ_MINUTES ?= 60
+fuzz: $(VENV)/installed-dev
+	end=$$(( $$(date +%s) + 60 * $(FUZZ_MINUTES) )); \
+	while test $$(date +%s) -lt $$end; do \
+		$(BIN)/pytest tests/hostile/test_mutated.py --hypothesis-profile=fuzz || exit 1; \
+	done
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html

@@ -123,6 +123,24 @@ WORDS = [
     "REGEXP_MATCHES(sex, '(a*)*b')", "WINDOW", "ROWS BETWEEN", "EXCEPT", "INTERSECT", "USING",
 ]  # fmt: skip
 
+PEOPLE = "SELECT COUNT(*) FROM release WHERE "
+QUESTIONS_TOO_FAR = {
+    "conditions": PEOPLE + " AND ".join(f"age > {i}" for i in range(5000)),
+    "alternatives": PEOPLE + " OR ".join(f"age > {i} AND sex = 'M'" for i in range(3000)),
+    "values": f"{PEOPLE}age IN ({', '.join(map(str, range(20_000)))})",
+    "characters": f"{PEOPLE}sex = '{'x' * 300_000}'",
+    "digits": PEOPLE + "age > " + "9" * 100_000,
+    "parentheses": PEOPLE + "(" * 5000 + "age > 3" + ")" * 5000,
+    "negations": PEOPLE + "NOT " * 5000 + "age > 3",
+    "aggregates": "SELECT " + ", ".join(f"SUM(age + {i})" for i in range(1000)) + " FROM release",
+    "answers": " UNION ALL ".join(["SELECT COUNT(*) FROM release"] * 500),
+    "cases": "SELECT CASE "
+    + " ".join(f"WHEN age = {i} THEN {i}" for i in range(4000))
+    + " END AS a, COUNT(*) FROM release GROUP BY 1",
+    "control characters": "SELECT COUNT(*) FROM release\x00",
+}
+"""What nobody writes by hand, and programs may."""
+
 
 def make_people(n: int = 60) -> pl.DataFrame:
     """Give a small table about people, with a column of each kind."""
