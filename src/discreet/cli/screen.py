@@ -118,8 +118,8 @@ def make_table(*columns: str) -> Any:
             self.lines: list[list[str]] = [[visible(column) for column in columns]]
 
         def add_row(self, *cells: Any, **settings: Any) -> None:
-            self.lines.append([visible(cell) for cell in cells])
-            super().add_row(*self.lines[-1], **settings)
+            self.lines.append([visible(cell).replace("\n", "\\n") for cell in cells])
+            super().add_row(*map(visible, cells), **settings)
 
     table = Visible()
     for column in columns:

@@ -37,8 +37,8 @@ from discreet.steward.choosing.trial import (
 from discreet.table.microdata import Microdata
 
 TRIALS = "trials.jsonl"
-MINUTES = 10.0
-"""What a trial may take, unless more is asked for."""
+MINUTES, MOST_MINUTES = 10.0, 100_000
+"""What a trial may take, unless more is asked for; and at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +145,11 @@ def compare(
         raise SchemaError("There is nothing to compare.", hint="Give at least one method.")
     if belief is not None:
         require_ratio("belief", belief, 0, 1)
+    if not 0 < minutes <= MOST_MINUTES:
+        raise SchemaError(
+            f"A trial cannot be stopped after {minutes:g} minutes.",
+            hint=f"Give from 0.001 to {MOST_MINUTES:,} minutes.",
+        )
     if workload is None or isinstance(workload, int):
         workload = draw_questions(data, 1000 if workload is None else workload, seed=seed)
     _require_purposes(purposes, workload)
