@@ -23,7 +23,7 @@ from hostile.mutating import mutate_bytes, mutate_lines, mutate_toml, mutate_wor
 from hostile.walking import Walker, walk
 
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-FEW = 4 if settings.get_current_profile_name() != "fuzz" else settings().max_examples
+FEW = 2 if settings.get_current_profile_name() != "fuzz" else settings().max_examples
 """Examples of each kind; a command takes longer than what else is drawn."""
 mutated = settings(max_examples=FEW, deadline=None, suppress_health_check=SHARED)
 KINDS = ("people.csv", "people.tsv", "people.csv.gz", "people.parquet")

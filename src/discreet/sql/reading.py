@@ -42,6 +42,10 @@ def read_statement(text: str) -> exp.Query:
     for many, most, what in counted:
         if many > most:
             raise _refuse_length(f"has {many:,} {what}; at most {most:,} are read")
+    for node in nodes:  # what the grammar lets be empty, and nothing behind it expects to be
+        needed = {exp.Max: "this", exp.Min: "this", exp.WithinGroup: "expression"}.get(type(node))
+        if needed is not None and node.args.get(needed) is None:
+            raise refuse(node, "an aggregate is of nothing", "Name what it is of: MAX(age).")
     return statements[0]
 
 
