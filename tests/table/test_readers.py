@@ -12,6 +12,7 @@ import pytest
 import discreet as dc
 from discreet.steward.inspection import inspect_table
 from discreet.steward.plan import Plan
+from discreet.table import parquet_files
 from discreet.table.arx_projects import read_project
 from discreet.table.readers import TableFile, list_columns, read_table
 from discreet.table.text_files import FileFormat
@@ -403,3 +404,14 @@ def test_an_interrupt_while_a_file_is_read_stays_one(
     monkeypatch.setattr(pl, "read_parquet", interrupt)
     with pytest.raises(KeyboardInterrupt):
         read_table(tmp_path / "a.parquet")
+
+
+def test_a_folder_of_too_many_files_is_not_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        pl.DataFrame({"a": [1]}).write_parquet(tmp_path / f"{name}.parquet")
+    assert read_table(tmp_path).height == 3
+    monkeypatch.setattr(parquet_files, "MOST_FILES", 2)
+    with pytest.raises(dc.errors.MicrodataError, match="more than 2 files"):
+        read_table(tmp_path)

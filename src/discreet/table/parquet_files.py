@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,9 @@ from discreet.table.schema import Attribute
 from discreet.table.text_files import refuse_header
 
 ROW = "#row"  # no column is called so
+MOST_FILES = 250_000
+"""A folder that holds more is not one of a table, but perhaps a whole disk."""
+ALONE = "Give the folder of the table alone."
 BATCH = 1 << 20
 """Rows that are read at once, unless fewer are asked for."""
 BUFFER = 1 << 20
@@ -45,7 +49,15 @@ def list_files(path: Path) -> list[Path]:
                 hint="Check the path; a path in a plan starts where the plan lies.",
             )
         return [path]
-    found = sorted(p for p in path.rglob("*") if p.suffix.lower() in PARQUET and p.is_file())
+    try:
+        there = list(islice(path.rglob("*"), MOST_FILES + 1))
+        found = sorted(p for p in there if p.suffix.lower() in PARQUET and p.is_file())
+    except OSError as error:
+        raise MicrodataError(
+            f"{path}: cannot be looked through ({error.strerror or error}).", hint=ALONE
+        ) from error
+    if len(there) > MOST_FILES:
+        raise MicrodataError(f"{path}: holds more than {MOST_FILES:,} files.", hint=ALONE)
     # what others leave beside their tables: _SUCCESS, .crc, _metadata
     found = [p for p in found if not p.name.startswith((".", "_"))]
     if not found:
