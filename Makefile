@@ -4,6 +4,7 @@
 # `make test-lowest` tests with the lowest versions of all libraries that are allowed.
 # `make package` builds what is uploaded, twice the same, and tries it where no source lies.
 # `make faults` kills what writes at every call in turn, or has the call fail.
+# `make fuzz` gives the command line changed files and questions for an hour, or FUZZ_MINUTES.
 # `make docs` builds the site into docs/_build/html.
 # All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
@@ -17,7 +18,7 @@ COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_li
 # or every process of the tests would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-lowest package browser oracles questions faults docs lint bench clean
+.PHONY: demo test test-lowest package browser oracles questions faults fuzz docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -67,6 +68,14 @@ questions: $(VENV)/installed-dev
 
 faults: $(VENV)/installed-dev
 	PYTHONPATH=tests $(BIN)/python -m faults
+
+# round after round draws anew, until the time is over or a round finds something
+FUZZ_MINUTES ?= 60
+fuzz: $(VENV)/installed-dev
+	end=$$(( $$(date +%s) + 60 * $(FUZZ_MINUTES) )); \
+	while test $$(date +%s) -lt $$end; do \
+		$(BIN)/pytest tests/hostile/test_mutated.py --hypothesis-profile=fuzz || exit 1; \
+	done
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html

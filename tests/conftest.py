@@ -15,6 +15,8 @@ from cluster import Cluster
 
 # where a change is judged, the same change gets the same verdict; elsewhere new cases are drawn
 settings.register_profile("ci", derandomize=True)
+# what `make fuzz` draws in every round
+settings.register_profile("fuzz", max_examples=200, deadline=None, print_blob=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 

@@ -29,7 +29,7 @@ SECONDS, BYTES = 20, 2**31
 """Of processor and of memory, for one command; the processes that it starts have as much each."""
 RESERVED = 2 * BYTES
 """What it may ask of the system: libraries reserve much more than they use."""
-PATIENCE = 240
+PATIENCE = 900
 """Seconds after which a command waits for something that never comes, however busy others are."""
 OFTEN = 400
 """A process ends after so many commands: what libraries keep is no fault of the next one."""

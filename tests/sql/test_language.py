@@ -9,8 +9,10 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+from sqlglot import exp
 
 import discreet as dc
+from discreet.sql.reading import read_statement
 from questions import METHODS, Drawer, draw_people, find_wrong, open_truth
 
 EACH = pytest.mark.parametrize("case", list(METHODS))
@@ -165,6 +167,27 @@ def test_thousands_of_conditions_are_answered_and_deep_nesting_is_refused() -> N
     for deep in ("(" * 10_000 + "age = 1" + ")" * 10_000, "NOT " * 10_000 + "age = 1"):
         with pytest.raises(dc.errors.QueryError, match="nested too deeply"):
             release.query(f"SELECT COUNT(*) FROM release WHERE {deep}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT MAX() FROM release", "SELECT sex FROM release GROUP BY sex HAVING MIN() > 1",
+     "SELECT MAX(DISTINCT) FROM release", "SELECT MODE() WITHIN GROUP () FROM release"],
+)  # fmt: skip
+def test_aggregates_of_nothing_are_refused(text: str) -> None:
+    with pytest.raises(dc.errors.QueryError, match="of nothing"):
+        read_statement(text)
+
+
+def test_what_takes_too_long_to_be_planned_is_refused_before() -> None:
+    for text, why in (
+        (", ".join(["COUNT(*)"] * 100), "101 aggregates"),
+        (f"COUNT_IF({' + '.join(['age'] * 6000)} > 1)", "parts|nested too deeply"),
+        (f"COUNT_IF(sex = '{'x' * 2**18}')", "characters"),
+    ):
+        with pytest.raises(dc.errors.QueryError, match=why):
+            read_statement(f"SELECT {text} FROM release")
+    assert read_statement(f"SELECT {', '.join(['COUNT(*)'] * 99)} FROM release").find(exp.Count)
 
 
 def test_errors_of_what_is_put_together_are_never_too_small() -> None:

@@ -186,6 +186,24 @@ def test_a_trial_that_was_damaged_where_it_is_kept_is_made_again(tmp_path: Path)
         comparison._Kept(tmp_path, "course")
 
 
+def test_a_trial_that_takes_too_long_is_stopped_and_tried_again_the_next_time(
+    people: dc.Microdata, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    methods = [Refused("none", ANY, "no reason"), dc.Anatomy(ANY)]
+    with monkeypatch.context() as patched:
+        patched.setattr(comparison, "try_method", lambda method, course: (
+            Trial("none", "", "", problem="no reason") if isinstance(method, Refused)
+            else time.sleep(600)
+        ))  # fmt: skip
+        found = dc.compare(people, methods, 20, folder=tmp_path, minutes=0.005)
+    assert [t.problem for t in found.trials] == [
+        "no reason", "it took more than 0.005 minutes, and was stopped"
+    ]  # fmt: skip
+    assert found.trials[1].method == "anatomy" and not found.missing
+    again = dc.compare(people, methods[1:], 20, folder=tmp_path)
+    assert [t.problem for t in again.trials] == [None]
+
+
 def test_the_steward_may_bring_questions(people: dc.Microdata, tmp_path: Path) -> None:
     file = tmp_path / "own.sql"
     file.write_text(

@@ -12,8 +12,9 @@ import pytest
 import discreet as dc
 from discreet.steward.inspection import inspect_table
 from discreet.steward.plan import Plan
+from discreet.table import parquet_files
 from discreet.table.arx_projects import read_project
-from discreet.table.readers import TableFile, read_table
+from discreet.table.readers import TableFile, list_columns, read_table
 from discreet.table.text_files import FileFormat
 
 FRAME = pl.DataFrame({"zip": ["01234", "99999"], "age": ["30", "41"]})
@@ -371,3 +372,46 @@ def test_a_plan_says_how_the_file_was_read_and_reads_it_so(tmp_path: Path) -> No
     plan.write_text(wrong, encoding="utf-8")
     with pytest.raises(dc.DiscreetError, match=r"plan\.toml: There is no encoding 'klingon'"):
         Plan.read(plan)
+
+
+class PanicException(BaseException):
+    """What native code of polars raises: it is no Exception."""
+
+
+@pytest.mark.parametrize("said", ["index out of bounds", "KeyboardInterrupt: "])
+def test_a_panic_of_native_code_is_a_file_that_cannot_be_read_unless_it_is_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    def panic(*_: object) -> None:
+        raise PanicException(said)
+
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "a.parquet")
+    for name in ("read_parquet", "read_parquet_schema"):
+        monkeypatch.setattr(pl, name, panic)
+    expected = PanicException if "Interrupt" in said else dc.errors.MicrodataError
+    for look in (read_table, lambda path: list_columns(TableFile(path))):
+        with pytest.raises(expected, match=said):
+            look(tmp_path / "a.parquet")
+
+
+def test_an_interrupt_while_a_file_is_read_stays_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr(pl, "read_parquet", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        read_table(tmp_path / "a.parquet")
+
+
+def test_a_folder_of_too_many_files_is_not_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        pl.DataFrame({"a": [1]}).write_parquet(tmp_path / f"{name}.parquet")
+    assert read_table(tmp_path).height == 3
+    monkeypatch.setattr(parquet_files, "MOST_FILES", 2)
+    with pytest.raises(dc.errors.MicrodataError, match="more than 2 files"):
+        read_table(tmp_path)

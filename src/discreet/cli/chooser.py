@@ -61,6 +61,9 @@ def compare(
         list[Purpose] | None,
         typer.Option(help="What the release must be good for; may be given several times."),
     ] = None,
+    minutes: Annotated[
+        float, typer.Option(help="A trial that takes longer is stopped.", min=0.001)
+    ] = 10.0,
     seed: Annotated[int, typer.Option(help="For questions and shuffles.", min=0)] = 0,
     json: Json = False,
 ) -> None:
@@ -77,7 +80,7 @@ def compare(
     folder = to or place_comparison(plan)
     refuse_folder(wanted, folder)
     found = compare_plan(
-        wanted, folder, questions=questions, own=own, belief=belief, seed=seed,
+        wanted, folder, questions=questions, own=own, belief=belief, seed=seed, minutes=minutes,
         purposes=[named.value for named in purpose or []], stage=working, counting=_counting,
     )  # fmt: skip
     written = write_all(found, folder)

@@ -13,6 +13,8 @@ from discreet.errors import SchemaError, visible
 
 EVERY = 10.0
 """So many seconds pass between lines on long work, where nobody looks at a terminal."""
+LONG = 500
+"""A table of more rows is not fitted into a screen, which takes minutes: lines may be longer."""
 AMBER = "yellow"
 """Of what is no breach and must not be overlooked."""
 
@@ -111,10 +113,15 @@ def make_table(*columns: str) -> Any:
     from rich.table import Table
 
     class Visible(Table):
+        def __init__(self) -> None:
+            super().__init__(box=box.SIMPLE_HEAD, pad_edge=False)
+            self.lines: list[list[str]] = [[visible(column) for column in columns]]
+
         def add_row(self, *cells: Any, **settings: Any) -> None:
+            self.lines.append([visible(cell).replace("\n", "\\n") for cell in cells])
             super().add_row(*map(visible, cells), **settings)
 
-    table = Visible(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Visible()
     for column in columns:
         table.add_column(visible(column), overflow="fold")
     return table
@@ -124,8 +131,22 @@ def show(thing: Any = "", style: str | None = None) -> None:
     """Print a text or a table as it is."""
     if sys.stdout is None:
         return
+    lines: list[list[str]] = getattr(thing, "lines", [])
+    if len(lines) > LONG:
+        _print_aligned(lines)
+        return
     text = isinstance(thing, str)
     open_console(soft_wrap=text).print(visible(thing) if text else thing, style=style)
+
+
+def _print_aligned(lines: list[list[str]]) -> None:
+    """Print the rows of a long table below each other, each on one line."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        filled = (cell + " " * (w - cell_len(cell)) for cell, w in zip(line, widths, strict=True))
+        print("   ".join(filled).rstrip())
 
 
 class Stopped(Exception):

@@ -210,23 +210,25 @@ def _ask(frame: object, select: str, where: list[str]) -> Floats:
 def read_own(path: Path, data: Microdata) -> list[tuple[str, float, float]]:
     """Read a steward's questions, one per statement, and answer each from the microdata."""
     import duckdb
-    import sqlglot
-    from sqlglot.errors import SqlglotError
 
     from discreet.sql.planning import plan_question
+    from discreet.sql.reading import parse
 
     try:
         text = read_text(path)
-        parts = [text] if ";" in text else text.splitlines()  # or one question per line
-        asked = [tree.sql("duckdb") for part in parts for tree in sqlglot.parse(part, read="duckdb")
-                 if tree]  # fmt: skip
     except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(f"{path}: the questions cannot be read ({error}).") from error
-    except SqlglotError as error:
-        raise QueryError(
-            f"{path.name}: not SQL ({str(error).splitlines()[0]}).",
-            hint="Write one SELECT per line, or with a semicolon after each.",
+        raise SchemaError(
+            f"{path}: the questions cannot be read ({error}).", hint="Give a UTF-8 file of SQL."
         ) from error
+    parts = [text] if ";" in text else text.splitlines()  # or one question per line
+    asked = []
+    for part in parts:
+        try:
+            asked += [tree.sql("duckdb") for tree in parse(part)]
+        except QueryError as error:
+            error.message = f"{path.name}: {error.message}"
+            error.hint = error.hint or "Write one SELECT per line, or with a semicolon after each."
+            raise
     if not asked:
         raise QueryError(f"{path.name}: holds no question.", hint="Write one SELECT per question.")
     answered = []

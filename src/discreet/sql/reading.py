@@ -12,6 +12,11 @@ from sqlglot import exp
 
 from discreet.errors import QueryError
 
+LONGEST, MOST_PARTS, MOST_ANSWERS = 2**18, 15_000, 100
+"""Characters of a question; names, values and operators in it; SELECTs and aggregates in it, which
+are planned one by one."""
+MOST_SHOWN = 300
+"""Characters of a question that are shown of what is refused in it."""
 LONG = 20
 """So many conditions in a row are written as they are."""
 EXAMPLE = "Ask like: SELECT AVG(income) FROM release WHERE age BETWEEN 30 AND 60."
@@ -23,10 +28,38 @@ def read_statement(text: str) -> exp.Query:
     >>> read_statement("SELECT COUNT(*) FROM release").sql()
     'SELECT COUNT(*) FROM release'
     """
+    if len(text) > LONGEST:
+        raise _refuse_length(f"has {len(text):,} characters; at most {LONGEST:,} are read")
+    statements = parse(text)
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise QueryError(
+            "The question is not one SELECT.", hint="Give a single SELECT … FROM release …"
+        )
+    _flatten(statements[0])
+    nodes = list(statements[0].walk())
+    answers = sum(isinstance(node, exp.Select | exp.AggFunc) for node in nodes)
+    counted = (len(nodes), MOST_PARTS, "parts"), (answers, MOST_ANSWERS, "aggregates")
+    for many, most, what in counted:
+        if many > most:
+            raise _refuse_length(f"has {many:,} {what}; at most {most:,} are read")
+    for node in nodes:  # what the grammar lets be empty, and nothing behind it expects to be
+        needed = {exp.Max: "this", exp.Min: "this", exp.WithinGroup: "expression"}.get(type(node))
+        if needed is not None and node.args.get(needed) is None:
+            raise refuse(node, "an aggregate is of nothing", "Name what it is of: MAX(age).")
+    return statements[0]
+
+
+def parse(text: str) -> list[exp.Expr]:
+    """Read the statements of a text as they are written; whatever keeps it from being read is said.
+
+    >>> [statement.sql() for statement in parse("SELECT 1; SELECT 2")]
+    ['SELECT 1', 'SELECT 2']
+    """
     if any(ord(character) < 32 and character not in "\t\r\n" for character in text):
         raise QueryError("The question holds control characters.")
     try:
-        statements = [s for s in sqlglot.parse(text, read="duckdb") if s is not None]
+        with bounded_depth():
+            statements = [s for s in sqlglot.parse(text, read="duckdb") if s is not None]
     except sqlglot.errors.ParseError as error:
         first: dict[str, Any] = error.errors[0] if error.errors else {}
         raise QueryError(
@@ -36,12 +69,15 @@ def read_statement(text: str) -> exp.Query:
         ) from error
     except sqlglot.errors.TokenError as error:
         raise QueryError(f"Not SQL: {str(error).splitlines()[0]}.") from error
-    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise QueryError(
-            "The question is not one SELECT.", hint="Give a single SELECT … FROM release …"
-        )
-    _flatten(statements[0])
-    return statements[0]
+    return statements
+
+
+def _refuse_length(what: str) -> QueryError:
+    return QueryError(
+        f"The question {what}.",
+        hint="Ask for ranges instead of single values, join a table of yours (--table), or ask "
+        "several questions.",
+    )
 
 
 @contextmanager
@@ -114,7 +150,15 @@ def refuse(node: exp.Expr, what: str, hint: str | None = None) -> QueryError:
     """Say what cannot be answered, and where it stands."""
     place = next((n.meta for n in node.walk() if "col" in n.meta), {})
     where = f" (line {place['line']}, column {place['col']})" if place else ""
+    what = shorten(what)
     return QueryError(f"{what[0].upper()}{what[1:]}{where}.", hint=hint)
+
+
+def shorten(what: str) -> str:
+    """Leave out the middle of what is too long to be shown."""
+    if len(what) <= MOST_SHOWN:
+        return what
+    return f"{what[: MOST_SHOWN // 2]} … {what[-MOST_SHOWN // 2 :]}"
 
 
 def read_place(node: exp.Expr, count: int, what: str) -> int:

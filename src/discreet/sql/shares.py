@@ -34,6 +34,7 @@ from discreet.sql.blurred import (
 from discreet.sql.cells import MANY, list_terms, tabulate_cells
 from discreet.sql.evenness import AMONG, is_spread, learn_spread
 from discreet.sql.query import Query, Term, find_columns, move
+from discreet.sql.reading import shorten
 from discreet.sql.selection import select_values
 from discreet.sql.trees import add_up, add_up_over, case, column, double, named_table, number
 from discreet.table.coarsening import describe_coarsening, is_coarse
@@ -79,7 +80,7 @@ def split_predicate(
             continue
         if names - blurred:
             raise QueryError(
-                f"{part.sql()!r} ties a blurred column to an exact one.",
+                f"{shorten(part.sql())!r} ties a blurred column to an exact one.",
                 hint="Join conditions on the two by AND.",
             )
         components.append((names, [part]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
@@ -19,12 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidato
 from pydantic_core import PydanticCustomError
 
 from discreet.errors import DiscreetError, PlanError, list_problems
-from discreet.files import read_text
 from discreet.principles import REGISTRY as PRINCIPLES
 from discreet.principles import make_principle
 from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY as METHODS
 from discreet.release import Format
+from discreet.steward.plan_text import parse_plan, read_plan_text
 from discreet.steward.planned_columns import PlannedColumns
 from discreet.steward.sections import ColumnPlan, ReleasePlan, RolesPlan, Section, SourcePlan
 from discreet.table.databases import DatabaseTable
@@ -33,7 +32,7 @@ from discreet.table.schema import Schema
 
 SWEEP = re.compile(r"(\d{1,6})\.\.(\d{1,6})")
 """A range of whole numbers to try."""
-MOST_TRIED, MOST_BITS = 100, 256
+MOST_TRIED = 100
 NO_SEED = (
     "what protects people is drawn by the operating system, by no seed. Leave it out; a test "
     "release that can be made again takes insecure_seed, and --insecure"
@@ -187,44 +186,12 @@ class Plan:
     def read(path: str | Path) -> Plan:
         """Read a plan; every mistake in it is named with its place."""
         path = Path(path)
-        try:
-            text = read_text(path)
-        except OSError as error:
-            raise PlanError(
-                f"{path}: cannot be read ({error.strerror}).",
-                hint="Write one with: discreet inspect FILE.",
-            ) from error
-        except ValueError as error:
-            raise _refuse_text(path, error) from error
-        return Plan.parse(text, path)
+        return Plan.parse(read_plan_text(path), path)
 
     @staticmethod
     def parse(text: str, path: Path) -> Plan:
         """Understand the text of a plan that lies, or is to lie, at a place."""
-        try:
-            written = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise _refuse_text(path, error) from error
-        _refuse_huge(written, path)
-        return _understand(written, path)
-
-
-def _refuse_text(path: Path, error: Exception) -> PlanError:
-    return PlanError(
-        f"{path.name}: not TOML ({error}).", hint="Quote texts and separate lists by commas."
-    )
-
-
-def _refuse_huge(written: Any, path: Path) -> None:
-    """Refuse whole numbers that nothing can count and that are too long to be shown."""
-    if isinstance(written, int) and written.bit_length() > MOST_BITS:
-        raise PlanError(
-            f"{path.name}: a whole number has {written.bit_length():,} bits.",
-            hint=f"Give numbers of at most {MOST_BITS} bits.",
-        )
-    if isinstance(written, dict | list):
-        for part in written.values() if isinstance(written, dict) else written:
-            _refuse_huge(part, path)
+        return _understand(parse_plan(text, path), path)
 
 
 def _understand(written: dict[str, Any], path: Path) -> Plan:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import PlanError
-from discreet.files import read_text, write_text
+from discreet.files import write_text
+from discreet.steward.plan_text import parse_plan, read_plan_text
 from discreet.studio.places import confine
 
 if TYPE_CHECKING:
@@ -29,22 +30,11 @@ def name_plan(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def read_plan_text(path: Path) -> str:
-    """Read what a plan says, be it a plan or not."""
-    try:
-        return read_text(path)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise PlanError(
-            f"{path.name}: cannot be read ({why}).", hint="Put the plan back, or choose a table."
-        ) from error
-
-
 def name_plan_at(path: Path | None) -> str:
     """Do so for the plan in a file; nothing if there is none."""
     try:
-        return "" if path is None else name_plan(read_text(path))
-    except (OSError, ValueError):
+        return "" if path is None else name_plan(read_plan_text(path))
+    except PlanError:
         return "unreadable"
 
 
@@ -61,7 +51,7 @@ def read_changed(path: Path, home: Path, change: Callable[[TOMLDocument], object
 
     from discreet.steward.plan import Plan
 
-    document = tomlkit.parse(read_plan_text(path))
+    document = _open(read_plan_text(path), path)
     change(document)
     return _keep_inside(Plan.parse(tomlkit.dumps(document), path), home)
 
@@ -72,8 +62,7 @@ def change_plan(
     """Change a plan that is still the one that was seen, if it is a plan afterwards."""
     import tomlkit
 
-    text = read_seen(path, seen)
-    document = tomlkit.parse(text)
+    document = _open(read_seen(path, seen), path)
     change(document)
     return write_plan(path, home, seen, tomlkit.dumps(document))
 
@@ -117,6 +106,19 @@ def set_method(document: TOMLDocument, told: Mapping[str, Any]) -> None:
         entry.update(one)
         entries.append(entry)
     section["principles"] = entries
+
+
+def _open(text: str, path: Path) -> TOMLDocument:
+    """Open the text of a plan to be changed, with its comments."""
+    import tomlkit
+
+    parse_plan(text, path)  # what would take for ever is refused
+    try:
+        return tomlkit.parse(text)
+    except ValueError as error:  # it is stricter here and there
+        raise PlanError(
+            f"{path.name}: cannot be changed here ({error}).", hint="Change the file itself."
+        ) from error
 
 
 def read_seen(path: Path, seen: str) -> str:

@@ -17,8 +17,9 @@ from starlette.staticfiles import StaticFiles
 
 from discreet.errors import DiscreetError
 from discreet.pages import PARTS
+from discreet.steward.plan_text import read_plan_text
 from discreet.studio.guard import LARGEST_UPLOAD, Guard
-from discreet.studio.plan_files import name_plan_at, read_plan_text
+from discreet.studio.plan_files import name_plan_at
 from discreet.studio.rendering import render, visit_of
 from discreet.studio.steps import list_routes
 from discreet.studio.workers import WorkerFault

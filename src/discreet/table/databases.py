@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
-from discreet.errors import MicrodataError
+from discreet.errors import MicrodataError, is_failure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +85,9 @@ class DatabaseTable:
             with duckdb.connect(self.database, read_only=True) as connection:
                 connection.execute("SET enable_external_access = false")
                 frame = pl.from_arrow(connection.sql(self._statement).to_arrow_table())
-        except duckdb.Error as error:
+        except BaseException as error:  # polars panics over some of its types
+            if not is_failure(error):
+                raise
             raise self._refuse(str(error)) from error
         assert isinstance(frame, pl.DataFrame)
         return frame

@@ -13,7 +13,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -21,7 +22,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from discreet.errors import MicrodataError
+from discreet.errors import DiscreetError, MicrodataError, is_failure
 
 Reader = Callable[..., tuple[pl.DataFrame, dict[str, Any]]]
 """Reads a table at a path, and what a file says besides it in values that JSON can hold; it may
@@ -95,7 +96,20 @@ def _explain_end(child: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
     return said[-1][:200] if said else f"exit code {child.returncode}"
 
 
-def unreadable(path: Path, error: Exception) -> MicrodataError:
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Take whatever a library says of a file that it cannot read, or dies of, as one error."""
+    try:
+        yield
+    except DiscreetError:
+        raise
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: BaseException) -> MicrodataError:
     """Say that a file is not of its kind; every reader has its own exceptions for that."""
     said = str(error).strip().split("\n")[0][:200]
     hint = "Check that the file is complete and of the kind its name says."
@@ -113,11 +127,11 @@ def answer(module: str, name: str, path: str, *given: str) -> None:
     _limit_memory()
     reader: Reader = getattr(import_module(module), name)
     try:
-        frame, said = reader(Path(path), *given)
-    except MemoryError:
-        raise
-    except Exception as error:
-        problem = error if isinstance(error, MicrodataError) else unreadable(Path(path), error)
+        with reading(Path(path)):
+            frame, said = reader(Path(path), *given)
+    except DiscreetError as problem:
+        if isinstance(problem.__cause__, MemoryError):
+            raise
         pipe.write(json.dumps({"problem": problem.message, "hint": problem.hint}).encode())
     else:
         pipe.write(json.dumps(said).encode() + b"\n")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import polars as pl
 from discreet.errors import MicrodataError
 from discreet.table.arrays import Ints
 from discreet.table.facts import Made, MakeOfCells, Progress, is_text, keep_rows, settle_cells
-from discreet.table.isolation import unreadable
+from discreet.table.isolation import reading
 from discreet.table.people import take_names
 from discreet.table.readers import PARQUET, refuse_empty
 from discreet.table.row_keys import KeyWords, count_lone, key_rows
@@ -26,6 +27,9 @@ from discreet.table.schema import Attribute
 from discreet.table.text_files import refuse_header
 
 ROW = "#row"  # no column is called so
+MOST_FILES = 250_000
+"""A folder that holds more is not one of a table, but perhaps a whole disk."""
+ALONE = "Give the folder of the table alone."
 BATCH = 1 << 20
 """Rows that are read at once, unless fewer are asked for."""
 BUFFER = 1 << 20
@@ -45,7 +49,15 @@ def list_files(path: Path) -> list[Path]:
                 hint="Check the path; a path in a plan starts where the plan lies.",
             )
         return [path]
-    found = sorted(p for p in path.rglob("*") if p.suffix.lower() in PARQUET and p.is_file())
+    try:
+        there = list(islice(path.rglob("*"), MOST_FILES + 1))
+        found = sorted(p for p in there if p.suffix.lower() in PARQUET and p.is_file())
+    except OSError as error:
+        raise MicrodataError(
+            f"{path}: cannot be looked through ({error.strerror or error}).", hint=ALONE
+        ) from error
+    if len(there) > MOST_FILES:
+        raise MicrodataError(f"{path}: holds more than {MOST_FILES:,} files.", hint=ALONE)
     # what others leave beside their tables: _SUCCESS, .crc, _metadata
     found = [p for p in found if not p.name.startswith((".", "_"))]
     if not found:
@@ -105,7 +117,8 @@ class ParquetFiles:
         import pyarrow.parquet as pq
 
         self.types  # noqa: B018  what cannot be read is refused first
-        rows: int = sum(pq.read_metadata(file).num_rows for file in self.files)
+        with reading(self.path):
+            rows: int = sum(pq.read_metadata(file).num_rows for file in self.files)
         refuse_empty(len(self.types), rows, f"{self.where}: ")
         return rows
 
@@ -200,26 +213,24 @@ class ParquetFiles:
         return int(self._collect(rows.filter(found.eq_missing(sought)).head(1))[ROW][0])
 
     def _collect(self, rows: pl.LazyFrame) -> pl.DataFrame:
-        try:
+        with reading(self.path):
             return rows.collect(engine="streaming")
-        except pl.exceptions.PolarsError as error:
-            raise unreadable(self.path, error) from error
 
     def batches(self, names: list[str]) -> Iterator[pl.DataFrame]:
         """Read some columns, so many rows at a time."""
+        for file in self.files:
+            yield from self._read_batches(file, names)
+
+    def _read_batches(self, file: Path, names: list[str]) -> Iterator[pl.DataFrame]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        for file in self.files:
-            try:
-                # without a buffer all that a row group has of a column would be read together
-                with pq.ParquetFile(file, buffer_size=BUFFER) as opened:
-                    for batch in opened.iter_batches(self.at_once, columns=names):
-                        frame = pl.from_arrow(pa.Table.from_batches([batch]))
-                        assert isinstance(frame, pl.DataFrame)
-                        yield frame
-            except (pa.ArrowException, OSError) as error:
-                raise unreadable(file, error) from error
+        # without a buffer all that a row group has of a column would be read together
+        with reading(file), pq.ParquetFile(file, buffer_size=BUFFER) as opened:
+            for batch in opened.iter_batches(self.at_once, columns=names):
+                frame = pl.from_arrow(pa.Table.from_batches([batch]))
+                assert isinstance(frame, pl.DataFrame)
+                yield frame
 
 
 def read_folder(path: Path) -> pl.DataFrame:
@@ -236,8 +247,6 @@ def _word(dtype: pl.DataType) -> str:
 def _read_types(file: Path) -> dict[str, pl.DataType]:
     import pyarrow.parquet as pq
 
-    try:
-        pq.read_metadata(file)  # of a damaged file polars would panic
+    with reading(file):
+        pq.read_metadata(file)  # which does not panic, and says more
         return dict(pl.read_parquet_schema(file))
-    except Exception as error:
-        raise unreadable(file, error) from error

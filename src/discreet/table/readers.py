@@ -11,7 +11,7 @@ import polars as pl
 from discreet.errors import MicrodataError
 from discreet.files import open_plain
 from discreet.table.databases import DatabaseTable
-from discreet.table.isolation import read_apart, unreadable
+from discreet.table.isolation import read_apart, reading
 from discreet.table.spss_stata import LABELLED, Described, read_labelled
 from discreet.table.text_files import (
     AS_FOUND,
@@ -94,12 +94,8 @@ def list_columns(file: TableFile | DatabaseTable) -> list[str]:
     if not is_text_file(file.path):
         return read_described(file).frame.columns
     refuse_missing(file.path)
-    try:
+    with reading(file.path):
         return read_header(file.path, file.format)
-    except MicrodataError:
-        raise
-    except Exception as error:
-        raise unreadable(file.path, error) from error
 
 
 def refuse_format(file: TableFile) -> None:
@@ -148,7 +144,7 @@ def _read_file(path: Path, format_: FileFormat) -> Described:
         return Described(read_folder(path))
     refuse_missing(path)
     suffix = path.suffix.lower()
-    try:
+    with reading(path):
         if is_text_file(path):
             frame, found = read_text_file(path, format_)
             return Described(frame, format=found)
@@ -161,10 +157,6 @@ def _read_file(path: Path, format_: FileFormat) -> Described:
             frame, told = read_apart(read_labelled, path)
             orders = {name: tuple(order) for name, order in told["orders"].items()}
             return Described(frame, told["labels"], orders)
-    except MicrodataError:
-        raise
-    except Exception as error:
-        raise unreadable(path, error) from error
     raise MicrodataError(
         f"{path.name}: {suffix or 'a file without an ending'} is not a kind discreet reads.",
         hint=f"Give one of {', '.join(READABLE)}; text may end in {', '.join(PACKED)} besides.",

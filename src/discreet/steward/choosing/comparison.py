@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -24,10 +24,21 @@ from discreet.release.manifest import MANIFEST
 from discreet.release.store import fingerprint
 from discreet.steward.choosing.advice import Advice, Bar, advise
 from discreet.steward.choosing.page import show_comparison
-from discreet.steward.choosing.trial import TESTED, Course, Refused, Trial, name_setting, try_method
+from discreet.steward.choosing.patience import stopping_after
+from discreet.steward.choosing.trial import (
+    TESTED,
+    Course,
+    Refused,
+    Trial,
+    name_setting,
+    name_trial,
+    try_method,
+)
 from discreet.table.microdata import Microdata
 
 TRIALS, TABLE, PAGE = "trials.jsonl", "comparison.json", "comparison.html"
+MINUTES, MOST_MINUTES = 10.0, 100_000
+"""What a trial may take, unless more is asked for; and at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +122,7 @@ def compare(
     belief: Number | None = None,
     promise: Principle | None = None,
     purposes: Sequence[str] = (),
+    minutes: float = MINUTES,
     tell: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Comparison:
     """Try several methods on one table: what each protects, and what it is good for.
@@ -119,8 +131,9 @@ def compare(
     trial is kept there and taken from there the next time; an interrupt gives what there is.
     ``belief`` is the most that advice may leave anybody's value believed with, else what the
     ``promise`` allows. Advice names only what is good for all of the ``purposes``: of "count",
-    "range", "sum", "average" and "own". ``tell`` is called with the name of each trial before it,
-    its number, and how many there are.
+    "range", "sum", "average" and "own". A trial that takes more than so many ``minutes`` is
+    stopped, and tried again the next time. ``tell`` is called with the name of each trial before
+    it, its number, and how many there are.
 
     >>> import discreet as dc
     >>> data = dc.datasets.adult(sensitive="occupation", quasi_identifiers=["age", "sex"]).head(300)
@@ -132,6 +145,11 @@ def compare(
         raise SchemaError("There is nothing to compare.", hint="Give at least one method.")
     if belief is not None:
         require_ratio("belief", belief, 0, 1)
+    if not 0 < minutes <= MOST_MINUTES:
+        raise SchemaError(
+            f"A trial cannot be stopped after {minutes:g} minutes.",
+            hint=f"Give from 0.001 to {MOST_MINUTES:,} minutes.",
+        )
     if workload is None or isinstance(workload, int):
         workload = draw_questions(data, 1000 if workload is None else workload, seed=seed)
     _require_purposes(purposes, workload)
@@ -144,7 +162,7 @@ def compare(
             name = method.title if isinstance(method, Refused) else (
                 f"{method.title}, {method.principle}")  # fmt: skip
             tell(name, i, len(methods))
-            trials.append(kept.take(method, course))
+            trials.append(kept.take(method, course, minutes))
     except BaseException as error:
         if not is_interrupt(error) or folder is None:
             raise
@@ -250,10 +268,17 @@ class _Kept:
         if self.file is not None and self.file.exists():
             self.found, self.cut_off = _read_kept(self.file)
 
-    def take(self, method: Method | Refused, course: Course) -> Trial:
+    def take(self, method: Method | Refused, course: Course, minutes: float) -> Trial:
         """Give a trial that was made before, else make it and keep it."""
         if (trial := self.find(method)) is None:
-            trial = try_method(method, course)
+            with stopping_after(60 * minutes) as is_over:
+                try:
+                    trial = try_method(method, course)
+                except BaseException as error:
+                    if isinstance(method, Refused) or not (is_interrupt(error) and is_over()):
+                        raise
+                    problem = f"it took more than {minutes:g} minutes, and was stopped"
+                    return replace(name_trial(method), problem=problem)
             if not isinstance(method, Refused):
                 self._keep(self._name(method), trial.to_dict())
         return trial

@@ -10,7 +10,7 @@ from discreet.errors import StoreError
 from discreet.evaluate.questions import draw_questions
 from discreet.principles.base import Number
 from discreet.publishing.method import Method
-from discreet.steward.choosing.comparison import PAGE, TABLE, Comparison, compare
+from discreet.steward.choosing.comparison import MINUTES, PAGE, TABLE, Comparison, compare
 from discreet.steward.choosing.trial import Refused, list_contenders
 from discreet.steward.outputs import refuse_outputs
 from discreet.steward.plan import Plan
@@ -52,6 +52,7 @@ def compare_plan(
     belief: Number | None = None,
     purposes: Sequence[str] = (),
     seed: int = 0,
+    minutes: float = MINUTES,
     stage: Callable[[str], AbstractContextManager[None]],
     counting: Callable[[], AbstractContextManager[Callable[[str, int, int], None]]],
 ) -> Comparison:
@@ -70,5 +71,6 @@ def compare_plan(
             belief=belief,
             promise=wanted.method.principle,
             purposes=purposes,
+            minutes=minutes,
             tell=tell,
         )

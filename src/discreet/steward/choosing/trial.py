@@ -168,11 +168,16 @@ class Course:
             return None, None
 
 
+def name_trial(method: Method) -> Trial:
+    """Give a trial of which nothing is known but what is tried."""
+    return Trial(method.title, str(method.principle), name_setting(method))
+
+
 def try_method(method: Method | Refused, course: Course) -> Trial:
     """Publish by one method and measure what came out; what cannot be had is a reason."""
     if isinstance(method, Refused):
         return Trial(method.title, str(method.principle), "", problem=method.reason)
-    named = Trial(method.title, str(method.principle), name_setting(method))
+    named = name_trial(method)
     started = perf_counter()
     try:
         release = publish(course.data, method, insecure_seed=course.seed)

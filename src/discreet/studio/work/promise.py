@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -20,7 +19,8 @@ from discreet.principles import REGISTRY, Principle, demands, make_principle
 from discreet.principles.base import ratio
 from discreet.principles.groups import Groups
 from discreet.publishing.partitioners.histograms import histogram
-from discreet.studio.plan_files import change_plan, read_plan, read_plan_text
+from discreet.steward.plan_text import parse_plan, read_plan_text
+from discreet.studio.plan_files import change_plan, read_plan
 from discreet.studio.work.open import open_table
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Type
@@ -53,7 +53,7 @@ def look(path: Path, home: Path) -> dict[str, Any]:
     """Say what a plan promises, and of each promise whether the table allows it."""
     plan = read_plan(path, home)
     data = open_table(plan.table).read(plan.schema)
-    written = tomllib.loads(read_plan_text(path))["method"]["principles"]
+    written = parse_plan(read_plan_text(path), path)["method"]["principles"]
     numbers = [n for n in data.sensitive if data.schema[n].type in (Type.INTEGER, Type.DECIMAL)]
     offered = [title for title in BEGINNINGS if _is_about(title, data.sensitive, numbers)]
     return {
