@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import duckdb
 import polars as pl
+import psycopg
 import pytest
 from markdown_it import MarkdownIt
+from psycopg import sql
 
 import discreet as dc
 from commands import discreet_here
@@ -200,3 +202,15 @@ OUTPUTS: dict[str, Callable[[Made, Path], None]] = {
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_names_and_values_are_texts(output: str, made: Made, tmp_path: Path) -> None:
     OUTPUTS[output](made, tmp_path)
+
+
+def test_names_and_values_are_texts_in_postgresql(made: Made, postgres: str) -> None:
+    install(made.release, postgres, schema="shown as text")
+    with psycopg.connect(postgres) as client:
+        place, name = sql.Identifier("shown as text", "expected"), sql.Identifier(NAMES[2])
+        rows = client.execute(sql.SQL("SELECT DISTINCT {} FROM {}").format(name, place)).fetchall()
+        assert {value for (value,) in rows} == set(VALUES)
+        for name in NAMES[:3]:
+            told = client.execute('SELECT says FROM "shown as text".about WHERE name = %s', [name])
+            assert told.fetchall()
+        client.execute('DROP SCHEMA "shown as text" CASCADE')
