@@ -23,6 +23,7 @@ from commands import discreet_here
 from discreet.errors import StoreError, visible
 from discreet.evaluate.charts import save_chart
 from discreet.forms.installing import install
+from samples import microdata
 
 SCRIPT = "</script><script>alert(1)</script>"
 VALUES = [
@@ -121,12 +122,16 @@ def in_csv(made: Made, place: Path) -> None:
 
 
 def in_the_readme(made: Made, place: Path) -> None:
-    text = (made.folder / "README.md").read_text(encoding="utf-8")
-    assert not OBEYED.search(text)
-    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
-    assert "<script" not in rendered
-    require_page(rendered, *NAMES)
-    assert rendered.count("<td>") == 4 * len(NAMES)
+    frame = pl.read_parquet(made.folder.parent / "people.parquet").drop(NAMES[3])
+    data = microdata(frame, NAMES[:2], [NAMES[2]])  # what is said of its tables has names in it
+    batched = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=2))
+    for folder, names in ((made.folder, NAMES), (batched.write(place / "batched"), NAMES[:3])):
+        text = (folder / "README.md").read_text(encoding="utf-8")
+        assert not OBEYED.search(text)
+        rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+        assert "<script" not in rendered
+        require_page(rendered, *names)
+        assert rendered.count("<td>") == 4 * len(names)
 
 
 def in_reports(made: Made, place: Path) -> None:

@@ -310,7 +310,8 @@ def _explain(
     for name in (*release.tables, *dictionary):
         rows, files = sizes[name]
         where = f"`{name}.{format}`" if files == 1 else f"`{name}-….{format}` ({files} files)"
-        lines += [f"{where}, {rows} rows. {about.get(name, '')}", ""]
+        said = _plain(about.get(name, "")).replace("\\`", "`")  # columns of its own are code
+        lines += [f"{where}, {rows} rows. {said}", ""]
     lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
     for attribute in release.schema:
         lines.append(
