@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
@@ -32,6 +32,7 @@ TEXTS = st.text(
 )
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_what_is_escaped_comes_back_and_is_no_formula(text: str) -> None:
     escaped = escape_text(text)
@@ -40,11 +41,13 @@ def test_what_is_escaped_comes_back_and_is_no_formula(text: str) -> None:
     assert escaped in (text, f"'{text}")
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_two_texts_are_never_written_alike(one: str, other: str) -> None:
     assert (escape_text(one) == escape_text(other)) == (one == other)
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.none(), TEXTS), min_size=1, max_size=6, unique=True))
 def test_a_table_is_written_and_read_as_its_texts_are(texts: list[str | None]) -> None:
     known = [text for text in texts if text is not None]

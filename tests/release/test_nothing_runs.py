@@ -13,14 +13,17 @@ from typing import NamedTuple
 
 import duckdb
 import polars as pl
+import psycopg
 import pytest
 from markdown_it import MarkdownIt
+from psycopg import sql
 
 import discreet as dc
 from commands import discreet_here
 from discreet.errors import StoreError, visible
 from discreet.evaluate.charts import save_chart
 from discreet.forms.installing import install
+from samples import microdata
 
 SCRIPT = "</script><script>alert(1)</script>"
 VALUES = [
@@ -119,12 +122,16 @@ def in_csv(made: Made, place: Path) -> None:
 
 
 def in_the_readme(made: Made, place: Path) -> None:
-    text = (made.folder / "README.md").read_text(encoding="utf-8")
-    assert not OBEYED.search(text)
-    rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
-    assert "<script" not in rendered
-    require_page(rendered, *NAMES)
-    assert rendered.count("<td>") == 4 * len(NAMES)
+    frame = pl.read_parquet(made.folder.parent / "people.parquet").drop(NAMES[3])
+    data = microdata(frame, NAMES[:2], [NAMES[2]])  # what is said of its tables has names in it
+    batched = dc.publish(data, dc.Angelization(dc.FrequencyDiversity(2), k=2))
+    for folder, names in ((made.folder, NAMES), (batched.write(place / "batched"), NAMES[:3])):
+        text = (folder / "README.md").read_text(encoding="utf-8")
+        assert not OBEYED.search(text)
+        rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+        assert "<script" not in rendered
+        require_page(rendered, *names)
+        assert rendered.count("<td>") == 4 * len(names)
 
 
 def in_reports(made: Made, place: Path) -> None:
@@ -200,3 +207,15 @@ OUTPUTS: dict[str, Callable[[Made, Path], None]] = {
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_names_and_values_are_texts(output: str, made: Made, tmp_path: Path) -> None:
     OUTPUTS[output](made, tmp_path)
+
+
+def test_names_and_values_are_texts_in_postgresql(made: Made, postgres: str) -> None:
+    install(made.release, postgres, schema="shown as text")
+    with psycopg.connect(postgres) as client:
+        place, name = sql.Identifier("shown as text", "expected"), sql.Identifier(NAMES[2])
+        rows = client.execute(sql.SQL("SELECT DISTINCT {} FROM {}").format(name, place)).fetchall()
+        assert {value for (value,) in rows} == set(VALUES)
+        for name in NAMES[:3]:
+            told = client.execute('SELECT says FROM "shown as text".about WHERE name = %s', [name])
+            assert told.fetchall()
+        client.execute('DROP SCHEMA "shown as text" CASCADE')

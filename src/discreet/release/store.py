@@ -45,7 +45,7 @@ from discreet.table.coarsening import is_coarse
 from discreet.table.schema import Role, Schema
 
 README = "README.md"
-MARKUP = re.compile(r"[\\`*<>|&~\[\]]|(?<!\w)_|_(?!\w)")
+MARKUP = re.compile(r"[\\`<>|&~]|\*(?=\S)|(?<=\S)\*|\](?=[(\[:])|(?<!\w)_|_(?!\w)")
 IN_CSV = (
     "So that no spreadsheet takes a text or the name of a column for a formula, those that begin "
     "with one of `= + - @` (or their wide forms, a tab or a line break) and are no numbers have "
@@ -300,6 +300,11 @@ def _plain(text: str) -> str:
     return MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split("\n"))))
 
 
+def _prose(text: str) -> str:
+    """Write what a form says into Markdown, in which it calls columns by code."""
+    return _plain(text).replace("\\`", "`")
+
+
 def _explain(
     release: Release,
     dictionary: Mapping[str, pl.DataFrame],
@@ -330,12 +335,12 @@ def _explain(
     for name in (*release.tables, *dictionary):
         rows, files = sizes[name]
         where = f"`{name}.{format}`" if files == 1 else f"`{name}-….{format}` ({files} files)"
-        lines += [f"{where}, {rows} rows. {about.get(name, '')}", ""]
+        lines += [f"{where}, {rows} rows. {_prose(about.get(name, ''))}", ""]
     lines += ["| attribute | role | type | how it is published |", "|---|---|---|---|"]
     for attribute in release.schema:
         lines.append(
             f"| {_plain(attribute.name)} | {attribute.role} | {attribute.type} | "
-            f"{_plain(release.explain(attribute.name))} |"
+            f"{_prose(release.explain(attribute.name))} |"
         )
     lines += [
         "",
