@@ -422,7 +422,7 @@ def die(*arguments, **settings):
         os.kill(os.getpid(), signal.SIGKILL)
     return result
 if when == "between":
-    files.exchange = lambda *_: False
+    files.placing.exchange = lambda *_: False
     Path.rename = die
 elif step == "rename":
     Path.rename = die
@@ -472,7 +472,7 @@ def test_what_was_just_replaced_is_not_swept_by_others(
 def test_temporary_folders_of_the_killed_are_removed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(files.drafts, "gettempdir", lambda: str(tmp_path))
     (tmp_path / ".discreet.01234567.discreet-draft").mkdir()
     with files.temporary_folder() as mine, files.temporary_folder() as other:
         assert names(tmp_path) == {mine.name, other.name}
