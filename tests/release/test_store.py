@@ -410,9 +410,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import discreet as dc
-from discreet import files
+from discreet.files import placing
 step, when, folder = sys.argv[1:]
-real = getattr(files, step) if step != "rename" else Path.rename
+real = getattr(placing, step) if step != "rename" else Path.rename
 calls = []
 def die(*arguments, **settings):
     calls.append(arguments)
@@ -422,12 +422,12 @@ def die(*arguments, **settings):
         os.kill(os.getpid(), signal.SIGKILL)
     return result
 if when == "between":
-    files.placing.exchange = lambda *_: False
+    placing.exchange = lambda *_: False
     Path.rename = die
 elif step == "rename":
     Path.rename = die
 else:
-    setattr(files, step, die)
+    setattr(placing, step, die)
 import polars as pl
 frame = pl.DataFrame({"a": [1, 2, 3, 4], "s": list("xyxy")})
 data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["a"], sensitive=["s"]))
