@@ -22,6 +22,7 @@ from discreet.principles.base import Principle
 from discreet.release import OfPeople, Promise, Recoding, Release, Transformation
 from discreet.release.dictionary import ABOUT
 from discreet.release.formulas import Escape, escape_text, restore_text
+from discreet.release.places import name_place
 from discreet.release.seals import HASH, Seal, name_files
 from discreet.table.coarsening import SETTINGS
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
@@ -192,37 +193,12 @@ class Manifest(_Part):
             if first["type"] == "json_invalid":
                 raise StoreError(f"{MANIFEST} is not JSON.", hint=DAMAGED) from error
             more = f" (and {len(rest)} more)" if rest else ""
-            place = _name_place(first["loc"])
+            place = name_place(first["loc"])
             raise StoreError(f"{MANIFEST}: {place}{first['msg']}{more}.", hint=DAMAGED) from error
 
     def dump(self) -> str:
         """Write it."""
         return self.model_dump_json(indent=1, exclude_none=True) + "\n"
-
-
-def _name_place(steps: tuple[int | str, ...]) -> str:
-    """Name a place in a manifest.
-
-    >>> _name_place(("discreet", "attributes", 2, "decimals"))
-    'discreet.attributes[2].decimals: '
-    """
-    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return f"{place.removeprefix('.')}: " if place else ""
-
-
-def list_differences(one: Any, other: Any, place: tuple[int | str, ...] = ()) -> list[str]:
-    """Name the places in which two manifests differ, as plain values.
-
-    >>> list_differences({"a": 1, "b": [2, 3]}, {"a": 1, "b": [2, 4]})
-    ['b[1]']
-    """
-    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        steps = [(key, one[key], other[key]) for key in one]
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        steps = list(zip(range(len(one)), one, other, strict=True))
-    else:
-        return [] if one == other else [_name_place(place).removesuffix(": ")]
-    return [p for step, a, b in steps for p in list_differences(a, b, (*place, step))]
 
 
 def describe(

@@ -34,10 +34,10 @@ from discreet.release.manifest import (
     OLDER,
     Manifest,
     describe,
-    list_differences,
     say_suppressed,
     understand,
 )
+from discreet.release.places import list_differences
 from discreet.release.seals import Seal
 from discreet.release.sound_cells import refuse_unsound_cells
 from discreet.release.table_files import read_table, write_table

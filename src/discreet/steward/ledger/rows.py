@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Json, ValidationError
 
 from discreet.errors import StoreError
+from discreet.release.places import name_place
 
 RESTORE = "Restore the ledger from a backup."
 State = Literal["pending", "published", "recorded", "withdrawn"]
@@ -35,7 +36,7 @@ class _Row(BaseModel):
             said = f"{error}"
             if isinstance(error, ValidationError):
                 first = error.errors(include_url=False, include_input=False)[0]
-                said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+                said = f"{name_place(first['loc'])}{first['msg']}"
             raise StoreError(
                 f"{place} was changed and cannot be read ({said}).", hint=RESTORE
             ) from error
