@@ -42,23 +42,26 @@ def test_python_examples_run(path: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_commands_in_the_readme_exist() -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/start/tour.md"])
+def test_commands_of_the_first_pages_exist(page: str) -> None:
     from discreet.cli import app
 
     known = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
     known |= {group.name for group in app.registered_groups if group.name}
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     assert set(re.findall(r"^discreet (\w+)", text, re.MULTILINE)) <= known
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"^make (\w+)", text, re.MULTILINE):
         assert f"\n{target}:" in makefile
 
 
-def test_the_readme_names_every_principle() -> None:
+def test_the_tour_names_every_principle_and_method() -> None:
     from discreet.principles import REGISTRY
+    from discreet.publishing.methods import REGISTRY as METHODS
 
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(f"`{kind.__name__}(" in text for kind in REGISTRY.values())
+    text = (ROOT / "docs" / "start" / "tour.md").read_text(encoding="utf-8")
+    kinds = [*REGISTRY.values(), *METHODS.values()]
+    assert [kind.__name__ for kind in kinds if f"`{kind.__name__}(" not in text] == []
 
 
 def test_the_table_in_the_readme_is_what_discreet_computes() -> None:
