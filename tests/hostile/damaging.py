@@ -27,7 +27,7 @@ from discreet.release.croissant import describe
 from discreet.release.parts import StoredParts
 from discreet.release.series import load_series
 from discreet.release.store import find_strangers, fingerprint
-from discreet.steward.evidence import draw_salt, gather, write_evidence, write_salt
+from discreet.steward.evidence import draw_salt, gather, write_evidence
 from discreet.steward.ledger import Ledger
 from hostile.retyping import mutate_json
 from samples import reseal
@@ -317,8 +317,7 @@ def sign_off() -> Path:
     folder = dc.publish(data, CASES[case]).write(place / "release", format="csv")
     salt = draw_salt()
     found = gather(folder, place / "people.csv", data, audit(folder, data), salt)
-    write_evidence(found, place / "evidence")
-    write_salt(salt, place / "evidence")
+    write_evidence(found, place / "evidence", salt)
     return place
 
 
