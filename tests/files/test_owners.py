@@ -11,7 +11,15 @@ import pytest
 
 import discreet as dc
 from commands import discreet_here
-from discreet.files import private_folder, write_file, write_text
+from discreet.files import (
+    drafts,
+    keep_private,
+    private_folder,
+    refuse_unwritable,
+    write_file,
+    write_files,
+    write_text,
+)
 from discreet.steward.ledger import Ledger
 from samples import microdata
 
@@ -115,3 +123,55 @@ def test_a_ledger_begun_in_a_folder_that_others_can_enter_is_closed_to_them(tmp_
     folder.mkdir()
     Ledger.init(folder, "s")
     assert list_open(folder) == {"book"}
+
+
+def test_what_was_open_is_closed_when_it_is_written_to(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("kept", encoding="utf-8")
+    for name in ("old", "new"):
+        keep_private(tmp_path / name)
+        assert mode(tmp_path / name) == 0o600
+    assert (tmp_path / "old").read_text(encoding="utf-8") == "kept"
+
+
+def test_files_that_belong_together_may_lie_in_two_folders(tmp_path: Path) -> None:
+    """Each has its draft beside it, as the other folder may be on another disk."""
+    paths = [tmp_path / "pack" / "page", tmp_path / "salt"]
+    (tmp_path / "pack").mkdir()
+    paths[0].write_text("old", encoding="utf-8")
+
+    def fill(draft: Path) -> None:
+        for path in paths:
+            (draft / path.name).write_text("new", encoding="utf-8")
+
+    renamed: list[tuple[Path, Path]] = []
+    honest = Path.replace
+
+    def note(draft: Path, place: Path) -> Path:
+        renamed.append((draft, place))
+        if place == paths[1] and len(renamed) == 2:
+            raise OSError("no")
+        return honest(draft, place)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Path, "replace", note)
+        with pytest.raises(dc.errors.StoreError, match="no"):
+            write_files(paths, fill)
+    assert paths[0].read_text(encoding="utf-8") == "old" and not paths[1].exists()
+    assert all(draft.parent.parent == place.parent for draft, place in renamed[:2])
+    write_files(paths, fill)
+    assert [path.read_text(encoding="utf-8") for path in paths] == ["new"] * 2
+    assert {path.name for path in tmp_path.rglob("*")} == {"pack", "page", "salt"}
+
+
+def test_a_folder_that_another_program_keeps_locked_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drafts, "PATIENCE", 0.01)
+    lock = drafts._lock(tmp_path)
+    assert lock is not None
+    with pytest.raises(dc.errors.StoreError, match="locked") as refused:
+        refuse_unwritable(tmp_path / "release", folder=True)
+    assert refused.value.hint is not None and "flock" in refused.value.hint
+    drafts._unlock(lock)
+    refuse_unwritable(tmp_path / "release", folder=True)
+    assert not any(tmp_path.iterdir())

@@ -24,7 +24,7 @@ from discreet.release.formulas import (
     restore_text,
     write_csv,
 )
-from samples import microdata
+from samples import microdata, reseal
 
 SIGN = re.compile(f"[{SIGNS}]")
 TEXTS = st.text(
@@ -106,3 +106,26 @@ def test_texts_that_are_written_otherwise_are_not_read(release: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace("' before", "'' before"), "utf-8")
     with pytest.raises(StoreError, match=r"resources\[0\].escape"):
         dc.load(release)
+
+
+def test_a_formula_without_its_apostrophe_is_refused(release: Path) -> None:
+    """Read as the same text, it would tell one record from those that look the same."""
+    path = release / "generalized.csv"
+    text = path.read_text(encoding="utf-8")
+    for changed in (text.replace(",'=1+1", ",=1+1"), text.replace("'=ill", "=ill")):
+        assert changed != text
+        path.write_text(changed, encoding="utf-8")
+        reseal(release)
+        with pytest.raises(StoreError, match="apostrophe"):
+            dc.load(release)
+
+
+def test_booleans_are_written_in_one_way(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"age": [1, 2, 3, 4], "ill": [True, False] * 2})
+    made = dc.publish(microdata(frame, ["age"], ["ill"]), dc.Generalization(dc.KAnonymity(4)))
+    folder = made.write(tmp_path / "release", format="csv")
+    path = folder / "generalized.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace("true", "TRUE"), encoding="utf-8")
+    reseal(folder)
+    with pytest.raises(StoreError, match="cannot be read"):
+        dc.load(folder)

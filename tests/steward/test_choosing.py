@@ -22,6 +22,7 @@ from discreet.publishing.method import Method
 from discreet.publishing.methods import REGISTRY
 from discreet.steward.choosing import Refused, Trial, comparison, list_contenders
 from discreet.steward.choosing.advice import Bar, advise
+from discreet.steward.choosing.patience import stopping_after
 
 ANY = dc.FrequencyDiversity(3)
 METHODS: list[Method] = [
@@ -202,6 +203,24 @@ def test_a_trial_that_takes_too_long_is_stopped_and_tried_again_the_next_time(
     assert found.trials[1].method == "anatomy" and not found.missing
     again = dc.compare(people, methods[1:], 20, folder=tmp_path)
     assert [t.problem for t in again.trials] == [None]
+
+
+def test_an_alarm_that_strikes_while_it_is_disarmed_stays_silent_afterwards() -> None:
+    handler = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(KeyboardInterrupt), stopping_after(60) as over:
+        honest, struck = signal.setitimer, []
+
+        def disarm(which: int, seconds: float, again: float = 0.0) -> object:
+            if not struck:
+                struck.append(True)
+                signal.raise_signal(signal.SIGALRM)
+            return honest(which, seconds, again)
+
+        signal.setitimer = disarm  # type: ignore[assignment]
+    signal.setitimer = honest
+    assert over() and struck
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) == handler
 
 
 def test_the_steward_may_bring_questions(people: dc.Microdata, tmp_path: Path) -> None:

@@ -232,4 +232,5 @@ def test_inspect_writes_the_files_of_a_project_beside_the_plan_or_nothing(tmp_pa
     assert {p.name for p in (tmp_path / "in").iterdir()} == {
         "my.toml", "p.csv", "p.age.csv", "p.ward.csv", "p.illness.csv",
     }  # fmt: skip
+    assert (tmp_path / "in" / "p.csv").stat().st_mode & 0o077 == 0  # people, for their owner
     assert discreet("publish", "in/my.toml").returncode == 0

@@ -90,7 +90,7 @@ def inspect(
     texts = {target.parent / name: text for name, text in found.files.items()}
     refuse_outputs(list(texts), inputs=[file], overwrite=overwrite)
     for path, text in {**texts, target: found.plan}.items():
-        write_text(path, text, shared=True)
+        write_text(path, text, shared=path == target)  # others may be the table itself
     if json:
         print_json({**found.to_dict(), "plan": str(target), "files": list(map(str, texts))})
         return

@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -31,12 +31,14 @@ from discreet.files.drafts import (
 from discreet.files.placing import exchange, place_file, place_folder, settle, sync
 
 __all__ = [
-    "digest", "digest_open", "drafting", "exchange", "find_drafts", "open_plain", "place_file",
-    "place_folder", "private_folder", "read_text", "refuse_unwritable", "remove", "replacing_in",
-    "resolve", "settle", "share", "split_lines", "sweep", "sync", "temporary_folder", "write_file",
-    "write_files", "write_text", "writing",
+    "digest", "digest_open", "drafting", "exchange", "find_drafts", "keep_private",
+    "open_plain", "place_file", "place_folder", "private_folder", "read_text", "refuse_unwritable",
+    "remove", "replacing_in", "resolve", "settle", "share", "split_lines", "sweep", "sync",
+    "temporary_folder", "write_file", "write_files", "write_text", "writing",
 ]  # fmt: skip
 
+BEFORE = "before"
+"""A folder of a draft, for what is replaced."""
 LARGEST_TEXT = 2**27
 """Bytes of the largest text that is read whole."""
 
@@ -124,28 +126,40 @@ def write_files(
 ) -> None:
     """Write files that belong together, all or none: ``fill`` writes drafts into a folder.
 
-    If one of them cannot be put in place, what was there before comes back.
+    Each then has a draft beside its place, as another folder may be on another disk. If one of them
+    cannot be put in place, what was there before comes back.
     """
     places = [resolve(path) for path in paths]
-    with writing(paths[0]), drafting(places[0], folder=True) as draft:
-        fill(draft)
-        settle(draft)
-        before = draft / "before"
-        before.mkdir()
-        tried: list[tuple[str, Path]] = []
+    with writing(paths[0]), ExitStack() as stack:
+        beside: dict[Path, Path] = {}
+        for place in places:
+            if place.parent not in beside:
+                beside[place.parent] = stack.enter_context(drafting(place, folder=True))
+        filled = beside[places[0].parent]
+        fill(filled)
+        drafts = [beside[place.parent] / path.name
+                  for path, place in zip(paths, places, strict=True)]  # fmt: skip
+        for draft in drafts:
+            if draft.parent != filled:
+                shutil.move(filled / draft.name, draft)
+        for folder in beside.values():
+            settle(folder)
+            (folder / BEFORE).mkdir()
+        tried: list[tuple[Path, Path]] = []
         try:
-            for path, place in zip(paths, places, strict=True):
-                tried.append((path.name, place))
-                _permit(draft / path.name, place, shared=shared)
+            for draft, place in zip(drafts, places, strict=True):
+                tried.append((draft, place))
+                _permit(draft, place, shared=shared)
                 if place.exists():
-                    shutil.copy2(place, before / path.name)
-                place_file(draft / path.name, place)
+                    shutil.copy2(place, draft.parent / BEFORE / draft.name)
+                place_file(draft, place)
         except BaseException:
-            for name, place in tried:
-                if (draft / name).exists():  # it has not been put in place
+            for draft, place in tried:
+                before = draft.parent / BEFORE / draft.name
+                if draft.exists():  # it has not been put in place
                     continue
-                if (before / name).exists():
-                    (before / name).replace(place)
+                if before.exists():
+                    before.replace(place)
                 else:
                     place.unlink(missing_ok=True)
             raise
@@ -178,6 +192,13 @@ def private_folder(folder: Path) -> Iterator[None]:
         raise
 
 
+def keep_private(path: Path) -> None:
+    """Make a file that only its owner can read, or take from others what is there; if one may."""
+    with suppress(OSError):
+        path.touch(mode=0o600)
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & OWNER)
+
+
 def share(draft: Path) -> None:
     """Let others enter the draft of a folder, as far as the umask lets them."""
     new = draft / "new"  # the umask cannot be read without changing it for all threads
@@ -188,9 +209,12 @@ def share(draft: Path) -> None:
 
 
 def refuse_unwritable(path: Path, *, folder: bool = False) -> None:
-    """Refuse a place in which nothing can be written; leave nothing there."""
-    with writing(path), drafting(resolve(path), folder=folder):
-        pass
+    """Refuse a place in which nothing can be written, or replaced; leave nothing there."""
+    place = resolve(path)
+    with writing(path), drafting(place, folder=folder):
+        if folder:
+            with replacing_in(place.parent):
+                pass
 
 
 @contextmanager
@@ -201,6 +225,8 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
         check = "Check that its folder exists and is yours to write to"
+        if error.errno == errno.EBUSY:
+            check = f"Let the program end that keeps {error.filename} locked (as flock does)"
         left = "" if error.errno == errno.EROFS else "; nothing was left behind"
         raise StoreError(
             f"{path}: cannot be written ({error.strerror or error}).",

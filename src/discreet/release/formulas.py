@@ -15,6 +15,8 @@ from typing import Literal, get_args
 import polars as pl
 import polars.selectors as cs
 
+from discreet.errors import DAMAGED, StoreError
+
 SIGNS = "=+\\-@\t\r\n＝＋－＠"
 FORMULA, NUMBER = f"'*[{SIGNS}]", r"'*-[0-9]+(?:\.[0-9]+)?"
 Escape = Literal[
@@ -35,11 +37,13 @@ def escape_text(text: str) -> str:
 
 
 def restore_text(text: str) -> str:
-    """Read a text that was written so.
+    """Read a text that was written so; one that was not is refused.
 
     >>> [restore_text(text) for text in ("'=1+1", "''=1+1", "1 = 1", "'s Gravenhage", "-1")]
     ['=1+1', "'=1+1", '1 = 1', "'s Gravenhage", '-1']
     """
+    if _is_formula(text) and not text.startswith("'"):
+        raise _refuse(text)
     return text.removeprefix("'") if _is_formula(text) else text
 
 
@@ -65,8 +69,17 @@ def escape_table(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(escaped.name.keep()).rename(escape_text)
 
 
+def _refuse(text: str) -> StoreError:
+    """A cell that could stand for the same in two ways would tell one of people who look alike."""
+    return StoreError(f"{text[:40]!r} stands where formulas have an apostrophe.", hint=DAMAGED)
+
+
 def restore_table(table: pl.DataFrame) -> pl.DataFrame:
-    """Give a table of texts that was written so as it was."""
+    """Give a table of texts that was written so as it was; one that was not is refused."""
     texts = cs.string().as_expr()
+    for column in table.select(cs.string()):
+        bare = column.to_frame().filter(_are_formulas(texts) & ~texts.str.starts_with("'"))
+        if bare.height:
+            raise _refuse(bare.item(0, 0))
     restored = pl.when(_are_formulas(texts)).then(texts.str.strip_prefix("'")).otherwise(texts)
     return table.with_columns(restored.name.keep()).rename(restore_text)

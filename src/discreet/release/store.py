@@ -47,7 +47,8 @@ from discreet.table.schema import Role, Schema
 README = "README.md"
 MARKUP = re.compile(r"[\\`<>|&~]|\*(?=\S)|(?<=\S)\*|\](?=[(\[:])|(?<!\w)_|_(?!\w)")
 IN_CSV = (
-    "So that no spreadsheet takes a text or the name of a column for a formula, those that begin "
+    "So that no spreadsheet that reads cells as separated by commas takes a text or the name of a "
+    "column for a formula, those that begin "
     "with one of `= + - @` (or their wide forms, a tab or a line break) and are no numbers have "
     "an apostrophe in front, and so have those that begin with apostrophes and then like this. To "
     "have the values themselves, take away one apostrophe; `dc.load` does."

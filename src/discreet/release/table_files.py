@@ -213,5 +213,5 @@ def _cast(name: str, kind: str) -> Any:
         case "date":
             return column.str.to_date()
         case "boolean":
-            return column == "true"
+            return column.replace_strict({"true": True, "false": False}, return_dtype=pl.Boolean)
     return column

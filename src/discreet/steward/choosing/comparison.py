@@ -16,7 +16,14 @@ import polars as pl
 
 from discreet.errors import SchemaError, StoreError, is_interrupt
 from discreet.evaluate.questions import Questions, draw_questions
-from discreet.files import open_plain, private_folder, split_lines, write_text, writing
+from discreet.files import (
+    keep_private,
+    open_plain,
+    private_folder,
+    split_lines,
+    write_text,
+    writing,
+)
 from discreet.principles.base import Number, Principle, demands, part_joins, ratio, require_ratio
 from discreet.publishing.method import Method
 from discreet.release import Release
@@ -271,12 +278,14 @@ class _Kept:
     def take(self, method: Method | Refused, course: Course, minutes: float) -> Trial:
         """Give a trial that was made before, else make it and keep it."""
         if (trial := self.find(method)) is None:
-            with stopping_after(60 * minutes) as is_over:
-                try:
+            over: Callable[[], bool] = lambda: False  # noqa: E731
+            try:
+                with stopping_after(60 * minutes) as over:
                     trial = try_method(method, course)
-                except BaseException as error:
-                    if isinstance(method, Refused) or not (is_interrupt(error) and is_over()):
-                        raise
+            except BaseException as error:
+                if isinstance(method, Refused) or not (is_interrupt(error) and over()):
+                    raise
+                if trial is None:  # else it struck when all was done
                     problem = f"it took more than {minutes:g} minutes, and was stopped"
                     return replace(name_trial(method), problem=problem)
             if not isinstance(method, Refused):
@@ -314,7 +323,7 @@ class _Kept:
             return
         try:
             with private_folder(self.file.parent):
-                self.file.touch(mode=0o600)
+                keep_private(self.file)
             with self.file.open("a", encoding="utf-8") as file:
                 if self.cut_off:  # the last line has no end: what follows must not join it
                     file.write("\n")

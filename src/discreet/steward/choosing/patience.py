@@ -31,10 +31,17 @@ def stopping_after(seconds: float) -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
         yield lambda: False
         return
-    before = signal.signal(signal.SIGALRM, strike)
-    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
-    try:
-        yield lambda: over
-    finally:
+
+    def disarm() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+    before = signal.signal(signal.SIGALRM, strike)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+        try:
+            yield lambda: over
+        finally:
+            disarm()
+    finally:  # it may have struck just as that began
+        disarm()

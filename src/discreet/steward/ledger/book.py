@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 from discreet.errors import StoreError
-from discreet.files import drafting, place_file
+from discreet.files import drafting, keep_private, place_file
 from discreet.steward.ledger.rows import RESTORE, EntryRow, SourceRow, State
 
 DATABASE, LOCK = "ledger.sqlite", "lock.sqlite"
@@ -205,8 +205,8 @@ class Book:
         """Keep other publishers out until a publication is over, however it ends."""
         until = monotonic() + PATIENCE
         try:
-            with suppress(OSError):  # whoever cannot write here is told by SQLite
-                (self.folder / LOCK).touch(mode=0o600)
+            for name in (LOCK, DATABASE):  # whoever cannot write here is told by SQLite
+                keep_private(self.folder / name)
             lock = sqlite3.connect(self.folder / LOCK, timeout=1, isolation_level=None)
         except sqlite3.Error as error:
             raise _cannot_use(self.folder / LOCK, error) from error
