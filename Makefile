@@ -74,7 +74,7 @@ FUZZ_MINUTES ?= 60
 fuzz: $(VENV)/installed-dev
 	end=$$(( $$(date +%s) + 60 * $(FUZZ_MINUTES) )); \
 	while test $$(date +%s) -lt $$end; do \
-		$(BIN)/pytest tests/hostile/test_mutated.py --hypothesis-profile=fuzz || exit 1; \
+		$(BIN)/pytest tests/hostile --hypothesis-profile=fuzz || exit 1; \
 	done
 
 docs: $(VENV)/installed-docs
