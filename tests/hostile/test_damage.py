@@ -275,7 +275,7 @@ def test_an_audit_that_finds_nothing_says_how_far_that_goes() -> None:
     ("change", "says"),
     [
         ("columns = '{}'", "row 1 was changed and cannot be read (columns: "),
-        ("columns = '[1]'", "columns.0: "),
+        ("columns = '[1]'", "columns[0]: "),
         ("files = '{}'", "files: "),
         ("files = '[[]]'", "files: "),
         ("files = 'no JSON'", "files: "),

@@ -28,6 +28,6 @@ def test_what_no_command_may_do_is_found() -> None:
 def test_a_command_that_needs_too_long_is_stopped_and_the_next_one_runs(
     walker: Walker, tmp_path: Path
 ) -> None:
-    stopped = walker.run("demo", cwd=tmp_path, seconds=-10)
+    stopped = walker.run("demo", cwd=tmp_path, seconds=-17)
     assert stopped.code is None and "CPU time limit" in stopped.err
     assert walker.run("--version", cwd=tmp_path).code == 0

@@ -101,7 +101,7 @@ def reading(path: Path) -> Iterator[None]:
     """Take whatever a library says of a file that it cannot read, or dies of, as one error."""
     try:
         yield
-    except DiscreetError:
+    except (DiscreetError, MemoryError):  # which is not the file's fault, or not alone
         raise
     except BaseException as error:
         if not is_failure(error):

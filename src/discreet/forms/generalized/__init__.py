@@ -21,6 +21,7 @@ from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete, open_boxes
 from discreet.forms.wording import ENDS, read_presence
+from discreet.principles import KAnonymity
 from discreet.principles.base import ratio
 from discreet.release import Promise, Release
 from discreet.release.release import PartedTable
@@ -140,6 +141,9 @@ class Generalized(GroupedForm):
         target = given.get("target")
         if target is not None and target not in release.schema.names:
             found.append(f"target = {target!r} is no attribute of the release")
+        alike = [part.k for part in release.promise.principle.parts if isinstance(part, KAnonymity)]
+        if "k" in given and given["k"] != max(alike, default=None):
+            found.append(f"k = {given['k']!r}, but what is promised is {release.promise.principle}")
         if given.get("gain") == "entropy" and target is None:
             found.append("gain = 'entropy' has no target")
         return found

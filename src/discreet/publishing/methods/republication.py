@@ -73,6 +73,8 @@ class Republication(SigningMethod):
         require_choice("categories", self.categories, Categories)
         if self.k is not None:
             require_whole("k", self.k)
+        if self.k == 1:  # every group has as many; a release says that in one way
+            object.__setattr__(self, "k", None)
 
     @property
     def _least(self) -> int:
