@@ -8,8 +8,8 @@ SIMPLE = 1000
 """Fractions of smaller denominators are said as such."""
 AS_FAR = (
     "That holds as far as the bytes can tell: a cell that was changed to what some table of these "
-    "people gives is not noticed. Whether a release is the one that was signed off, discreet verify "
-    "tells by its evidence."
+    "people gives is not noticed. Whether a release is the one that was signed off, discreet "
+    "verify tells by its evidence."
 )
 """How far it goes that an audit finds nothing wrong."""
 
