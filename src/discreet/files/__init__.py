@@ -141,7 +141,8 @@ def write_files(
                   for path, place in zip(paths, places, strict=True)]  # fmt: skip
         for draft in drafts:
             if draft.parent != filled:
-                shutil.move(filled / draft.name, draft)
+                shutil.copyfile(filled / draft.name, draft)
+                (filled / draft.name).unlink()
         for folder in beside.values():
             settle(folder)
             (folder / BEFORE).mkdir()
