@@ -13,7 +13,7 @@ from faults.scenes import SCENES
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="faults", description=__doc__)
-    parser.add_argument("--only", default="", help="a scene")
+    parser.add_argument("--only", choices=SCENES, help="a scene")
     parser.add_argument("--kinds", default=",".join([KILLED, *ERRORS]))
     asked = parser.parse_args()
     if find_compiler() is None:
