@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that a terminal obeys instead of showing them."""
@@ -99,10 +101,21 @@ def name_closest(name: str, known: list[str]) -> str:
     return f"Did you mean {close[0]!r}? {listed}" if close else listed
 
 
-def is_failure(error: BaseException) -> bool:
-    """Whether something failed: no interrupt, and no exit; a panic of native code is a failure."""
-    failed = isinstance(error, Exception) or type(error).__name__ == "PanicException"
-    return failed and not is_interrupt(error)
+@contextmanager
+def explaining(say: Callable[[BaseException], DiscreetError]) -> Iterator[None]:
+    """Take whatever fails, be it that native code panics, as the error that says so.
+
+    What is one already, interrupts, exits and too little memory stay what they are.
+    """
+    try:
+        yield
+    except (DiscreetError, MemoryError):
+        raise
+    except BaseException as error:
+        failed = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+        if not failed or is_interrupt(error):
+            raise
+        raise say(error) from error
 
 
 def is_interrupt(error: BaseException) -> bool:

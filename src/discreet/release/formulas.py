@@ -42,9 +42,11 @@ def restore_text(text: str) -> str:
     >>> [restore_text(text) for text in ("'=1+1", "''=1+1", "1 = 1", "'s Gravenhage", "-1")]
     ['=1+1', "'=1+1", '1 = 1', "'s Gravenhage", '-1']
     """
-    if _is_formula(text) and not text.startswith("'"):
+    if not _is_formula(text):
+        return text
+    if not text.startswith("'"):
         raise _refuse(text)
-    return text.removeprefix("'") if _is_formula(text) else text
+    return text.removeprefix("'")
 
 
 def _is_formula(text: str) -> bool:

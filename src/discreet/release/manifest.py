@@ -22,7 +22,7 @@ from discreet.principles.base import Principle
 from discreet.release import OfPeople, Promise, Recoding, Release, Transformation
 from discreet.release.dictionary import ABOUT
 from discreet.release.formulas import Escape, escape_text, restore_text
-from discreet.release.places import name_place
+from discreet.release.places import say_first
 from discreet.release.seals import HASH, Seal, name_files
 from discreet.table.coarsening import SETTINGS
 from discreet.table.schema import Attribute, Missing, Role, Schema, Type
@@ -189,12 +189,11 @@ class Manifest(_Part):
         try:
             return Manifest.model_validate_json(text)
         except ValidationError as error:
-            first, *rest = error.errors(include_url=False, include_input=False)
-            if first["type"] == "json_invalid":
+            if error.errors(include_url=False, include_input=False)[0]["type"] == "json_invalid":
                 raise StoreError(f"{MANIFEST} is not JSON.", hint=DAMAGED) from error
-            more = f" (and {len(rest)} more)" if rest else ""
-            place = name_place(first["loc"])
-            raise StoreError(f"{MANIFEST}: {place}{first['msg']}{more}.", hint=DAMAGED) from error
+            rest = error.error_count() - 1
+            more = f" (and {rest} more)" if rest else ""
+            raise StoreError(f"{MANIFEST}: {say_first(error)}{more}.", hint=DAMAGED) from error
 
     def dump(self) -> str:
         """Write it."""

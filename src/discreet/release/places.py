@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import ValidationError
+
 
 def name_place(steps: tuple[int | str, ...]) -> str:
     """Name a place in a manifest.
@@ -13,6 +15,12 @@ def name_place(steps: tuple[int | str, ...]) -> str:
     """
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return f"{place.removeprefix('.')}: " if place else ""
+
+
+def say_first(error: ValidationError) -> str:
+    """Say the first thing that is not as it should be, and where."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{name_place(first['loc'])}{first['msg']}"
 
 
 def list_differences(one: Any, other: Any, place: tuple[int | str, ...] = ()) -> list[str]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from discreet.errors import DAMAGED, DiscreetError, StoreError, is_failure
+from discreet.errors import DAMAGED, StoreError, explaining
 from discreet.files import digest_open, open_plain
 from discreet.release import Format
 from discreet.release.formulas import restore_table, write_csv
@@ -154,19 +153,15 @@ def _refuse_damaged(file: BufferedReader) -> None:
     file.seek(0)
 
 
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming(path: Path) -> AbstractContextManager[None]:
     """Name the file that cannot be read, whatever a library says of it or dies of."""
-    try:
-        yield
-    except DiscreetError:
-        raise
-    except BaseException as error:
-        if not is_failure(error):
-            raise
+
+    def say(error: BaseException) -> StoreError:
         said = error.strerror if isinstance(error, OSError) and error.strerror else error
         first = str(said).strip().partition("\n")[0]
-        raise StoreError(f"{path.name}: cannot be read ({first}).", hint=DAMAGED) from error
+        return StoreError(f"{path.name}: cannot be read ({first}).", hint=DAMAGED)
+
+    return explaining(say)
 
 
 def refuse_columns(types: pl.Schema, stored: Stored, name: str, *, typed: bool = True) -> None:

@@ -38,7 +38,7 @@ from discreet.files import (
 from discreet.forms.verify import verify
 from discreet.pages import render_page
 from discreet.release import Release
-from discreet.release.places import name_place
+from discreet.release.places import say_first
 from discreet.release.store import digest_release, fingerprint, load
 from discreet.table.microdata import Microdata
 from discreet.table.readers import read_table
@@ -377,8 +377,7 @@ def _read_evidence(evidence: Path) -> tuple[Path, Evidence, list[str]]:
         why = error.strerror or error
         raise StoreError(f"{path}: cannot be read ({why}).", hint=hint) from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        said = f"{name_place(first['loc'])}{first['msg']}"
+        said = say_first(error)
         raise StoreError(f"{path}: is no evidence ({said}).", hint=hint) from error
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path}: is no evidence, as it is not JSON.", hint=hint) from error

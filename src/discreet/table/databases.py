@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
-from discreet.errors import MicrodataError, is_failure
+from discreet.errors import MicrodataError, explaining
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,14 +81,12 @@ class DatabaseTable:
                 f"{self.database}: no such file.",
                 hint="Check the path; a path in a plan starts where the plan lies.",
             )
-        try:
-            with duckdb.connect(self.database, read_only=True) as connection:
-                connection.execute("SET enable_external_access = false")
-                frame = pl.from_arrow(connection.sql(self._statement).to_arrow_table())
-        except BaseException as error:  # polars panics over some of its types
-            if not is_failure(error):
-                raise
-            raise self._refuse(str(error)) from error
+        with (
+            explaining(lambda error: self._refuse(str(error))),  # polars panics over some types
+            duckdb.connect(self.database, read_only=True) as connection,
+        ):
+            connection.execute("SET enable_external_access = false")
+            frame = pl.from_arrow(connection.sql(self._statement).to_arrow_table())
         assert isinstance(frame, pl.DataFrame)
         return frame
 

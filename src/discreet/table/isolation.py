@@ -13,8 +13,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from discreet.errors import DiscreetError, MicrodataError, is_failure
+from discreet.errors import DiscreetError, MicrodataError, explaining
 
 Reader = Callable[..., tuple[pl.DataFrame, dict[str, Any]]]
 """Reads a table at a path, and what a file says besides it in values that JSON can hold; it may
@@ -96,17 +96,9 @@ def _explain_end(child: subprocess.Popen[bytes], errors: IO[bytes]) -> str:
     return said[-1][:200] if said else f"exit code {child.returncode}"
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> AbstractContextManager[None]:
     """Take whatever a library says of a file that it cannot read, or dies of, as one error."""
-    try:
-        yield
-    except (DiscreetError, MemoryError):  # which is not the file's fault, or not alone
-        raise
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        raise unreadable(path, error) from error
+    return explaining(lambda error: unreadable(path, error))
 
 
 def unreadable(path: Path, error: BaseException) -> MicrodataError:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Json, ValidationError
 
 from discreet.errors import StoreError
-from discreet.release.places import name_place
+from discreet.release.places import say_first
 
 RESTORE = "Restore the ledger from a backup."
 State = Literal["pending", "published", "recorded", "withdrawn"]
@@ -33,10 +33,7 @@ class _Row(BaseModel):
         try:
             return cls.model_validate(dict(cells))
         except (ValidationError, RecursionError) as error:
-            said = f"{error}"
-            if isinstance(error, ValidationError):
-                first = error.errors(include_url=False, include_input=False)[0]
-                said = f"{name_place(first['loc'])}{first['msg']}"
+            said = say_first(error) if isinstance(error, ValidationError) else f"{error}"
             raise StoreError(
                 f"{place} was changed and cannot be read ({said}).", hint=RESTORE
             ) from error
