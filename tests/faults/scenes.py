@@ -155,9 +155,12 @@ def begin_evidence(place: Path) -> None:
 
 
 def begin_export(place: Path) -> None:
-    begin_with_release(place)
+    """What is there is of another release, or the new would be the same to the byte."""
+    begin_alone(place)
+    assert command(place, "publish", "other.toml") == 0
     for name in ("table.xlsx", "table.sav"):
         assert command(place, "export", "out", "--to", name) == 0
+    assert command(place, "publish", "plan.toml", "--overwrite") == 0
 
 
 def begin_catalog(place: Path) -> None:
@@ -321,7 +324,8 @@ class Scene:
         disk.fail()
         code = self.act(place)
         disk.heal()
-        self._say(place, self.judge(place, code if disk.cleanable or code == 0 else None))
+        ended = code if disk.cleanable or code == 0 else None
+        self._say(place, self.judge(place, ended, cleanable=disk.cleanable))
 
     def recover(self, place: Path) -> None:
         """Say what does not hold after an end, and after another run."""
@@ -336,8 +340,13 @@ class Scene:
     def _say(self, place: Path, problems: list[str]) -> None:
         (place.parent / "problems").write_text(json.dumps(problems), encoding="utf-8")
 
-    def judge(self, place: Path, code: int | None, *, again: bool = False) -> list[str]:
-        """Say what does not hold: after an end (no code), an error, or when all is well."""
+    def judge(
+        self, place: Path, code: int | None, *, again: bool = False, cleanable: bool = True
+    ) -> list[str]:
+        """Say what does not hold: after an end (no code), an error, or when all is well.
+
+        Drafts stay where nothing could be removed; the next run does that.
+        """
         before = pickle.loads((place.parent / KEPT_BEFORE).read_bytes())
         problems, news = [], set()
         for name, must in self.written.items():
@@ -363,7 +372,7 @@ class Scene:
         for name, stamp in before.items():
             if name not in self.written and name != "book" and take_print(place / name) != stamp:
                 problems.append(f"{name} was changed")
-        if code is not None:
+        if code is not None and cleanable:
             written = (Path(name).parts[0] for name in self.written)
             known = {*before, *self.kept, TEMPORARY, *written}
             # Python tries temporary folders by a file that says "blat", which stays if it is killed
@@ -439,6 +448,10 @@ SCENES = {
     "export-xlsx": Scene(
         begin_export, run("export", "out", "--to", "table.xlsx", "--overwrite"),
         {"table.xlsx": is_workbook},
+    ),
+    "export-sav": Scene(
+        begin_export, run("export", "out", "--to", "table.sav", "--overwrite"),
+        {"table.sav": is_labelled},
     ),
     "install-new": Scene(
         begin_with_release, run("install", "out", "--into", "new.duckdb"),

@@ -24,6 +24,7 @@ from discreet.errors import StoreError, visible
 from discreet.evaluate.charts import save_chart
 from discreet.forms.installing import install
 from samples import microdata
+from serving.process import Serving
 
 SCRIPT = "</script><script>alert(1)</script>"
 VALUES = [
@@ -195,11 +196,32 @@ def in_a_database(made: Made, place: Path) -> None:
     assert {value for (value,) in rows} == set(VALUES)
 
 
+def in_a_served_database(made: Made, place: Path) -> None:
+    name = NAMES[0].replace("/", "|")  # which no folder can be called
+    (place / name).symlink_to(made.folder)
+    served = Serving(place, name)
+    with served.connect(name) as client:
+        quoted = sql.Identifier(NAMES[2])
+        asked = sql.SQL("SELECT {0}, COUNT(*) AS {1} FROM release GROUP BY 1")
+        found = client.execute(asked.format(quoted, sql.Identifier(NAMES[0])))
+        assert found.description is not None
+        assert [column.name for column in found.description][:2] == [NAMES[2], NAMES[0]]
+        assert {row[0] for row in found} == set(VALUES)
+        for value in (value for value in VALUES if not OBEYED.search(value)):
+            one = sql.SQL("SELECT COUNT(*) FROM release WHERE {} = %s").format(quoted)
+            assert client.execute(one, [value]).fetchone()[0] == 4, value  # type: ignore[index]
+        listed = client.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_name = 'release'"
+        ).fetchall()
+        assert {name for (name,) in listed} >= set(NAMES[:3])
+    assert not OBEYED.search(served.stop().replace("\n", ""))
+
+
 OUTPUTS: dict[str, Callable[[Made, Path], None]] = {
     found.__name__: found
     for found in (
         in_csv, in_the_readme, in_reports, in_evidence_and_on_the_terminal, in_charts,
-        in_a_workbook, in_spss_and_stata, in_a_database,
+        in_a_workbook, in_spss_and_stata, in_a_database, in_a_served_database,
     )
 }  # fmt: skip
 

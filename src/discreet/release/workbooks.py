@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +41,8 @@ def write_workbook(path: Path, sheets: Mapping[str, pl.DataFrame]) -> None:
     for title, table in sheets.items():
         _refuse_unfit(title, table)
     # row by row, so that no more than one is in memory
-    with temporary_folder() as work:
-        book = xlsxwriter.Workbook(path, {"constant_memory": True, "tmpdir": str(work)})
+    with temporary_folder() as work, _opening(path) as file:
+        book = xlsxwriter.Workbook(file, {"constant_memory": True, "tmpdir": str(work)})
         bold, day = book.add_format({"bold": True}), book.add_format(DAY)
         for title, table in sheets.items():
             sheet = book.add_worksheet(title)
@@ -52,8 +54,39 @@ def write_workbook(path: Path, sheets: Mapping[str, pl.DataFrame]) -> None:
                 for place, cell in enumerate(row):
                     if cell is not None:
                         put[place](number, place, cell)
-        book.close()
+        try:
+            book.close()
+        except xlsxwriter.exceptions.FileCreateError as error:
+            raise error.args[0] from error  # an OSError, which says what is wrong with the disk
+        except xlsxwriter.exceptions.FileSizeError as error:
+            raise StoreError(f"{path.name} is too large for Excel.", hint=INSTEAD) from error
     _compare(path, sheets)
+
+
+class _Remembering(io.FileIO):
+    """A file whose first failure is told by who opened it.
+
+    A zip file that fails tries again when it is forgotten, where nobody can take its error.
+    """
+
+    failed: OSError | None = None
+
+    def write(self, given: Any, /) -> int:
+        if self.failed is None:
+            try:
+                return super().write(given)
+            except OSError as error:
+                self.failed = error
+        return memoryview(given).nbytes
+
+
+@contextmanager
+def _opening(path: Path) -> Iterator[io.BufferedWriter]:
+    raw = _Remembering(path, "w")
+    with io.BufferedWriter(raw) as file:
+        yield file
+    if raw.failed is not None:
+        raise raw.failed
 
 
 def _find_writer(sheet: Any, kind: pl.DataType, day: Any) -> Callable[[int, int, Any], object]:
