@@ -81,7 +81,7 @@ class _Remembering(io.FileIO):
 
 
 @contextmanager
-def _opening(path: Path) -> Iterator[io.BufferedWriter]:
+def _opening(path: Path) -> Iterator[io.BufferedIOBase]:
     raw = _Remembering(path, "w")
     with io.BufferedWriter(raw) as file:
         yield file
