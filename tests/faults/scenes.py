@@ -155,11 +155,10 @@ def begin_evidence(place: Path) -> None:
 
 
 def begin_export(place: Path) -> None:
-    """What is there is of another release, or the new would be the same to the byte."""
+    """The workbook is of another release, or the new one would be the same to the byte."""
     begin_alone(place)
     assert command(place, "publish", "other.toml") == 0
-    for name in ("table.xlsx", "table.sav"):
-        assert command(place, "export", "out", "--to", name) == 0
+    assert command(place, "export", "out", "--to", "table.xlsx") == 0
     assert command(place, "publish", "plan.toml", "--overwrite") == 0
 
 
@@ -222,12 +221,6 @@ def is_evidence(path: Path) -> None:
 def is_workbook(path: Path) -> None:
     with zipfile.ZipFile(path) as file:
         assert file.testzip() is None
-
-
-def is_labelled(path: Path) -> None:
-    import pyreadstat
-
-    pyreadstat.read_sav(path)
 
 
 def is_catalog(path: Path) -> None:
@@ -448,10 +441,6 @@ SCENES = {
     "export-xlsx": Scene(
         begin_export, run("export", "out", "--to", "table.xlsx", "--overwrite"),
         {"table.xlsx": is_workbook},
-    ),
-    "export-sav": Scene(
-        begin_export, run("export", "out", "--to", "table.sav", "--overwrite"),
-        {"table.sav": is_labelled},
     ),
     "install-new": Scene(
         begin_with_release, run("install", "out", "--into", "new.duckdb"),
