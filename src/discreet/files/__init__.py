@@ -32,9 +32,9 @@ from discreet.files.placing import exchange, place_file, place_folder, settle, s
 
 __all__ = [
     "digest", "digest_open", "drafting", "exchange", "find_drafts", "keep_private",
-    "open_plain", "place_file", "place_folder", "private_folder", "read_text", "refuse_unwritable",
-    "remove", "replacing_in", "resolve", "settle", "share", "split_lines", "sweep", "sync",
-    "temporary_folder", "write_file", "write_files", "write_text", "writing",
+    "open_plain", "place_file", "place_folder", "private_folder", "read_shared_mode", "read_text",
+    "refuse_unwritable", "remove", "replacing_in", "resolve", "settle", "split_lines", "sweep",
+    "sync", "temporary_folder", "write_file", "write_files", "write_text", "writing",
 ]  # fmt: skip
 
 BEFORE = "before"
@@ -200,13 +200,13 @@ def keep_private(path: Path) -> None:
         path.chmod(stat.S_IMODE(path.stat().st_mode) & OWNER)
 
 
-def share(draft: Path) -> None:
-    """Let others enter the draft of a folder, as far as the umask lets them."""
+def read_shared_mode(draft: Path) -> int:
+    """Give what others may in a folder that is shared, by the umask; the draft is empty still."""
     new = draft / "new"  # the umask cannot be read without changing it for all threads
     new.mkdir()
     mode = stat.S_IMODE(new.stat().st_mode)
     new.rmdir()
-    draft.chmod(mode)
+    return mode
 
 
 def refuse_unwritable(path: Path, *, folder: bool = False) -> None:

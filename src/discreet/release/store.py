@@ -17,12 +17,12 @@ from discreet.files import (
     digest,
     drafting,
     place_folder,
+    read_shared_mode,
     read_text,
     remove,
     replacing_in,
     resolve,
     settle,
-    share,
     writing,
 )
 from discreet.release import Format, Release
@@ -137,8 +137,9 @@ def fill_folder(folder: Path, overwrite: bool, fill: Callable[[Path], None]) -> 
     place = resolve(folder)  # where a link lies, what it points to is meant
     refuse_to_replace(place, overwrite=overwrite)
     with writing(folder), drafting(place, folder=True) as draft:
+        mode = read_shared_mode(draft)
         fill(draft)
-        share(draft)
+        draft.chmod(mode)  # a draft that is filled holds nothing else, not even for a moment
         with replacing_in(place.parent):
             _put_in_place(draft, place, overwrite)
             remove(draft)
