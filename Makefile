@@ -30,9 +30,10 @@ test: $(VENV)/installed-dev browser
 	$(BIN)/mypy & types=$$!; \
 		$(BIN)/pytest -k '$(COMPILING)'; tested=$$?; \
 		wait $$types && exit $$tested
-	# whoever asks a cluster mostly waits, and does so beside the rest
+	# whoever asks a cluster mostly waits, and does so beside the rest; of the rest, each process
+	# has a core, and threads of their own would only wait for each other
 	$(BIN)/pytest -m spark > $(VENV)/spark.log 2>&1 & spark=$$!; \
-		$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not spark'; rest=$$?; \
+		POLARS_MAX_THREADS=1 $(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not spark'; rest=$$?; \
 		wait $$spark; clusters=$$?; cat $(VENV)/spark.log; \
 		test $$rest -eq 0 -a $$clusters -eq 0
 
@@ -69,11 +70,14 @@ questions: $(VENV)/installed-dev
 faults: $(VENV)/installed-dev
 	PYTHONPATH=tests $(BIN)/python -m faults
 
-# round after round draws anew, until the time is over or a round finds something
+# round after round draws anew, until the time is over or a round finds something; between them
+# branches guide what is drawn, where atheris installs
 FUZZ_MINUTES ?= 60
 fuzz: $(VENV)/installed-dev
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
 	end=$$(( $$(date +%s) + 60 * $(FUZZ_MINUTES) )); \
 	while test $$(date +%s) -lt $$end; do \
+		PYTHONPATH=tests $(BIN)/python -m hostile.guided || exit 1; \
 		$(BIN)/pytest tests/hostile --hypothesis-profile=fuzz || exit 1; \
 	done
 

@@ -27,7 +27,7 @@ FEW = 2 if settings.get_current_profile_name() != "fuzz" else settings().max_exa
 """Examples of each kind; a command takes longer than what else is drawn."""
 mutated = settings(max_examples=FEW, deadline=None, suppress_health_check=SHARED)
 KINDS = ("people.csv", "people.tsv", "people.csv.gz", "people.parquet")
-APART = ("people.xlsx", "people.deid", "people.sav", "people.dta", "people.xpt")
+APART = ("people.xlsx", "people.deid", "people.sav", "people.dta", "people.xpt", "people.duckdb")
 """Read in a process of their own, which takes longer."""
 
 

@@ -81,12 +81,22 @@ def test_a_pandas_column_of_mixed_types_becomes_text() -> None:
         ("a,b\n1,2\n3\n", "line 3 has 1 cells, the header has 2"),
         ("a,b\n1,2,3\n", "line 2 has 3 cells, the header has 2"),
         ("a,a\n1,2\n", "repeats the column 'a'"),
+        ("a,b\0c\n1,2\n", r"has a NUL character in the name 'b\\x00c'"),
         ("a,\n1,2\n", "a column without a name"),
         ("", "the file is empty"),
         ("a,b\n", "no rows"),
         ("a,b", "no rows"),
     ],
-    ids=["too few", "too many", "repeated", "unnamed", "empty", "header only", "no line end"],
+    ids=[
+        "too few",
+        "too many",
+        "repeated",
+        "NUL",
+        "unnamed",
+        "empty",
+        "header only",
+        "no line end",
+    ],
 )
 def test_a_broken_text_file_is_refused_with_its_place(
     tmp_path: Path, content: str, message: str

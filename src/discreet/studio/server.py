@@ -49,8 +49,8 @@ def run_studio(folder: Path, host: str, port: int, tell: Callable[[str], None]) 
     shown = f"[{host}]" if ":" in host else host
     hung_up = getattr(signal, "SIGHUP", None)
     if hung_up is not None and signal.getsignal(hung_up) == signal.SIG_DFL:
-        # a terminal that is closed ends it as Ctrl-C does, unless nohup says otherwise
-        signal.signal(hung_up, lambda *_: signal.raise_signal(signal.SIGINT))
+        # a terminal that is closed ends it, unless nohup says otherwise; Ctrl-C may be ignored
+        signal.signal(hung_up, lambda *_: signal.raise_signal(signal.SIGTERM))
     try:
         with suppress(KeyboardInterrupt):  # being told to stop is how it ends
             tell(f"http://{shown}:{port}/?token={visits.token}")

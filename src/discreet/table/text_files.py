@@ -278,11 +278,13 @@ def find_separator(start: str) -> str:
 
 
 def refuse_header(header: list[str], source: str) -> None:
-    """Refuse columns without a name, or with that of another."""
-    names = Counter(name.strip() for name in header)
-    twice = [name for name, count in names.items() if count > 1]
-    if twice or "" in names:
-        what = "has a column without a name" if "" in names else f"repeats the column {twice[0]!r}"
+    """Refuse columns without a name, with that of another, or with one that libraries cut off."""
+    for name, count in Counter(name.strip() for name in header).items():
+        if name and count == 1 and "\0" not in name:
+            continue
+        what = f"repeats the column {name!r}" if name else "has a column without a name"
+        if "\0" in name:
+            what = f"has a NUL character in the name {name!r}"
         raise MicrodataError(
             f"{source}: its header {what}.", hint="Name every column once, in the first row."
         )
