@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.table.facts import Made
-from discreet.table.spark_frames import ArrowBatches, collect
+from discreet.table.spark_frames import ArrowBatches, collect, keep_what_is_loaded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,6 +50,7 @@ class _Each:
     work: Callable[[int], Any]
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        keep_what_is_loaded()
         for number in _list_numbers(batches):
             yield from say([number], self.work(number))
 
@@ -59,6 +60,7 @@ class _Share:
     work: Callable[[Sequence[int]], Any]
 
     def __call__(self, batches: ArrowBatches) -> ArrowBatches:
+        keep_what_is_loaded()
         numbers = list(_list_numbers(batches))
         if numbers:
             yield from say(numbers[:1], self.work(numbers))
