@@ -166,7 +166,7 @@ def test_each_number_may_have_a_promise_of_its_own() -> None:
     for kind in (dc.Permutation, dc.RankSwapping):
         release = dc.publish(data, kind(promise), insecure_seed=1)
         assert dc.audit(release, data).kept
-        with pytest.raises(dc.DiscreetError, match=r"promises one thing of each .* 0 of 'debt'"):
+        with pytest.raises(dc.DiscreetError, match=r"promises .*thing of each .* 0 of 'debt'"):
             dc.publish(data, kind(dc.KE(3, 20, on="pay")))
     release = dc.publish(data, dc.Permutation(promise), insecure_seed=1)
     groups = release.tables["permuted"].group_by("group_2").agg(pl.col("debt").n_unique())

@@ -212,6 +212,16 @@ def draw_permutation(rng: Random) -> Drawn:
     return _draw(rng, _some(rng), ["pay"], method)
 
 
+def draw_bounded(rng: Random) -> Drawn:
+    promise = rng.choice([
+        dc.FrequencyDiversity(rng.choice([2, "3/2"])),
+        dc.Proximity(rng.randint(0, 2), 2),
+        dc.KE(2, rng.randint(1, 4)) & dc.FrequencyDiversity(2),
+        dc.KE(2, 2) & dc.Proximity(1, 2),
+    ])  # fmt: skip
+    return _draw(rng, _some(rng), ["pay"], dc.Permutation(promise))
+
+
 def draw_slices(
     columns: int, *, beside: bool = False, scattered: bool = False, printed: bool = False
 ) -> Callable[[Random], Drawn]:
@@ -292,6 +302,7 @@ SETUPS: dict[str, Callable[[Random], Drawn]] = {
     "anatomy": draw_anatomy,
     "anatomy, two sensitive": draw_two(dc.Anatomy),
     "permutation": draw_permutation,
+    "permutation, beliefs bounded": draw_bounded,
     "slicing, 2 columns": draw_slices(2),
     "slicing, 3 columns": draw_slices(3),
     "slicing, two sensitive": draw_two(dc.Slicing),

@@ -68,8 +68,11 @@ DEALT = [
     dc.Generalization(dc.Proximity(1, 2, on="pay") & dc.KE(2, 2, on="pay")),
 ]
 PERMUTATIONS = [
-    dc.Permutation(dc.KE(2, 2), objective=objective) for objective in get_args(Objective)
-]
+    *(dc.Permutation(dc.KE(2, 2), objective=objective) for objective in get_args(Objective)),
+    dc.Permutation(dc.FrequencyDiversity(2)), dc.Permutation(dc.Proximity(1, 2)),
+    dc.Permutation(dc.KE(2, 4) & dc.EntropyDiversity(1.5)),
+    dc.Permutation(dc.KE(2, 4) & dc.Proximity("1/4", 2, relative=True)),
+]  # fmt: skip
 ANGELIZATIONS = [
     dc.Angelization(dc.FrequencyDiversity(2), k=3),
     dc.Angelization(dc.FrequencyDiversity(2, values=SOME.values), k=2),

@@ -163,7 +163,7 @@ def test_what_cannot_be_permuted_is_refused(
 def test_wrong_parameters_are_refused_with_what_could_be() -> None:
     with pytest.raises(dc.errors.PromiseError, match="k ≤ 8, e ≤ 31"):
         dc.publish(figure_1(), dc.Permutation(dc.KE(9, 1)))
-    with pytest.raises(dc.DiscreetError, match=r"promises \(k,e\)"):
+    with pytest.raises(dc.DiscreetError, match="tell people apart"):
         dc.Permutation(dc.KAnonymity(3))
     with pytest.raises(dc.DiscreetError, match="objective"):
         dc.Permutation(dc.KE(3, 1), objective="least")  # type: ignore[arg-type]

@@ -71,6 +71,14 @@ def test_groups_are_the_same_for_whoever_holds_fewer_rows(
     require_runs(TABLES[table], method, tmp_path, 300)
 
 
+@pytest.mark.usefixtures("small_files")
+@pytest.mark.parametrize(
+    "promise", [dc.FrequencyDiversity(3), dc.KE(4, 20) & dc.Proximity(5, 2)], ids=str
+)
+def test_so_they_are_under_other_principles(tmp_path: Path, promise: dc.Principle) -> None:
+    require_runs(TABLES["few"], dc.Permutation(promise), tmp_path, 300)
+
+
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_any_small_table(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

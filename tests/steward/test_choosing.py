@@ -127,7 +127,8 @@ def test_methods_contend_with_what_is_nearest_to_a_promise() -> None:
     found = {c.title: c for c in list_contenders(promise)}
     assert found["angelization"] == dc.Angelization(dc.FrequencyDiversity(3, on="pay"), k=10)
     assert found["anatomy"] == dc.Anatomy(dc.FrequencyDiversity(3, on="pay"))
-    assert found["permutation"] == dc.Permutation(dc.KE(3, 0))
+    assert found["permutation"] == dc.Permutation(dc.FrequencyDiversity(3, on="pay"))
+    assert found["rank-swapping"] == dc.RankSwapping(dc.KE(3, 0))
     assert found["generalization"] == dc.Generalization(promise)
     near = dc.KAnonymity(5) & dc.Proximity(10, 4)
     assert next(c for c in list_contenders(near) if c.title == "perturbation") == (

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 
 import numpy as np
 
@@ -35,11 +37,11 @@ from discreet.table.microdata import Microdata, representatives, row_ids
 
 
 def choose_principle(release: Release, name: str) -> Principle:
-    """Give what is promised of one attribute, which must be one thing."""
+    """Give what is promised of one attribute, which must be something."""
     parts = [p for p in release.promise.principle.parts if p.on in (None, name)]
-    if len(parts) != 1:
-        raise StoreError(f"The release promises {len(parts)} things of {name!r}, not one.")
-    return parts[0]
+    if not parts:
+        raise StoreError(f"The release promises nothing of {name!r}.")
+    return reduce(and_, parts)
 
 
 def list_each(release: Release) -> list[list[str]]:

@@ -67,7 +67,7 @@ name = "permutation"         # exact quasi-identifiers, numbers shuffled within 
 objective = "sum"            # least sum of ranges; or "max", "max-overlapping", "groups"
 
 [[method.principles]]
-name = "k-e"
+name = "k-e"                 # or frequency-diversity, proximity, which bound how likely a number is
 k = 5                        # at least k different numbers in a group
 e = 2000                     # that span at least e
 """,

@@ -44,8 +44,12 @@ class Permuted(GroupedForm):
         "permuted": "exactly, but shuffled among the people of each group"
     }
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
-        "permutation": {"objective": ("sum", "max", "max-overlapping", "groups", "random")}
-    }
+        "permutation": {
+            "objective": (
+                "sum", "max", "max-overlapping", "groups", "groups-overlapping", "random", None
+            )
+        }
+    }  # fmt: skip
 
     def views(self, release: Release) -> list[View]:
         """Read what people show, and whose values are whose."""

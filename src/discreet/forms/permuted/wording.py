@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.forms.wording import word_several
+from discreet.principles import KE
 from discreet.principles.base import Principle
 from discreet.release import Promise, number_title
 
@@ -30,10 +31,12 @@ APART = (
 OPEN_SEVERAL = (
     "Which group a person is in for one sensitive number and which for another: a row shows both.",
 )
-OPEN = (
-    "Quasi-identifiers are exact: anyone can tell whether a person is in the table.",
+PRESENCE = "Quasi-identifiers are exact: anyone can tell whether a person is in the table."
+UNLIKELY = (
     "How likely a value is. The groups bound which values are possible; one of them may be far "
-    "likelier than the rest. The audit measures it.",
+    "likelier than the rest. The audit measures it."
+)
+OPEN = (
     "What someone learns who already knows the sensitive values of other people in the group.",
     "What follows from joining this release with others about the same people.",
 )
@@ -48,7 +51,9 @@ def word_permuted(
     """
     apart, besides = word_several(principle, [[name] for name in sensitive], APART, "")
     said = " ".join([principle.promise, *apart])
-    opened = (*OPEN, *OPEN_SEVERAL, *besides) if apart else OPEN
+    bounding = [part.leaves_open for part in principle.parts if not isinstance(part, KE)]
+    likely = dict.fromkeys(bounding or [UNLIKELY])
+    opened = (PRESENCE, *likely, *OPEN, *(OPEN_SEVERAL if apart else ()), *besides)
     if len(sensitive) < 2:
         about = {title: text.format(own=groups[0]) for title, text in ABOUT.items()}
         return Promise(principle, said, opened), about

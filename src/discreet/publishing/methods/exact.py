@@ -47,7 +47,26 @@ def require_ke(method: str, principle: Principle) -> None:
 
 
 def find_numbers(data: CodedTable, method: str, principle: Principle) -> dict[str, Principle]:
-    """Give the sensitive numbers of a table with what is promised of each, or refuse the table."""
+    """Give the sensitive numbers with the one thing that is promised of each."""
+    found = list_promised(data, method, principle)
+    for name, parts in found.items():
+        if len(parts) != 1:
+            raise SchemaError(
+                f"{method} promises one thing of each sensitive number, not {len(parts)} of "
+                f"{name!r}.",
+                hint="Give one principle for all, or one for each by its parameter on.",
+            )
+    return {name: parts[0] for name, parts in found.items()}
+
+
+def list_promised(
+    data: CodedTable, method: str, principle: Principle
+) -> dict[str, list[Principle]]:
+    """Give the sensitive numbers of a table with all that is promised of each.
+
+    Refuses tables that a method has no place for which shows quasi-identifiers exactly, and numbers
+    otherwise.
+    """
     names = data.sensitive
     for name in names:
         if data.schema[name].type not in (Type.INTEGER, Type.DECIMAL):
@@ -62,15 +81,7 @@ def find_numbers(data: CodedTable, method: str, principle: Principle) -> dict[st
         )
     wanted = list(demands(principle, names))  # refuses to be about another attribute
     require_names(data.quasi_identifiers)
-    found = {name: [part for part, about in wanted if about == name] for name in names}
-    for name, parts in found.items():
-        if len(parts) != 1:
-            raise SchemaError(
-                f"{method} promises one thing of each sensitive number, not {len(parts)} of "
-                f"{name!r}.",
-                hint="Give one principle for all, or one for each by its parameter on.",
-            )
-    return {name: parts[0] for name, parts in found.items()}
+    return {name: [part for part, about in wanted if about == name] for name in names}
 
 
 def take_exactly(

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from typing import ClassVar
 
+from discreet.errors import SchemaError
 from discreet.forms.permuted.help_table import build_help
 from discreet.forms.permuted.wording import word_permuted
-from discreet.principles.base import Principle, require_choice
+from discreet.principles.base import Principle, ratio, require_choice
 from discreet.principles.spread import KE
 from discreet.publishing.backends import Backend, ShowClasses
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
 from discreet.publishing.methods.boxes_in_parts import one_line
 from discreet.publishing.methods.exact import (
-    find_nearest_ke,
-    find_numbers,
     lay_out,
+    list_promised,
+    part_alike,
     recode_exactly,
-    require_ke,
 )
 from discreet.publishing.methods.runs_in_parts import (
     PermutedBounds,
@@ -42,8 +44,11 @@ class Permutation(Method):
     Several sensitive numbers have groups of their own each, ``group``, ``group_2`` and so on, and
     are shuffled independently.
 
-    Zhang, Koudas, Srivastava, Yu, ICDE 2007, section 4. The groups are optimal for the chosen
-    ``objective`` (see :func:`discreet.publishing.partitioners.sorted_runs.partition_runs`).
+    Zhang, Koudas, Srivastava, Yu, ICDE 2007, section 4. Under (k,e) groups are optimal for the
+    chosen ``objective`` (see :func:`discreet.publishing.partitioners.sorted_runs.partition_runs`).
+    Beyond the paper, which leaves other principles to the future, any principle that mixtures keep
+    may be promised, alone or with (k,e): then groups are batches of near numbers, as small as the
+    principle allows.
 
     >>> import discreet as dc, polars as pl
     >>> frame = pl.DataFrame({"age": [40, 38, 35, 41, 43, 47], "pay": [56, 54, 55, 65, 75, 70]})
@@ -53,10 +58,19 @@ class Permutation(Method):
     ...     [54, 55, 56], [65, 70, 75])
     True
 
-    **Guarantee**: whoever knows all quasi-identifiers of a person finds at least k different values
-    possible, spread over at least e; of each sensitive number, even knowing the others of everybody
-    (the proof is in :mod:`discreet.forms.several`). It does not bound how likely each is, and does
-    not hide who is in the table. The shuffles come from the operating system's generator.
+    >>> release = dc.publish(data, dc.Permutation(dc.FrequencyDiversity(2)))
+    >>> sorted(release.tables["permuted"].group_by("group").agg("pay").row(0)[1]) in (
+    ...     [54, 55], [56, 65], [70, 75])
+    True
+
+    **Guarantee**: what is believed of a person's number by whoever knows all quasi-identifiers
+    mixes what the groups of people hold who look the same, and every group keeps what the principle
+    asks of bags that are mixed (``mixture_safe``; of (ε,m) that is (ε,2m) on each side). Under
+    (k,e) at least k different values are possible, spread over at least e, and how likely each is
+    stays open. It holds of each sensitive number, even against somebody who knows the others of
+    everybody (the proof is in :mod:`discreet.forms.several`), and who knows how groups are found:
+    they follow from the numbers alone, whosever these are. It does not hide who is in the table.
+    The shuffles come from the operating system's generator.
     """
 
     title: ClassVar[str] = "permutation"
@@ -67,20 +81,51 @@ class Permutation(Method):
 
     @classmethod
     def nearest(cls, principle: Principle) -> Permutation:
-        """Promise as many different numbers as are asked for values."""
-        return cls(find_nearest_ke(principle))
+        """Leave out how many look alike: exact quasi-identifiers tell people apart."""
+        _, others = part_alike(principle)
+        return cls(principle if others is None else others)
 
     def __post_init__(self) -> None:
-        require_ke("Permutation", self.principle)
+        if self.principle.look_alikes > 1:
+            raise SchemaError(
+                f"{self.principle}: permutation shows quasi-identifiers exactly, which tell people "
+                "apart.",
+                hint="Give KE(k, e) or a principle that does not count look-alikes, or use "
+                "generalization.",
+            )
         require_choice("objective", self.objective, Objective)
+        if self.objective != "sum" and not self._is_spread:
+            raise SchemaError(
+                f"objective = {self.objective!r} is for (k,e) alone, not {self.principle}.",
+                hint="Leave it out.",
+            )
+
+    @property
+    def _is_spread(self) -> bool:
+        """Whether nothing but (k,e) is promised."""
+        return all(isinstance(part, KE) for part in self.principle.parts)
+
+    def parameters(self) -> dict[str, object]:
+        """What groups are optimal for, where they are."""
+        return super().parameters() if self._is_spread else {}
+
+    def _read_principle(self, data: CodedTable) -> dict[str, Principle]:
+        """Give what is promised of each sensitive number of a table."""
+        found = list_promised(data, "Permutation", self.principle)
+        for name, parts in found.items():
+            if not parts:
+                raise SchemaError(
+                    f"Permutation promises something of each sensitive number, not 0 of {name!r}.",
+                    hint="Give a principle for all, or one for each by its parameter on.",
+                )
+        return {name: _join(parts) for name, parts in found.items()}
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Group, shuffle, number the groups by what they show, and tabulate the bounds."""
-        wanted = find_numbers(data, "Permutation", self.principle)
+        wanted = self._read_principle(data)
         data = data.sorted()  # what is drawn then does not depend on the order of the input
         parted, shuffled = {}, {}
         for name, principle in wanted.items():
-            assert isinstance(principle, KE)
             parted[name] = partition_runs(data, name, principle, self.objective, draws)
             shuffled[name] = shuffle_within_groups(parted[name], data.codes[name], draws)
         others = [data.codes[a.name] for a in data.schema.published if a.name not in wanted]
@@ -106,11 +151,10 @@ class Permutation(Method):
     def publish_in_parts(self, backend: Backend) -> PartedRelease:
         """Find the same groups of rows that are elsewhere, and shuffle these where they are."""
         facts = backend.facts
-        wanted = find_numbers(facts, "Permutation", self.principle)
+        wanted = self._read_principle(facts)
         if len(wanted) > 1:
             raise refuse_scale("Permutation of several sensitive numbers")
         ((name, principle),) = wanted.items()
-        assert isinstance(principle, KE)
         others = [a.name for a in facts.schema.published if a.name != name]
         own = _name_group(facts, 0)
         runs = plan_runs(histogram(facts, name), principle, self.objective)
@@ -130,3 +174,12 @@ class Permutation(Method):
 def _name_group(data: CodedTable, place: int) -> str:
     """Give the column of groups for a number, which gives way to attributes."""
     return name_own(number_title(GROUP, place), data.schema.published.names)
+
+
+def _join(parts: list[Principle]) -> Principle:
+    """Put what is promised of one number together; several (k,e) are one."""
+    spread = [part for part in parts if isinstance(part, KE)]
+    if len(spread) == len(parts) > 1:
+        e = max((part.e for part in spread), key=ratio)
+        return replace(spread[0], k=max(part.k for part in spread), e=e)
+    return reduce(and_, parts)

@@ -58,11 +58,21 @@ def make_batches(
     (name,) = data.sensitive
     whole = histogram(data, name)
     order = draws.permutation(data.n) if how == "anatomize" else _walk(buckets, draws)
-    codes = data.codes[name]
+    return Partition.from_labels(batch_along(order, data.codes[name], principle, whole, size))
+
+
+def batch_along(
+    order: NDArray[np.integer],
+    codes: NDArray[np.int32],
+    principle: Principle,
+    whole: Groups,
+    size: int,
+) -> Ints:
+    """Give everyone a batch of that size or more, of people who come soon after each other."""
     if principle.spaced:
         cover = int(principle.max_conflict(whole)[0])
-        return Partition.from_labels(_deal_lanes(order, codes, size, cover))
-    return Partition.from_labels(_fill(order, codes, whole.whole, size))
+        return _deal_lanes(order, codes, size, cover)
+    return _fill(order, codes, whole.whole, size)
 
 
 def require_batches(data: CodedTable, principle: Principle, how: Batching) -> int | None:
