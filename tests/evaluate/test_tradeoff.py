@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import discreet as dc
 from commands import discreet_here
 from discreet.principles.groups import Groups
+from divisions import set_partitions
 from samples import microdata
 
 SALARIES = [1000, 1010, 1020, 16000, 24000, 31000, 33000, 50000]
@@ -110,6 +111,45 @@ def test_many_numbers_at_once() -> None:
     assert bounds[1:] == sorted(bounds[1:], reverse=True)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    numbers=st.lists(st.integers(0, 9), min_size=1, max_size=7),
+    k=st.integers(1, 4),
+    e=st.integers(0, 6),
+)
+def test_the_most_groups_and_the_largest_e_by_brute_force(
+    numbers: list[int], k: int, e: int
+) -> None:
+    curve = curve_of(numbers)
+    divisions = [
+        [(len(set(group)), max(group) - min(group)) for group in division]
+        for division in set_partitions(numbers)
+    ]
+    many = [len(d) for d in divisions if all(held >= k and wide >= e for held, wide in d)]
+    assert curve.most_groups(k, e) == max(many, default=0)
+    for groups in (1, 2, 3):
+        wide = [min(wide for _, wide in d) for d in divisions
+                if len(d) == groups and all(held >= k for held, _ in d)]  # fmt: skip
+        assert curve.largest_e(k, groups) == max(wide, default=None)
+
+
+def test_groups_are_fewer_the_wider_they_are() -> None:
+    numbers = np.random.default_rng(3).lognormal(8, 1, 300).astype(np.int64)
+    curve = dc.Tradeoff("pay", np.sort(numbers), 2)
+    for (k,), rows in curve.by_ke.group_by(["k"], maintain_order=True):
+        groups = rows["groups"].to_list()
+        assert groups == sorted(groups, reverse=True)
+        assert groups[0] == curve.most_groups(k, 0)
+        assert (rows["runs"] <= rows["groups"]).all()
+        assert rows.row(-1)[2:] == (1, 1)  # as wide as all numbers
+        for most in {*groups}:
+            widest = curve.largest_e(k, most)
+            assert widest is not None
+            assert curve.most_groups(k, widest) >= most > curve.most_groups(k, widest + 1)
+    assert curve_of([5, 5, 5]).by_ke.height == 0
+    assert curve_of([5, 5, 5]).most_groups(2, 0) == 0
+
+
 @pytest.mark.parametrize("relative", [False, True])
 def test_no_step_of_a_chart_is_higher_than_what_can_be_kept(relative: bool) -> None:
     numbers = np.random.default_rng(2).lognormal(8, 1, 900).astype(np.int64) + 1
@@ -135,8 +175,10 @@ def test_the_command_line_shows_and_draws_it(tmp_path: Path) -> None:
 
     found = run("people.csv", "--sensitive", "pay", "--chart", "c.svg")
     assert "23,000" in found.stdout and "0.68" in found.stdout
+    assert "at most so many groups" in found.stdout
     assert "<svg" in (tmp_path / "c.svg").read_text()
     told = json.loads(run("people.csv", "--sensitive", "pay", "--json").stdout)
     assert told["epsilon_below"][2] == {"m": 3, "absolute": 20.0, "relative": pytest.approx(1 / 51)}
+    assert {"k": 3, "e": 20_000.0, "runs": 1, "groups": 2} in told["most_groups"]
     refused = run("people.csv", "--sensitive", "wage")
     assert refused.returncode == 2 and "no column 'wage'" in refused.stderr

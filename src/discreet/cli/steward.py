@@ -162,7 +162,7 @@ def tradeoff(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Show which (ε,m) a number allows: how near it may be told, and how unlikely."""
+    """Show which (ε,m) and (k,e) a number allows: how near it may be told, among how many."""
     from discreet.evaluate import tradeoff as weigh
     from discreet.table.microdata import read
     from discreet.table.schema import Schema
@@ -191,6 +191,14 @@ def tradeoff(
     show(table)
     if not found.has_relative:
         show("Not all numbers are positive, so there are no relative neighbourhoods.")
+    by_ke = found.by_ke
+    table = make_table("e", *(f"k = {k}" for k in by_ke["k"].unique().sort()))
+    for (e,), most in by_ke.group_by(["e"], maintain_order=True):
+        counts = most.select("runs", "groups").iter_rows()
+        table.add_row(f"{e:,.6g}", *(f"{runs:,} ({groups:,})" for runs, groups in counts))
+    if by_ke.height:
+        show("(k,e) can be kept by at most so many groups whose numbers are near (of anybody)")
+        show(table)
 
 
 @app.command()

@@ -1,10 +1,11 @@
-"""Trade-off: which (ε,m) a numeric attribute allows, before anything is published.
+"""Trade-off: which (ε,m) and (k,e) a numeric attribute allows, before anything is published.
 
 Li, Tao, Xiao, SIGMOD 2008, section 4: some partition keeps (ε,m) if and only if m times the fullest
 one-sided neighbourhood is at most n. On the sorted numbers, with h = ⌊n/m⌋, that is: no h + 1
 consecutive numbers lie within ε. So every ε below ``min (x_{i+h} - x_i)`` will do, and that one
 itself will not (the paper's Theorem 2 is strict); for relative neighbourhoods the bound is
-``min (1 - x_i / x_{i+h})``. Each m costs one pass.
+``min (1 - x_i / x_{i+h})``. Each m costs one pass. Of (k,e) it is :mod:`group_limits` that says
+which groups there can be.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import polars as pl
 
 from discreet.errors import SchemaError
 from discreet.evaluate.charts import require_charts, save_chart
+from discreet.evaluate.group_limits import GroupLimits, draw_groups
 from discreet.principles.base import Number, ratio, require_ratio, require_whole
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
@@ -87,6 +90,47 @@ class Tradeoff:
                 refused = m
         return kept
 
+    def largest_e(self, k: int, groups: int = 1) -> Fraction | None:
+        """Give the largest e with which (k,e) leaves so many groups; ``None`` if there is none.
+
+        >>> pay = np.array([54, 55, 56, 65, 70, 75, 75, 80, 85])
+        >>> curve = Tradeoff("pay", pay, 0)
+        >>> curve.largest_e(3), curve.largest_e(3, groups=3), curve.largest_e(3, groups=4)
+        (Fraction(31, 1), Fraction(21, 1), None)
+        """
+        require_whole("k", k)
+        require_whole("groups", groups)
+        wide = self._limits.widen(k, groups)
+        return None if wide is None else Fraction(wide, 10**self.decimals)
+
+    def most_groups(self, k: int, e: Number) -> int:
+        """Give the most groups that keep (k,e), of anybody; 0 if the table cannot.
+
+        >>> pay = np.array([54, 55, 56, 65, 70, 75, 75, 80, 85])
+        >>> Tradeoff("pay", pay, 0).most_groups(3, 21), Tradeoff("pay", pay, 0).most_groups(3, 32)
+        (3, 0)
+        """
+        require_whole("k", k)
+        require_ratio("e", e, 0)
+        return self._limits.count(k, ceil(ratio(e) * 10**self.decimals))
+
+    @cached_property
+    def _limits(self) -> GroupLimits:
+        return GroupLimits.of(self.numbers)
+
+    @cached_property
+    def by_ke(self) -> pl.DataFrame:
+        """Per k and e, round numbers up to the whole range, the most groups that keep (k,e).
+
+        ``runs`` are of people whose numbers are near, ``groups`` of anybody.
+        """
+        unit = 10**self.decimals
+        reach = int(self.numbers[-1] - self.numbers[0])
+        steps = [ceil(e * unit) for e in _round_numbers(Fraction(reach, unit))]
+        rows = self._limits.tabulate(list(dict.fromkeys((*steps, reach))))
+        kinds = {"k": pl.Int64, "e": pl.Float64, "runs": pl.Int64, "groups": pl.Int64}
+        return pl.DataFrame([(k, e / unit, *most) for k, e, *most in rows], kinds, orient="row")
+
     def _require_positive(self) -> None:
         if int(self.numbers[0]) <= 0:
             raise SchemaError(
@@ -128,12 +172,13 @@ class Tradeoff:
         return pl.DataFrame(rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give both tables as plain values."""
+        """Give all tables as plain values."""
         return {
             "attribute": self.attribute,
             "people": len(self.numbers),
             "epsilon_below": self.by_m.to_dicts(),
             "largest_m": self.by_epsilon.to_dicts(),
+            "most_groups": self.by_ke.to_dicts(),
         }
 
     def steps(self, *, relative: bool = False) -> list[tuple[float, int]]:
@@ -160,11 +205,15 @@ class Tradeoff:
         return found
 
     def draw(self, target: Path) -> Path:
-        """Draw the largest m over ε, one panel per kind of neighbourhood, as an SVG file."""
-        return save_chart(self.chart(), target)
+        """Draw what both principles allow as an SVG file, or as a page."""
+        return save_chart(require_charts().vconcat(self.chart(), self.chart_groups()), target)
+
+    def chart_groups(self) -> Any:
+        """Give a chart of the most groups under (k,e), over e."""
+        return draw_groups(self.by_ke, self.attribute)
 
     def chart(self) -> Any:
-        """Give that chart."""
+        """Give a chart of the largest m over ε, one panel per kind of neighbourhood."""
         alt = require_charts()
         kinds = {"absolute": False, "relative": True} if self.has_relative else {"absolute": False}
         shown = pl.DataFrame(
