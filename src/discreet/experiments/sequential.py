@@ -25,6 +25,7 @@ from discreet.principles import KAnonymity, Principle, XYAnonymity, XYLinkabilit
 from discreet.publishing import publish
 from discreet.publishing.methods.generalization import Generalization
 from discreet.publishing.methods.sequential import Sequential
+from discreet.publishing.methods.x_groups import Link
 from discreet.publishing.partitioners.specialization import Specialized
 from discreet.release import Release
 from discreet.table.microdata import Microdata, read
@@ -226,6 +227,45 @@ def distortions(settings: Settings, kind: str, figure: str) -> Outcome:
     )  # fmt: skip
 
 
+def misjudge(trial: SequentialTrial, known: list[str], k: int) -> float:
+    """Of X-groups with k rows of the join, how many, in percent, have fewer people than that."""
+    rows, people = (XYAnonymity(x=known, y=kind, k=k) for kind in ("pairs", "people"))
+    method = Sequential(principles=[rows], earlier=[trial.before], target=CLASS)
+    history = method.read_earlier(trial.data)
+    found, names = method.specialize(trial.data, history), method.generalized(trial.data)
+    tree = found.hierarchies
+    runs = np.array(tree.low)[found.nodes], np.array(tree.high)[found.nodes]
+    counted, alone = (
+        Link(part, trial.data, history, tuple(names)).list_groups(*runs) for part in (rows, people)
+    )
+    return 100 * float((alone.sizes < k)[counted.sizes >= k].mean())
+
+
+def row_counts(settings: Settings) -> Outcome:
+    """Section 6.1: X-groups that are safe by rows of the join, and not by people, Set A."""
+    trial = SequentialTrial("a", settings)
+    lines = {"all of T2": trial.top(6)}
+    lines |= {f"Top{n} and common": TAX[:n] for n in ((3, 6) if settings.quick else (3, 4, 6))}
+    table = pl.DataFrame(
+        [{"k": k, **{line: misjudge(trial, known, k) for line, known in lines.items()}}
+         for k in trial.sizes]
+    )  # fmt: skip
+    here = float(table["all of T2"][-1])
+    most = max(float(table[line].max()) for line in lines if line != "all of T2")  # type: ignore[arg-type]
+    return Outcome(
+        "Section 6.1: X-groups of k rows or more that have fewer than k people, by what X has",
+        trial.about(), table, "of X-groups, %",
+        (
+            Claim("5.5 % with Top6, k = 200 and all of T2 in X", f"{here:.1f} %",
+                  abs(here - 5.5) <= 1,
+                  "Every partition of T1 meets some combination of T2 that one record has: as "
+                  "many rows as people, so that the fewest rows are the fewest people."),
+            Claim("k rows do not mean k people", f"up to {most:.1f} % where X has of T2 only what "
+                  "both have", most > 0, "Few people."),
+        ),
+    )  # fmt: skip
+
+
 def linkability(
     settings: Settings, kind: str, figure: str, more: float, said: str, better: str
 ) -> Outcome:
@@ -304,6 +344,7 @@ EXPERIMENTS = [
                "Figure 1: distortion under (X,Y)-anonymity, Set A.", "a", "Figure 1"),
     Experiment("sequential-error-a", errors, "Figure 2: errors under (X,Y)-anonymity, Set A.",
                "a", "Figure 2", (17.5, 22.3, 18.4, 0.9)),
+    Experiment("sequential-row-counts", row_counts),
     Experiment("sequential-distortion-b", distortions,
                "Figure 3: distortion under (X,Y)-anonymity, Set B.", "b", "Figure 3"),
     Experiment("sequential-error-b", errors, "Figure 4: errors under (X,Y)-anonymity, Set B.",
