@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.evaluate.group_limits import GroupLimits
 from discreet.publishing.partitioners.sorted_runs import (
     cut_runs,
     deal_values,
@@ -113,6 +114,21 @@ def test_no_partition_has_more_groups_than_dealt_ones(values: list[int], k: int,
         if all(len(set(group)) >= k and max(group) - min(group) >= e for group in division)
     )
     assert len(groups) == most >= len(ranges(values, k, e, "groups"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), k=st.integers(2, 6), e=st.integers(0, 40))
+def test_cutting_narrows_dealt_groups_and_loses_none(seed: int, k: int, e: int) -> None:
+    rng = np.random.default_rng(seed)
+    xs = np.sort(rng.geometric(rng.choice([0.02, 0.1, 0.4]), rng.integers(20, 150)))
+    values, counts = np.unique(xs, return_counts=True)
+    most = GroupLimits(values, counts).count(k, e)
+    if most == 0:
+        return
+    dealt = deal_values(values, counts, k, e).find(np.arange(len(xs)))
+    groups = [xs[dealt == group] for group in range(dealt.max() + 1)]
+    assert len(groups) == most
+    assert all(len(np.unique(group)) >= k and np.ptp(group) >= e for group in groups)
 
 
 def test_many_equal_values_leave_few_runs_but_many_groups() -> None:
