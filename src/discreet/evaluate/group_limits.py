@@ -90,21 +90,25 @@ class GroupLimits:
 
 
 def draw_groups(by_ke: pl.DataFrame, name: str) -> Any:
-    """Draw the most groups over e, a line for each k, and a dashed one of groups of anybody."""
+    """Draw the most groups over e, a line for each k, of near numbers and of anybody."""
     alt = require_charts()
-    kinds = {"runs": "near each other", "groups": "of anybody"}
-    shown = by_ke.rename(kinds).unpivot(
-        on=list(kinds.values()), index=["k", "e"], variable_name="kind", value_name="groups"
-    )
+    kinds = {"runs": "groups of near numbers", "groups": "groups of anybody"}
+    shown = (
+        by_ke.filter(pl.col("e") > 0)
+        .rename(kinds)
+        .unpivot(on=list(kinds.values()), index=["k", "e"], variable_name="kind",
+                 value_name="groups")
+    )  # fmt: skip
     return (
-        alt.Chart(alt.InlineData(shown.to_dicts()), title=f"(k,e) that {name} allows")
+        alt.Chart(alt.InlineData(shown.to_dicts()))
         .mark_line(interpolate="step-before", point=True)
         .encode(
-            x=alt.X("e:Q", title="e", scale=alt.Scale(type="symlog")),
+            x=alt.X("e:Q", title="e", scale=alt.Scale(type="log")),
             y=alt.Y("groups:Q", title="most groups", scale=alt.Scale(type="log")),
             color=alt.Color("k:O", title="k"),
-            strokeDash=alt.StrokeDash("kind:N", title=None, sort=list(kinds.values())),
-            tooltip=[alt.Tooltip(field) for field in ("k:Q", "e:Q", "kind:N", "groups:Q")],
+            column=alt.Column("kind:N", title=f"(k,e) that {name} allows",
+                              sort=list(kinds.values())),
+            tooltip=[alt.Tooltip(field) for field in ("k:Q", "e:Q", "groups:Q")],
         )
         .properties(width=320, height=240)
-    )
+    )  # fmt: skip
