@@ -101,6 +101,12 @@ def test_what_is_no_single_number_is_refused() -> None:
         dc.tradeoff(microdata(frame, ["age"], ["pay", "ill"]), "ill")
 
 
+def test_numbers_may_be_as_far_apart_as_any_are_read() -> None:
+    curve = curve_of([-(10**18), 0, 7, 10**18])
+    assert curve.to_dict()["largest_m"][-1]["m"] == 1
+    assert curve.largest_e(2, 2) == 10**18
+
+
 def test_many_numbers_at_once() -> None:
     numbers = np.random.default_rng(1).lognormal(10, 1, 200_000).astype(np.int64) + 1
     curve = dc.Tradeoff("pay", np.sort(numbers), 0)

@@ -78,7 +78,7 @@ class Tradeoff:
         >>> Tradeoff("pay", pay, 0).largest_m(19), Tradeoff("pay", pay, 0).largest_m(20)
         (4, 2)
         """
-        require_ratio("epsilon", epsilon, 0)
+        require_ratio("epsilon", epsilon, 0, 10**19)  # as for the principle
         exact = ratio(epsilon)
         kept, refused = 1, len(self.numbers) + 1
         while refused - kept > 1:
