@@ -169,7 +169,8 @@ def read_batch(batch: pa.RecordBatch, names: Sequence[str]) -> pl.DataFrame:
 def keep_what_is_loaded() -> None:
     """Have a worker look for garbage only among what its next task makes.
 
-    Spark has it look after every task; among all that libraries loaded it takes a tenth of a second.
+    Spark has it look after every task, and among all that libraries loaded that takes a tenth of a
+    second.
     """
     gc.freeze()
 
