@@ -67,6 +67,10 @@ DEALT = [
     dc.Generalization(dc.Proximity(1, 2, on="pay") & dc.EntropyDiversity(1.5, on="disease")),
     dc.Generalization(dc.Proximity(1, 2, on="pay") & dc.KE(2, 2, on="pay")),
 ]
+RESISTANT = [
+    dc.Generalization(dc.FrequencyDiversity(2, on="disease"), resist="method"),
+    dc.Generalization(dc.Proximity(1, 2, on="pay"), resist="method", categories="ancestor"),
+]
 PERMUTATIONS = [
     *(dc.Permutation(dc.KE(2, 2), objective=objective) for objective in get_args(Objective)),
     dc.Permutation(dc.FrequencyDiversity(2)), dc.Permutation(dc.Proximity(1, 2)),
@@ -85,7 +89,8 @@ ANGELIZATIONS = [
     dc.Anatomy(dc.EntropyDiversity(1.5), batches="mondrian"),
 ]
 METHODS = [
-    *GENERALIZATIONS, *DEALT, *PERMUTATIONS, *ANGELIZATIONS, dc.RankSwapping(dc.KE(2, 2)),
+    *GENERALIZATIONS, *DEALT, *RESISTANT, *PERMUTATIONS, *ANGELIZATIONS,
+    dc.RankSwapping(dc.KE(2, 2)),
     dc.Perturbation(dc.Proximity(1, 2)), dc.Perturbation(dc.Proximity(0, 3), within=(-5, 20)),
     dc.FullDomain(dc.KAnonymity(3)), dc.FullDomain(dc.FrequencyDiversity(2)),
     dc.FullDomain(dc.FrequencyDiversity(2, values=SOME.values)),

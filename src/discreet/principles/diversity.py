@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.principles.base import (
+    UNBOUNDED,
     CountedPrinciple,
     Feasibility,
     KernelRule,
@@ -19,11 +20,12 @@ from discreet.principles.base import (
     require_ratio,
     require_whole,
 )
-from discreet.principles.exact import at_most, fits
+from discreet.principles.exact import at_most, fits, times_down
 from discreet.principles.groups import Groups
+from discreet.principles.parts import PartBound, sum_largest
 from discreet.principles.size import KAnonymity
 from discreet.principles.thresholds import ShareBound, Thresholds, read_thresholds, share_of
-from discreet.table.arrays import Bools
+from discreet.table.arrays import Bools, Ints
 
 LDIVERSITY = "Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity, TKDD 2007"
 NUMERIC_GAP = (
@@ -33,7 +35,7 @@ NUMERIC_GAP = (
 
 
 @dataclass(frozen=True)
-class DistinctDiversity(CountedPrinciple):
+class DistinctDiversity(CountedPrinciple, PartBound):
     """Every bag holds at least ``l`` different values (l-diversity, section 4.1).
 
     >>> DistinctDiversity(2).admits(Groups.of([["a", "a"], ["a", "a", "a", "b"]])).tolist()
@@ -73,6 +75,11 @@ class DistinctDiversity(CountedPrinciple):
     def over_rows(self, rows: int, together: int) -> DistinctDiversity:  # noqa: ARG002
         """As many times the values: who has so many rows may have l sets of them, none twice."""
         return replace(self, l=self.l * rows)
+
+    def part_size(self, groups: Groups) -> Ints:
+        """One more than the l - 1 most frequent values have together."""
+        few = sum_largest(groups, self.l - 1) + 1
+        return np.where(groups.distinct >= self.l, few, UNBOUNDED)
 
     def rules(self, whole: Groups) -> list[KernelRule]:  # noqa: ARG002
         """The number of codes touched."""
@@ -241,7 +248,7 @@ class EntropyDiversity(CountedPrinciple):
 
 
 @dataclass(frozen=True)
-class RecursiveDiversity(Principle):
+class RecursiveDiversity(PartBound):
     """With counts ``r1 ≥ r2 ≥ …``: ``r1 < c · (r_l + … + r_m)`` (l-diversity, Definition 4.2).
 
     >>> RecursiveDiversity(c=2, l=2).admits(Groups.of([["a", "a", "b"], ["a", "a", "b", "c"]]))
@@ -272,6 +279,18 @@ class RecursiveDiversity(Principle):
         strictly_more = ~at_most(tail, exact.numerator, groups.largest, exact.denominator)
         return np.asarray(strictly_more, dtype=bool)
 
+    def part_size(self, groups: Groups) -> Ints:
+        """Find the least s with r1 < c · (s - (r1 + … + r_{l-1})), by the counts of the bag.
+
+        A part has no larger counts, so its own tail is no shorter than that.
+        """
+        a, b = ratio(self.c).as_integer_ratio()
+        if not a:
+            return np.full(groups.count, UNBOUNDED)
+        tail = times_down(groups.largest, b, a) + 1
+        few = sum_largest(groups, self.l - 1)
+        return np.where(groups.distinct >= self.l, few + tail, UNBOUNDED)
+
     @property
     def max_share(self) -> Fraction:  # type: ignore[override]
         """The largest count r1 is below c times all others: r1 < c · (n - r1)."""
@@ -279,10 +298,7 @@ class RecursiveDiversity(Principle):
         return exact / (exact + 1)
 
     def _tail(self, groups: Groups) -> np.ndarray:
-        ranked = np.lexsort((-groups.weights, groups.owners))
-        rank = np.arange(len(ranked)) - np.repeat(groups.offsets[:-1], groups.distinct)
-        counts = np.where(rank >= self.l - 1, groups.weights[ranked], 0)
-        return groups.sum(counts)
+        return np.asarray(groups.sizes - sum_largest(groups, self.l - 1))
 
     def feasible(self, whole: Groups) -> Feasibility:
         """Reachable for c above the ratio of the largest count to the tail."""
@@ -391,6 +407,10 @@ class AlphaK(ShareBound):
         values = {v: a if a is None else ratio(a) / rows for v, a in (self.values or {}).items()}
         rare = replace(self, alpha=ratio(self.alpha) / rows, k=1, values=values or None)
         return rare & KAnonymity(self.k).over_rows(rows, together)
+
+    def part_size(self, groups: Groups) -> Ints:
+        """At least k."""
+        return np.maximum(super().part_size(groups), self.k)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:
         """The size and the largest share, or every one."""

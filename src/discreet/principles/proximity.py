@@ -22,12 +22,13 @@ from discreet.principles.base import (
 )
 from discreet.principles.exact import at_most, fits
 from discreet.principles.groups import Groups
+from discreet.principles.parts import PartBound
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import LARGEST_UNIT, Domain
 
 
 @dataclass(frozen=True)
-class Proximity(CountedPrinciple):
+class Proximity(CountedPrinciple, PartBound):
     """In every bag, the neighbourhood of each value holds at most ``1/m`` of the bag.
 
     Li, Tao, Xiao, SIGMOD 2008, Definitions 6 and 7: the neighbourhood of x is ``[x - ε, x + ε]``,
@@ -158,6 +159,17 @@ class Proximity(CountedPrinciple):
         )
         return np.maximum.reduceat(covered, bags.offsets[:-1])
 
+    def part_size(self, groups: Groups) -> Ints:
+        """``m`` × the fullest neighbourhood of the bag: no part has more near any number of it."""
+        return self.m * np.maximum.reduceat(self.neighbours(groups), groups.offsets[:-1])
+
+    def part_rules(self, whole: Groups) -> list[KernelRule] | None:
+        """A window around each number."""
+        from discreet.kernels.part_sizes import NEAR
+
+        reach = np.concatenate(self.reach(whole.domain))
+        return [KernelRule(NEAR, self.m, c=whole.domain.size, table=reach)]
+
     def feasible(self, whole: Groups) -> Feasibility:
         """Reachable if and only if ``m · maxsize ≤ n`` (Theorem 1)."""
         n, cover = int(whole.sizes[0]), int(self.max_conflict(whole)[0])
@@ -240,6 +252,10 @@ class Generalizable(Proximity):
     def admits(self, groups: Groups) -> Bools:
         """``m`` × the fullest one-sided neighbourhood is at most the size."""
         return at_most(self.max_conflict(groups), self.m, groups.sizes, 1)
+
+    def part_size(self, groups: Groups) -> Ints:
+        """The same of one-sided neighbourhoods."""
+        return self.m * self.max_conflict(groups)
 
     def rules(self, whole: Groups) -> list[KernelRule]:
         """A window that reaches down to the lowest code too near to each."""

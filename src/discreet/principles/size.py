@@ -15,11 +15,12 @@ from discreet.principles.base import (
     require_whole,
 )
 from discreet.principles.groups import Groups
+from discreet.principles.parts import PartBound
 from discreet.table.arrays import Bools, Ints
 
 
 @dataclass(frozen=True)
-class KAnonymity(CountedPrinciple):
+class KAnonymity(CountedPrinciple, PartBound):
     """Every bag holds at least ``k`` people (Samarati and Sweeney, 1998; ANGEL, Definition 1).
 
     >>> KAnonymity(2).admits(Groups.of([["flu"], ["flu", "flu"]])).tolist()
@@ -74,6 +75,10 @@ class KAnonymity(CountedPrinciple):
     def room(self, q: int, whole: Groups) -> Ints:  # noqa: ARG002
         """As often as may be."""
         return np.full(whole.domain.size, UNBOUNDED, dtype=np.int64)
+
+    def part_size(self, groups: Groups) -> Ints:
+        """k, of anybody."""
+        return np.full(groups.count, self.k, dtype=np.int64)
 
     def rules(self, whole: Groups) -> list[KernelRule]:  # noqa: ARG002
         """The size, nothing else."""

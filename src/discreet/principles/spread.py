@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.principles.base import (
+    UNBOUNDED,
     Feasibility,
     KernelRule,
     Number,
@@ -20,7 +21,8 @@ from discreet.principles.base import (
 )
 from discreet.principles.exact import at_most, fits
 from discreet.principles.groups import Groups
-from discreet.table.arrays import Bools
+from discreet.principles.parts import PartBound, sum_largest
+from discreet.table.arrays import Bools, Ints
 
 NO_PROBABILITY = (
     "It bounds which numbers are possible, not how likely they are: most people of a group may "
@@ -29,7 +31,7 @@ NO_PROBABILITY = (
 
 
 @dataclass(frozen=True)
-class KE(Principle):
+class KE(PartBound):
     """At least ``k`` different numbers, spread over a range of at least ``e``, in every bag.
 
     (k,e)-anonymity: Zhang, Koudas, Srivastava, Yu, ICDE 2007, Definition 2.
@@ -81,6 +83,19 @@ class KE(Principle):
     def over_rows(self, rows: int, together: int) -> KE:  # noqa: ARG002
         """That many times the numbers; each row's are spread as far."""
         return replace(self, k=self.k * rows)
+
+    def part_size(self, groups: Groups) -> Ints:
+        """One more than k - 1 numbers have together, or than all within less than e."""
+        from discreet.kernels.near import weigh_near
+
+        e, numbers = units(self.e, groups), groups.domain.numbers
+        beyond = np.searchsorted(numbers, numbers + max(e, 1))
+        within = weigh_near(
+            groups.offsets, groups.codes, groups.weights, np.arange(len(numbers)), beyond
+        )
+        near = np.maximum.reduceat(within, groups.offsets[:-1]) if e > 0 else 0
+        few = np.maximum(sum_largest(groups, self.k - 1), near) + 1
+        return np.where(self.admits(groups), few, UNBOUNDED)
 
     def rules(self, whole: Groups) -> list[KernelRule]:
         """The number of codes and their outermost numbers."""

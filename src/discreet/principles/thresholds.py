@@ -24,8 +24,9 @@ from discreet.principles.base import (
     ratio,
     require_ratio,
 )
-from discreet.principles.exact import at_most, fits
+from discreet.principles.exact import at_most, fits, times_down
 from discreet.principles.groups import Groups
+from discreet.principles.parts import PartBound
 from discreet.table.arrays import Bools, Ints
 from discreet.table.domain import Domain
 from discreet.table.taxonomy import canonical_text
@@ -60,7 +61,7 @@ class ThresholdTable(Mapping[str, Threshold]):
 
 
 @dataclass(frozen=True)
-class ShareBound(CountedPrinciple):
+class ShareBound(CountedPrinciple, PartBound):
     """No value is more of a bag than its threshold: a common one, or one of its own.
 
     **Closed under union.** *Proof.* Let value v be ``a`` of the ``m`` people of one bag and ``b``
@@ -117,6 +118,19 @@ class ShareBound(CountedPrinciple):
             a, b = self.common.as_integer_ratio()
             return at_most(groups.largest, b, groups.sizes, a)
         return keep_shares(groups, *self.bound(groups.domain))
+
+    def part_size(self, groups: Groups) -> Ints:
+        """So many that of no value there are too many in the bag for a part of that size."""
+        shares, which = self.bound(groups.domain)
+        kinds, needed = which[groups.codes], np.ones(len(groups.codes), dtype=np.int64)
+        for kind, share in enumerate(shares):
+            meant = kinds == kind
+            if share == 0:
+                needed[meant] = UNBOUNDED
+            elif share < 1:
+                a, b = share.as_integer_ratio()
+                needed[meant] = -times_down(-groups.weights[meant], b, a)
+        return np.maximum.reduceat(needed, groups.offsets[:-1])
 
     def find_worst(self, whole: Groups) -> int:
         """Give the entry of a table that is farthest above its threshold, or nearest to it."""

@@ -17,7 +17,11 @@ from discreet.forms.counterfeits import (
     refuse_pairs,
 )
 from discreet.forms.generalized.view import CLASS, PEOPLE, TABLE, read_generalized, share_classes
-from discreet.forms.generalized.wording import word_generalized, word_suppressed
+from discreet.forms.generalized.wording import (
+    resists_method,
+    word_generalized,
+    word_suppressed,
+)
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete, open_boxes
 from discreet.forms.wording import ENDS, read_presence
@@ -51,7 +55,7 @@ class Generalized(GroupedForm):
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "generalization": {
             "categories": ("set", "ancestor"), "dealing": (None, "local", "round-robin"),
-            "ends": ENDS, **dict.fromkeys(SUPPRESSED),
+            "resist": (None, "method"), "ends": ENDS, **dict.fromkeys(SUPPRESSED),
         },
         "full-domain": {"ends": ENDS, **dict.fromkeys(SUPPRESSED)},
         "republication": {"categories": ("set", "ancestor"), "k": None},
@@ -127,7 +131,7 @@ class Generalized(GroupedForm):
         told = (*read_presence(release), *word_suppressed(release.parameters))
         return word_generalized(
             release.promise.principle, release.schema.quasi_identifiers, told, release.own(CLASS),
-            count_counterfeits(release),
+            count_counterfeits(release), blind=resists_method(release.parameters),
         )  # fmt: skip
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:
@@ -138,6 +142,8 @@ class Generalized(GroupedForm):
         given, found = release.parameters, _miscount(release, data)
         if "dealing" in given and not release.promise.principle.dealt:
             found.append(f"nobody is dealt under {release.promise.principle}")
+        if resists_method(given) and given.keys() & {"dealing", "suppress"}:
+            found.append("people are dealt or suppressed, and that is said to tell nothing")
         target = given.get("target")
         if target is not None and target not in release.schema.names:
             found.append(f"target = {target!r} is no attribute of the release")

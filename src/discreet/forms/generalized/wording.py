@@ -14,11 +14,16 @@ ABOUT = (
     "One row per person. Rows with the same `{own}` show the same values on all "
     "quasi-identifiers; `*` means any value."
 )
-OPEN = (
-    "What someone learns who already knows the sensitive values of other people in the group.",
+OTHERS = "What someone learns who already knows the sensitive values of other people in the group."
+CHOSEN = (
     "What someone works out who knows how the groups were chosen: that finer ones were refused "
-    "can make a value a little likelier than promised (minimality attack).",
-    "What follows from joining this release with others about the same people.",
+    "can make a value a little likelier than promised (minimality attack)."
+)
+JOINED = "What follows from joining this release with others about the same people."
+BLIND = (
+    " That holds against who knows how the groups were found, too: it follows from the "
+    "quasi-identifiers and from what each group holds. That they were found so is the publisher's "
+    "word."
 )
 MIXED = (
     "Boxes of different groups may overlap. The promise is about somebody who knows which group a "
@@ -65,28 +70,39 @@ def word_suppressed(parameters: Mapping[str, object]) -> list[str]:
     return said
 
 
+def resists_method(parameters: Mapping[str, object]) -> bool:
+    """Whether it is said that to know the method tells nothing more."""
+    return parameters.get("resist") == "method"
+
+
 def word_generalized(
     principle: Principle,
     known: Sequence[str],
     presence: Sequence[str],
     own: str,
     counterfeits: int = 0,
+    *,
+    blind: bool = False,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of people in boxes into words; and say what one row is.
 
     ``presence`` is what boxes leave open about who is in the table, ``own`` the column of classes,
-    ``counterfeits`` how many records are nobody's.
+    ``counterfeits`` how many records are nobody's; ``blind`` are groups that were found without
+    regard to whose values are whose.
     """
     links = [part for part in principle.parts if isinstance(part, Linking)]
     first, then, said = [], LOSSY if links else (), ""
     if any(isinstance(part, MInvariance) for part in principle.parts):
         first = [SIGNED, UNSEEN]
+    elif blind:
+        said = BLIND
     elif principle.dealt:
         first, said = [MIXED], " This is said of every group by itself."
     if links and not any(isinstance(part, KAnonymity) for part in principle.parts):
         exposed = [name for name in known if not any(name in part.x for part in links)]
         first += [EXACT.format(names=", ".join(exposed))] if exposed else []
-    opened = (*first, *principle.all_left_open, *then, *presence, *OPEN)
+    last = (OTHERS, JOINED) if blind else (OTHERS, CHOSEN, JOINED)
+    opened = (*first, *principle.all_left_open, *then, *presence, *last)
     about = {"generalized": ABOUT.format(own=own)}
     if counterfeits:
         many = "1 record is" if counterfeits == 1 else f"{counterfeits:,} records are"

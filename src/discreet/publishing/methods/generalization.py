@@ -8,7 +8,11 @@ from typing import ClassVar
 import polars as pl
 
 from discreet.errors import SchemaError
-from discreet.forms.generalized.wording import word_generalized, word_suppressed
+from discreet.forms.generalized.wording import (
+    resists_method,
+    word_generalized,
+    word_suppressed,
+)
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
 from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.draws import Draws
@@ -26,6 +30,7 @@ from discreet.publishing.partitioners.guards import bind_guards
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
+from discreet.publishing.partitioners.simulatable import Resisted, split_simulatably
 from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress, trim
 from discreet.publishing.partitioners.units import count_units
 from discreet.release import Recoding, Release, name_own
@@ -51,7 +56,9 @@ class Generalization(Method):
     where the table was cut, at random between the people on both sides, and tile the public
     domain. With ``suppress`` up to that share of people, who stand apart from their groups, are put
     into groups of their own that show ``*`` wherever they differ, or are left out, if all others
-    gain more by that: the promise holds for these groups as well.
+    gain more by that: the promise holds for these groups as well. With ``resist="method"`` groups
+    are split only where every way to hand out their values would allow for it, so that who knows
+    how they are found learns nothing from it; that is dear where a value is frequent.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -64,8 +71,9 @@ class Generalization(Method):
     [('[21, 40]', '*'), ('[41, 60]', '*')]
 
     **Guarantee**: the principle holds for the group of every person, against an adversary who
-    knows all quasi-identifiers of everyone. Kept columns are published unchanged and are
-    protected by nothing.
+    knows all quasi-identifiers of everyone; with ``resist="method"`` who knows this method, too
+    (:mod:`discreet.publishing.partitioners.simulatable` has the proof). Kept columns are published
+    unchanged and are protected by nothing.
     """
 
     title: ClassVar[str] = "generalization"
@@ -77,8 +85,16 @@ class Generalization(Method):
     dealing: Dealing = "local"
     ends: Ends = "tight"
     suppress: Number = 0
+    resist: Resisted = "reader"
 
     def __post_init__(self) -> None:
+        require_choice("resist", self.resist, Resisted)
+        if self.resist == "method" and ratio(self.suppress):
+            raise SchemaError(
+                f'suppress = {self.suppress} does not go with resist = "method": who is taken out '
+                "follows from whose values are whose.",
+                hint="Leave one of them out.",
+            )
         require_suppressible(self.suppress, self.principle, self.ends)
         require_choice("categories", self.categories, Categories)
         require_choice("ends", self.ends, Ends)
@@ -97,23 +113,31 @@ class Generalization(Method):
     def parameters(self) -> dict[str, object]:
         """The parameters besides the principle; how people are dealt only where they are."""
         given = super().parameters()
-        if not self.principle.dealt:
+        if not self._deals:
             del given["dealing"]
+        if self.resist == "reader":
+            del given["resist"]
         if not ratio(self.suppress):
             del given["suppress"]
         return given
 
     @property
+    def _deals(self) -> bool:
+        return self.principle.dealt and self.resist == "reader"
+
+    @property
     def counts_people(self) -> bool:
-        """Where people are split, not where they are dealt."""
-        return not self.principle.dealt
+        """Where people are split by what holds of people, not where they are dealt."""
+        return not self.principle.dealt and self.resist == "reader"
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Partition, blur each group to its box, and put the people in canonical order."""
         self._require_taxonomy(data)
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
-        if not self.principle.dealt:
+        if self.resist == "method":
+            partition = split_simulatably(data, self.principle, categories=self.categories)
+        elif not self.principle.dealt:
             keyed, asked = count_units(*bind_guards(data, self.principle))
             partition = mondrian(keyed, asked, data.quasi_identifiers, categories=self.categories)
             budget = allow(data, self.suppress)
@@ -157,6 +181,8 @@ class Generalization(Method):
 
     def require_parts(self) -> None:
         """People who are suppressed, and regions, need all rows at hand."""
+        if self.resist == "method":
+            raise refuse_scale('Generalization with resist = "method"')
         require_scalable("Generalization", self.principle, self.suppress, self.ends)
 
     def _list_trimmed(self, data: Microdata) -> list[str]:
@@ -237,7 +263,8 @@ def describe_boxes(
         parameters["blanked"] = suppressed.blanked if suppressed else 0
     told = (*presence, *word_suppressed(parameters))
     known, own = data.quasi_identifiers, name_class(data)
-    promise, about = word_generalized(method.principle, known, told, own)
+    blind = resists_method(parameters)
+    promise, about = word_generalized(method.principle, known, told, own, blind=blind)
     return method.release(
         data, {TABLE: table}, recodings | kept, about, promise, parameters=parameters
     )

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import PromiseError
-from discreet.principles.base import Principle, demands
+from discreet.principles.base import KernelRule, Principle, demands
 from discreet.principles.groups import Groups
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import bag_codes, histogram, require_names
@@ -123,12 +123,18 @@ def grow(
     """
     names = list(data.quasi_identifiers if attributes is None else attributes)
     demand = Demand.of(data, principle, names)
+    return split_rows(pack_cells(data, demand, names, categories), demand, ranked=ranked)
+
+
+def pack_cells(
+    data: Microdata, demand: Demand, names: list[str], categories: Categories
+) -> SplitCells:
+    """Pack all rows of a table, with what is demanded of them."""
     splitting = plan_splitting(data, names, categories)
     buffers, fields = pack_rows(data, [*names, *demand.reads], splitting.ranks)
     sensitive = dict(zip(demand.reads, fields[len(names) :], strict=False))
     attrs = splitting.place(fields[: len(names)])
-    cells = SplitCells(buffers, attrs, splitting.trees, fields[-1], sensitive)
-    return split_rows(cells, demand, ranked=ranked)
+    return SplitCells(buffers, attrs, splitting.trees, fields[-1], sensitive)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,14 +200,14 @@ def split_rows(
     They are all rows of a table, or those of a node ``root`` of a tree whose top was found
     elsewhere.
     """
-    from discreet.kernels.mondrian import open_root
+    from discreet.kernels.mondrian import grow_tree, open_root
 
     n = cells.buffers.shape[2]
     compiled = _compile(demand.wanted, demand.wholes, list(cells.sensitive), ranked)
     tree = Tree(cells, np.full(n, -1, dtype=np.int8), *compiled, demand.min_size)
     root = open_root(cells.attrs, n) if root is None else root
     if tree.complete:
-        _split_depth_first(tree, root)
+        split_depth_first(tree, root, grow_tree)
     else:
         _split_by_levels(tree, root, demand)
     return tree
@@ -275,26 +281,32 @@ def _compile(
     fields: list[str],
     ranked: str | None,
 ) -> tuple[Ints, Ints, bool]:
-    """Write the rules as one array, their tables in another; say whether all could be written."""
     from discreet.kernels.rules import COVER
 
-    rows, tables, length, complete = [], [np.zeros(1, dtype=np.int64)], 1, True
-    for part, name in wanted:
-        if not part.reads_values:
-            continue  # sizes are kept by the least size of a side
-        rules = part.rules(wholes[name])
-        complete &= rules is not None
+    # sizes are kept by the least size of a side
+    found = [(part.rules(wholes[name]), str(name)) for part, name in wanted if part.reads_values]
+    rules, tables, complete = write_rules(found, fields)
+    covers = rules[:, 0] == COVER
+    rules[covers, 3] = rules[covers, 1] == (-1 if ranked is None else fields.index(ranked))
+    return rules, tables, complete
+
+
+def write_rules(
+    found: Sequence[tuple[list[KernelRule] | None, str]], fields: list[str]
+) -> tuple[Ints, Ints, bool]:
+    """Write the rules as one array, their tables in another; say whether all could be written."""
+    rows, tables, length = [], [np.zeros(1, dtype=np.int64)], 1
+    for rules, name in found:
         for rule in rules or []:
-            b = int(name == ranked) if rule.op == COVER else rule.b
-            rows.append((rule.op, fields.index(str(name)), rule.a, b, rule.c, length))
+            rows.append((rule.op, fields.index(name), rule.a, rule.b, rule.c, length))
             tables.append(np.asarray(rule.table, dtype=np.int64))
             length += len(rule.table)
+    complete = all(rules is not None for rules, _ in found)
     return np.array(rows, dtype=np.int64).reshape(-1, 6), np.concatenate(tables), complete
 
 
-def _split_depth_first(tree: Tree, root: Ints) -> None:
-    from discreet.kernels.mondrian import grow_tree
-
+def split_depth_first(tree: Tree, root: Ints, grow_tree: Callable[..., Any]) -> None:
+    """Grow a tree by a kernel, its subtrees by all cores."""
     cells, fixed, n = tree.cells, tree.fixed, len(tree.leaves)
     cores = os.cpu_count() or 1
     pause = n // (8 * cores) if n >= PARALLEL and cores > 1 else 0
