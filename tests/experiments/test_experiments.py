@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +14,34 @@ import pytest
 
 import discreet as dc
 from commands import discreet_here
-from discreet.experiments import REGISTRY, Settings, find_experiments
+from discreet import experiments
+from discreet.experiments import (
+    REGISTRY,
+    Experiment,
+    Outcome,
+    Settings,
+    find_experiments,
+    list_runs,
+)
 from discreet.experiments.bounded import Grouped, SwappedColumn, choose_any
-from discreet.experiments.permutation import LOSS, group_all, losses
+from discreet.experiments.losses import LOSS, losses
+from discreet.experiments.permutation import group_all
+
+SHORT = [
+    "angel-count-volume",
+    "permutation-arbitrary",
+    "permutation-overhead",
+    "permutation-scaling",
+    "proximity-m",
+    "proximity-scaling",
+    "slicing-columns",
+    "sequential-scaling",
+]
+"""Experiments of every file; ``discreet reproduce --all --quick`` runs all of them."""
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-def test_every_experiment_gives_a_table_a_chart_and_claims(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", SHORT)
+def test_an_experiment_gives_a_table_a_chart_and_claims(name: str, tmp_path: Path) -> None:
     outcome = REGISTRY[name](Settings(quick=True))
     assert outcome.name == name
     assert outcome.claims
@@ -90,3 +113,31 @@ def test_the_command_line_lists_and_runs_them(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = run("permutation-e", "--quick", "--out", "file")
     assert refused.returncode == 2 and "not a folder" in refused.stderr
+
+
+def test_all_of_all_papers_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Settings) -> Outcome:
+        raise dc.DiscreetError("It needs what is not there.")
+
+    few = {name: REGISTRY[name] for name in ("permutation-k", "proximity-dealing")}
+    few["slicing-none"] = Experiment("slicing-none", refuse, "Figure 0: nothing.")
+    monkeypatch.setattr(experiments, "REGISTRY", few)
+    found = discreet_here("reproduce", "--all", "--quick", cwd=tmp_path)
+    assert found.returncode == 1  # one of them could not run; the others are told
+    assert re.search(r"figure +the paper +here +holds +why not", found.stdout)
+    assert "permutation, Figure 13" in found.stdout
+    assert "claims hold." in found.stdout
+    assert "slicing-none could not run. It needs what is not there." in found.stdout
+    assert (tmp_path / "reproduction" / "proximity-dealing.json").exists()
+    refused = discreet_here("reproduce", "permutation-k", "--all", cwd=tmp_path)
+    assert refused.returncode == 2 and "--all is about all papers" in refused.stderr
+
+
+def test_what_is_long_says_so_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = next(list_runs("proximity-dealing"))
+    monkeypatch.setattr(experiments, "find_run", lambda *_: replace(run, minutes=7))
+    quick = {"proximity-dealing": lambda _: REGISTRY["proximity-dealing"](Settings(quick=True))}
+    monkeypatch.setattr(experiments, "REGISTRY", quick)
+    assert "took 7 minutes" in discreet_here("reproduce", "proximity-dealing", cwd=tmp_path).stderr
