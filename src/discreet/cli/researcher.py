@@ -108,7 +108,8 @@ def _say_how_long(names: list[str], settings: Settings) -> None:
     minutes = sum(run.minutes for run in runs if run is not None)
     if minutes >= LONG and any(run is not None and run.minutes >= LONG for run in runs):
         what = names[0] if len(names) == 1 else f"These {len(names)} experiments"
-        typer.echo(f"{what} took {minutes} minutes when last stored. --quick is short.", err=True)
+        said = f"{what} took at most {minutes} minutes when last stored. --quick is short."
+        typer.echo(said, err=True)
 
 
 def _write_cell(cell: float | None) -> str:
@@ -159,4 +160,4 @@ def _print_verdicts(outcomes: list[Outcome], settings: Settings) -> None:
     show(table)
     show(f"{held} of {count} claims hold.")
     if changed:
-        show("Otherwise than in the stored runs:\n  " + "\n  ".join(changed))
+        show("Otherwise than in the stored runs of full size:\n  " + "\n  ".join(changed))

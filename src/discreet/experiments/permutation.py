@@ -176,7 +176,7 @@ def by_k(_: Settings) -> Outcome:
     """Figure 13: k from 4 to 40."""
     promises = {k: KE(k, 50) for k in (4, 10, 16, 22, 28, 34, 40)}
     people = {f"{n:,} people": draw_people(n) for n in (FEW, 5_000, MANY)}
-    data = f"{MANY:,} people drawn evenly (unless said), spans of 30 years, e = 50"
+    data = f"{MANY:,} people drawn evenly, as many as in section 7.2; spans of 30 years, e = 50"
     few = (
         "Of 1,427 evenly spread people some 19 have numbers over e = 50; from there on k decides "
         "how wide a group is."
@@ -194,8 +194,8 @@ def by_e(_: Settings) -> Outcome:
         f"{COARSE} different losses": draw_people(MANY, distinct=COARSE),
     }
     data = (
-        f"{MANY:,} people drawn, {COARSE} different losses as Adult has (unless said), spans of "
-        "30 years, k = 10"
+        f"{MANY:,} people drawn, {COARSE} different losses, as many as in Adult; spans of 30 "
+        "years, k = 10"
     )
     fine = "Where losses are spread finely, a group is about e wide, and so are its bounds."
     return _sweep("Figure 14", "e", promises, people, data, fine)

@@ -28,10 +28,11 @@ OLDEST = 79
 
 
 def _about(data: Microdata, groups: int, local: int) -> str:
+    names = data.quasi_identifiers
+    known = f"{len(names)} quasi-identifiers" if len(names) > 1 else f"known by {names[0]}"
     return (
-        f"Adult, {data.n:,} people under 80 with a capital loss, {len(data.quasi_identifiers)} "
-        f"quasi-identifiers, 4-diverse: {groups} groups by full-domain generalization, {local} by "
-        "Mondrian"
+        f"Adult, {data.n:,} people under 80 with a capital loss, {known}, 4-diverse: {groups} "
+        f"groups by full-domain generalization, {local} by Mondrian"
     )
 
 

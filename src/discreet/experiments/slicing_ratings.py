@@ -69,8 +69,8 @@ class RatingTrial:
     def about(self) -> str:
         """On which data."""
         n = self.people.n + self.asked.height
-        items, again = len(self.asked.columns), self.relinkings
-        return f"made-up ratings of {items} items by {n:,} people, relinked {again} times"
+        items, again = len(self.asked.columns), MiningTrial(1, self.relinkings).again
+        return f"made-up ratings of {items} items by {n:,} people, {again}"
 
 
 def ratings(settings: Settings) -> Outcome:
@@ -128,7 +128,7 @@ def _by_promise(
     settings: Settings, figure: str, by: str, cases: list[tuple[float, float, int]]
 ) -> Outcome:
     # every cut is tried on every sensitive item, so that the paper's 500 would take hours
-    trial = RatingTrial.of(settings, *((800, 60) if settings.quick else (1500, 100)))
+    trial = RatingTrial.of(settings, *((600, 100) if settings.quick else (1500, 100)))
     rows = []
     for at, share, l in cases:  # noqa: E741
         people = _spread(trial, share)
