@@ -24,8 +24,9 @@ from discreet.experiments import (
     list_runs,
 )
 from discreet.experiments.bounded import Grouped, SwappedColumn, choose_any
-from discreet.experiments.losses import LOSS, losses
+from discreet.experiments.losses import LOSS, generalize, losses
 from discreet.experiments.permutation import group_all
+from discreet.experiments.sequential_time import vary
 
 SHORT = [
     "angel-count-volume",
@@ -85,6 +86,26 @@ def test_swapped_numbers_are_bounded_as_their_release_bounds_them() -> None:
     )
 
 
+def test_full_domains_are_generalized_into_diverse_groups_that_keep_ages_apart() -> None:
+    data = losses(["age", "sex", "race"], oldest=79)
+    release, groups = generalize(data)
+    people = data.to_polars().with_columns(group=pl.Series(groups))
+    parts = people.group_by("group").agg(pl.col(LOSS).n_unique(), pl.col("age", "sex").n_unique())
+    assert parts[LOSS].min() >= 4  # type: ignore[operator]
+    assert release.tables["generalized"]["age"].n_unique() > 1
+    assert parts.height == release.tables["generalized"].select("age", "sex", "race").n_unique()
+
+
+def test_variations_differ_in_few_attributes_and_nothing_else() -> None:
+    frame = pl.DataFrame({name: [f"{name}{i}" for i in range(50)] for name in "abcd"})
+    varied = vary(frame, ["a", "b", "c"], 3, seed=1)
+    assert varied.height == 150 and varied.head(50).equals(frame)
+    again = pl.concat([frame] * 3)
+    changed = sum((varied[n] != again[n]).cast(pl.Int8) for n in "abc")
+    assert 0 < changed.max() <= 2  # type: ignore[union-attr]
+    assert varied["d"].equals(again["d"])
+
+
 def test_the_papers_data_is_the_1427_people_with_a_loss() -> None:
     data = losses()
     values = data.to_polars()[LOSS]
@@ -140,4 +161,7 @@ def test_what_is_long_says_so_before_it_starts(
     monkeypatch.setattr(experiments, "find_run", lambda *_: replace(run, minutes=7))
     quick = {"proximity-dealing": lambda _: REGISTRY["proximity-dealing"](Settings(quick=True))}
     monkeypatch.setattr(experiments, "REGISTRY", quick)
-    assert "took at most 7 minutes" in discreet_here("reproduce", "proximity-dealing", cwd=tmp_path).stderr
+    assert (
+        "took at most 7 minutes"
+        in discreet_here("reproduce", "proximity-dealing", cwd=tmp_path).stderr
+    )

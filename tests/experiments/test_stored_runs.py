@@ -118,7 +118,8 @@ def test_a_comparison_says_how_numbers_do_compare(
 
 @pytest.mark.parametrize("sign", ["<", "≤", ">", "≥", "≈"])
 def test_what_is_no_number_makes_no_claim_true(sign: str) -> None:
-    assert not Inequality("x", float("nan"), sign, 1).holds  # type: ignore[arg-type]
+    nothing = Inequality("x", float("nan"), sign, 1)  # type: ignore[arg-type]
+    assert (nothing.holds, str(nothing)) == (False, "x nan ≠ 1")
 
 
 def test_a_claim_is_held_against_something_and_may_hold_in_part() -> None:

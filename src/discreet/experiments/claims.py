@@ -43,19 +43,23 @@ class Inequality:
 
     def __str__(self) -> str:
         """Say how they do compare, whatever the paper says, in as many digits as that takes."""
-        if self.sign == "≈":
-            relation = "≈" if self.holds else "≠"
-        else:
-            relation = "<" if self.found < self.bound else ">" if self.found > self.bound else "="
+        relation = self._relate()
         for digits in (3, 4, 5, 8, 17):
             found, bound = (_write(x, self.unit, digits) for x in (self.found, self.bound))
             if found != bound or relation in "=≈":
                 break
         unit = f" {self.unit}" if self.unit else ""
         found += unit if self.unit == PERCENT else ""  # any other is said once
-        allowed = f" (± {self.within:g})" if relation == "≠" else ""
+        allowed = f" (± {self.within:g})" if self.within and not self.holds else ""
         said = (self.of, found, relation, self.by, bound + unit)
         return " ".join(filter(None, said)) + allowed
+
+    def _relate(self) -> str:
+        if self.sign == "≈":
+            return "≈" if self.holds else "≠"
+        if self.found == self.bound:
+            return "="
+        return "<" if self.found < self.bound else ">" if self.found > self.bound else "≠"
 
 
 def _write(number: float, unit: str, digits: int = 3) -> str:

@@ -119,7 +119,11 @@ def _by_epsilon(settings: Settings, relative: bool) -> Outcome:
     worst = float(table[LOCAL].max())  # type: ignore[arg-type]
     both = table.drop_nulls(NOISE)
     last, limit = (float(both["ε"].max()) if both.height else 0, PAPER_LIMIT[relative][0])  # type: ignore[arg-type]
-    ratio = (both[NOISE] / both[LOCAL]).to_list() or [float("nan")]
+    ratio = (both[NOISE] / both[LOCAL]).to_list()
+    far = (
+        Inequality("perturbation over (ε,m) at least", min(ratio), ">", 2, unit="times"),
+        Inequality("at most", max(ratio), ">", 2, unit="times"),
+    ) if ratio else (Inequality("ε for which perturbation is possible", 0, ">", 0),)  # fmt: skip
     kept = (table[LOCAL] / table[DEALT]).drop_nulls().to_list()
     return Outcome(
         f"Figure 4{'b' if relative else 'a'}: error of counts by ε "
@@ -130,10 +134,8 @@ def _by_epsilon(settings: Settings, relative: bool) -> Outcome:
             Claim("(ε,m) is below 15 % everywhere", (
                 Inequality("at most", worst, "<", 0.15, unit=PERCENT),
             ), FEW),
-            Claim("perturbation is far worse (here: at least twice as far off)", (
-                Inequality("perturbation over (ε,m) at least", min(ratio), ">", 2, unit="times"),
-                Inequality("at most", max(ratio), ">", 2, unit="times"),
-            ), "With a small ε much is retained."),
+            Claim("perturbation is far worse (here: at least twice as far off)", far,
+                  "With a small ε much is retained." if ratio else "It keeps no such promise."),
             Claim(f"perturbation is impossible beyond ε = {limit:,}", (
                 Inequality("possible up to", last, "≤", limit),
             ), "How far it goes depends on how incomes are spread; those of SAL are not to be "
