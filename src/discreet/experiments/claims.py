@@ -50,7 +50,8 @@ class Inequality:
                 break
         unit = f" {self.unit}" if self.unit else ""
         found += unit if self.unit == PERCENT else ""  # any other is said once
-        allowed = f" (± {self.within:g})" if self.within and not self.holds else ""
+        near = _write(self.within, self.unit) + unit
+        allowed = f" (± {near})" if self.within and not self.holds else ""
         said = (self.of, found, relation, self.by, bound + unit)
         return " ".join(filter(None, said)) + allowed
 

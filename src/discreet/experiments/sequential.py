@@ -20,7 +20,7 @@ import polars as pl
 from discreet.datasets import adult_frame, adult_taxonomies
 from discreet.errors import PromiseError
 from discreet.evaluate.mining import classify
-from discreet.experiments.claims import Claim, Inequality, rising
+from discreet.experiments.claims import PERCENT, Claim, Inequality, rising
 from discreet.experiments.outcome import Experiment, Outcome, Settings
 from discreet.principles import KAnonymity, Principle, XYAnonymity, XYLinkability
 from discreet.publishing import publish
@@ -270,12 +270,14 @@ def row_counts(settings: Settings) -> Outcome:
         "Section 6.1: X-groups of k rows or more that have fewer than k people, by what X has",
         trial.about(), table, "of X-groups, %",
         (
-            Claim("5.5 % with Top6, k = 200 and all of T2 in X", f"{here:.1f} %",
-                  abs(here - 5.5) <= 1,
-                  "Every partition of T1 meets some combination of T2 that one record has: as "
-                  "many rows as people, so that the fewest rows are the fewest people."),
-            Claim("k rows do not mean k people", f"up to {most:.1f} % where X has of T2 only what "
-                  "both have", most > 0, "Few people."),
+            Claim("5.5 % with Top6, k = 200 and all of T2 in X", (
+                Inequality("found", here / 100, "≈", 0.055, unit=PERCENT, within=0.01),
+            ), "Every partition of T1 meets some combination of T2 that one record has: as many "
+               "rows as people, so that the fewest rows are the fewest people."),
+            Claim("k rows do not mean k people", (
+                Inequality("where X has of T2 only what both have, at most", most / 100, ">", 0,
+                           unit=PERCENT),
+            ), "Few people."),
         ),
     )  # fmt: skip
 
