@@ -5,6 +5,8 @@
 # `make package` builds what is uploaded, twice the same, and tries it where no source lies.
 # `make faults` kills what writes at every call in turn, or has the call fail.
 # `make fuzz` gives the command line changed files and questions for an hour, or FUZZ_MINUTES.
+# `make papers` runs all experiments again, stores what they find, and writes their rows into docs/papers:
+# a file of ACS persons (ACS=) and the trees of the sequential paper's authors (TREES=) add rows.
 # `make docs` builds the site into docs/_build/html.
 # All need only Python >= 3.11 with venv; everything is installed into .venv.
 PYTHON ?= python3
@@ -18,7 +20,7 @@ COMPILING := every_form_is_measured or rows_are_in_an_order or from_disk_with_li
 # or every process of the tests would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-lowest package browser oracles questions faults fuzz docs lint bench clean
+.PHONY: demo test test-lowest package browser oracles questions faults fuzz papers docs lint bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/discreet demo
@@ -83,6 +85,11 @@ fuzz: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+
+papers: $(VENV)/installed-dev
+	$(BIN)/python scripts/store_runs.py
+	$(if $(ACS),$(BIN)/python scripts/store_runs.py --data $(ACS) angel proximity)
+	$(if $(TREES),$(BIN)/python scripts/store_runs.py --data $(TREES) sequential)
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/ground.py

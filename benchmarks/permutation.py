@@ -15,7 +15,7 @@ from numba import njit
 import discreet as dc
 from clock import clock, run
 from discreet.datasets import census_frame, census_schema
-from discreet.experiments.permutation import copy_tables
+from discreet.experiments.permutation_time import copy_tables
 from discreet.forms.asking import rewrite
 from discreet.forms.permuted.index import split_conditions
 from discreet.kernels.bounds import bound_groups

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +14,35 @@ import pytest
 
 import discreet as dc
 from commands import discreet_here
-from discreet.experiments import REGISTRY, Settings, find_experiments
+from discreet import experiments
+from discreet.experiments import (
+    REGISTRY,
+    Experiment,
+    Outcome,
+    Settings,
+    find_experiments,
+    list_runs,
+)
 from discreet.experiments.bounded import Grouped, SwappedColumn, choose_any
-from discreet.experiments.permutation import LOSS, group_all, losses
+from discreet.experiments.losses import LOSS, generalize, losses
+from discreet.experiments.permutation import group_all
+from discreet.experiments.sequential_time import vary
+
+SHORT = [
+    "angel-count-volume",
+    "permutation-arbitrary",
+    "permutation-overhead",
+    "permutation-scaling",
+    "proximity-m",
+    "proximity-scaling",
+    "slicing-columns",
+    "sequential-scaling",
+]
+"""Experiments of every file; ``discreet reproduce --all --quick`` runs all of them."""
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-def test_every_experiment_gives_a_table_a_chart_and_claims(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", SHORT)
+def test_an_experiment_gives_a_table_a_chart_and_claims(name: str, tmp_path: Path) -> None:
     outcome = REGISTRY[name](Settings(quick=True))
     assert outcome.name == name
     assert outcome.claims
@@ -62,6 +86,26 @@ def test_swapped_numbers_are_bounded_as_their_release_bounds_them() -> None:
     )
 
 
+def test_full_domains_are_generalized_into_diverse_groups_that_keep_ages_apart() -> None:
+    data = losses(["age", "sex", "race"], oldest=79)
+    release, groups = generalize(data)
+    people = data.to_polars().with_columns(group=pl.Series(groups))
+    parts = people.group_by("group").agg(pl.col(LOSS).n_unique(), pl.col("age", "sex").n_unique())
+    assert parts[LOSS].min() >= 4  # type: ignore[operator]
+    assert release.tables["generalized"]["age"].n_unique() > 1
+    assert parts.height == release.tables["generalized"].select("age", "sex", "race").n_unique()
+
+
+def test_variations_differ_in_few_attributes_and_nothing_else() -> None:
+    frame = pl.DataFrame({name: [f"{name}{i}" for i in range(50)] for name in "abcd"})
+    varied = vary(frame, ["a", "b", "c"], 3, seed=1)
+    assert varied.height == 150 and varied.head(50).equals(frame)
+    again = pl.concat([frame] * 3)
+    changed = sum((varied[n] != again[n]).cast(pl.Int8) for n in "abc")
+    assert 0 < changed.max() <= 2  # type: ignore[union-attr]
+    assert varied["d"].equals(again["d"])
+
+
 def test_the_papers_data_is_the_1427_people_with_a_loss() -> None:
     data = losses()
     values = data.to_polars()[LOSS]
@@ -90,3 +134,34 @@ def test_the_command_line_lists_and_runs_them(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = run("permutation-e", "--quick", "--out", "file")
     assert refused.returncode == 2 and "not a folder" in refused.stderr
+
+
+def test_all_of_all_papers_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Settings) -> Outcome:
+        raise dc.DiscreetError("It needs what is not there.")
+
+    few = {name: REGISTRY[name] for name in ("permutation-k", "proximity-dealing")}
+    few["slicing-none"] = Experiment("slicing-none", refuse, "Figure 0: nothing.")
+    monkeypatch.setattr(experiments, "REGISTRY", few)
+    found = discreet_here("reproduce", "--all", "--quick", cwd=tmp_path)
+    assert found.returncode == 1  # one of them could not run; the others are told
+    assert re.search(r"figure +the paper +here +holds +why not", found.stdout)
+    assert "permutation, Figure 13" in found.stdout
+    assert "claims hold." in found.stdout
+    assert "slicing-none could not run. It needs what is not there." in found.stdout
+    assert (tmp_path / "reproduction" / "proximity-dealing.json").exists()
+    refused = discreet_here("reproduce", "permutation-k", "--all", cwd=tmp_path)
+    assert refused.returncode == 2 and "--all is about all papers" in refused.stderr
+
+
+def test_what_is_long_says_so_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = next(list_runs("proximity-dealing"))
+    monkeypatch.setattr(experiments, "find_run", lambda *_: replace(run, minutes=7))
+    quick = {"proximity-dealing": lambda _: REGISTRY["proximity-dealing"](Settings(quick=True))}
+    monkeypatch.setattr(experiments, "REGISTRY", quick)
+    assert (
+        "took at most 7 minutes"
+        in discreet_here("reproduce", "proximity-dealing", cwd=tmp_path).stderr
+    )

@@ -1,24 +1,33 @@
 """Experiments: each figure or table of a paper is a function with a name.
 
-To add one: write it in its paper's file, and one line in that file's ``EXPERIMENTS``.
+To add one: write it in its paper's file, and one line in that file's ``EXPERIMENTS``; then store
+a run of it with ``python scripts/store_runs.py NAME``, which writes its rows into the pages, too.
 """
 
 from __future__ import annotations
 
 from discreet.errors import SchemaError, name_closest
 from discreet.experiments.angel import EXPERIMENTS as ANGEL
-from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings
-from discreet.experiments.permutation import EXPERIMENTS as PERMUTATION
+from discreet.experiments.claims import Claim, Inequality
+from discreet.experiments.outcome import Experiment, Outcome, Settings
+from discreet.experiments.permutation import EXPERIMENTS as PARTITIONS
+from discreet.experiments.permutation_tables import EXPERIMENTS as PERMUTED_TABLES
+from discreet.experiments.permutation_time import EXPERIMENTS as PERMUTATION_TIME
 from discreet.experiments.proximity import EXPERIMENTS as PROXIMITY
 from discreet.experiments.sequential import EXPERIMENTS as SEQUENTIAL
+from discreet.experiments.sequential_time import EXPERIMENTS as SEQUENTIAL_TIME
 from discreet.experiments.slicing import EXPERIMENTS as SLICING
 from discreet.experiments.slicing_mining import EXPERIMENTS as SLICING_MINING
+from discreet.experiments.slicing_ratings import EXPERIMENTS as SLICING_RATINGS
+from discreet.experiments.stored import StoredRun, find_run, list_runs, store
 
 REGISTRY: dict[str, Experiment] = {
     experiment.name: experiment
-    for paper in (ANGEL, PERMUTATION, PROXIMITY, SLICING_MINING, SLICING, SEQUENTIAL)
-    for experiment in paper
-}
+    for listed in (ANGEL, PERMUTED_TABLES, PARTITIONS, PERMUTATION_TIME, PROXIMITY, SLICING_MINING,
+                   SLICING_RATINGS, SLICING, SEQUENTIAL, SEQUENTIAL_TIME)
+    for experiment in listed
+}  # fmt: skip
+PAPERS = tuple(dict.fromkeys(name.partition("-")[0] for name in REGISTRY))
 
 
 def find_experiments(name: str) -> list[str]:
@@ -35,4 +44,7 @@ def find_experiments(name: str) -> list[str]:
     return found
 
 
-__all__ = ["REGISTRY", "Claim", "Experiment", "Outcome", "Settings", "find_experiments"]
+__all__ = [
+    "PAPERS", "REGISTRY", "Claim", "Experiment", "Inequality", "Outcome", "Settings", "StoredRun",
+    "find_experiments", "find_run", "list_runs", "store",
+]  # fmt: skip

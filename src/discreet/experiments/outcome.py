@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec
 import polars as pl
 
 from discreet.evaluate.charts import save_chart
+from discreet.experiments.claims import Claim
 from discreet.files import write_text
 from discreet.pages.marks import MARKS
 
@@ -26,24 +27,10 @@ class Settings:
     """Fewer questions and smaller tables."""
     source: Path | None = None
     """A file to run it on instead of the embedded data."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a paper, the number found here, and why they differ where they do."""
-
-    paper: str
-    here: str
-    holds: bool
-    otherwise: str = ""
-    """Why it does not hold, if it does not."""
-    note: str = ""
-    """What is to be said in any case."""
-
-    @property
-    def why(self) -> str:
-        """What is said beside it."""
-        return self.note or ("" if self.holds else self.otherwise)
+    folds: int = 10
+    """Into how many parts people are split whom models are trained and tried on."""
+    relinkings: int = 5
+    """How many times records are drawn from a release, for a model each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +50,11 @@ class Outcome:
     name: str = ""
     """The experiment's."""
 
+    @property
+    def figure(self) -> str:
+        """Which figure or table it is."""
+        return self.shows.partition(":")[0]
+
     def to_dict(self) -> dict[str, Any]:
         """Give everything as plain values."""
         return {
@@ -71,10 +63,7 @@ class Outcome:
             "data": self.data,
             "y": self.y,
             "rows": self.table.to_dicts(),
-            "claims": [
-                {"paper": c.paper, "here": c.here, "holds": c.holds, "why": c.why}
-                for c in self.claims
-            ],
+            "claims": [claim.to_dict() for claim in self.claims],
         }
 
     def write(self, folder: Path) -> list[Path]:

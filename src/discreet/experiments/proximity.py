@@ -16,7 +16,8 @@ import polars as pl
 from discreet.datasets import census_frame
 from discreet.errors import PromiseError
 from discreet.evaluate import count_truth, draw_ranges, estimate_counts, measure_error, measure_loss
-from discreet.experiments.outcome import Claim, Experiment, Outcome, Settings, clock
+from discreet.experiments.claims import PERCENT, Claim, Inequality
+from discreet.experiments.outcome import Experiment, Outcome, Settings, clock
 from discreet.experiments.survey import read_survey
 from discreet.principles import Proximity
 from discreet.publishing import publish
@@ -45,7 +46,8 @@ SPANS: dict[bool, tuple[int | str, ...]] = {
 FEW = (
     "Fewer people than the paper's 500,000, and ranges of skewed attributes often hold few of them."
 )
-PAPER_LIMIT = {False: ("4k", 0.20), True: ("0.15", 0.08)}
+DIMENSIONS = ("2D", "3D", "4D")
+PAPER_LIMIT = {False: (4000, 0.20), True: (0.15, 0.08)}
 """Up to where perturbation exists in the paper, and the error that (ε,m) stays below over m."""
 
 
@@ -118,23 +120,30 @@ def _by_epsilon(settings: Settings, relative: bool) -> Outcome:
     both = table.drop_nulls(NOISE)
     last, limit = (float(both["ε"].max()) if both.height else 0, PAPER_LIMIT[relative][0])  # type: ignore[arg-type]
     ratio = (both[NOISE] / both[LOCAL]).to_list()
-    gain = (1 - table[LOCAL] / table[DEALT]).drop_nulls().sort().to_list()
+    far = (
+        Inequality("perturbation over (ε,m) at least", min(ratio), ">", 2, unit="times"),
+        Inequality("at most", max(ratio), ">", 2, unit="times"),
+    ) if ratio else (Inequality("ε for which perturbation is possible", 0, ">", 0),)  # fmt: skip
+    kept = (table[LOCAL] / table[DEALT]).drop_nulls().to_list()
     return Outcome(
         f"Figure 4{'b' if relative else 'a'}: error of counts by ε "
         f"({'relative' if relative else 'absolute'})",
         _about(data, source, f"m = {M}, volume 10 %, two quasi-identifiers and Income"),
         table, "average relative error",
         (
-            Claim("(ε,m) is below 15 % everywhere", f"at most {worst:.1%}", worst < 0.15, FEW),
-            Claim("perturbation is far worse",
-                  f"{min(ratio):.1f} to {max(ratio):.1f} times as far off" if ratio else "nowhere "
-                  "possible", not ratio or min(ratio) > 1, "With a small ε much is retained."),
-            Claim(f"perturbation is impossible beyond ε = {limit}",
-                  f"possible up to {last:g}", last < float(SPANS[relative][-1]),
-                  "Incomes are spread more evenly here than in SAL."),
-            Claim("beyond the paper: keeping people together loses less than round robin",
-                  f"{gain[0]:.1%} to {gain[-1]:.1%} less error", gain[0] > 0,
-                  "Where hardly anybody is dealt, the two are the same."),
+            Claim("(ε,m) is below 15 % everywhere", (
+                Inequality("at most", worst, "<", 0.15, unit=PERCENT),
+            ), FEW),
+            Claim("perturbation is far worse (here: at least twice as far off)", far,
+                  "With a small ε much is retained." if ratio else "It keeps no such promise."),
+            Claim(f"perturbation is impossible beyond ε = {limit:,}", (
+                Inequality("possible up to", last, "≤", limit),
+            ), "How far it goes depends on how incomes are spread; those of SAL are not to be "
+               "had."),
+            Claim("keeping people together loses less than round robin", (
+                Inequality("error over round robin's, at best", min(kept), "<", 1),
+                Inequality("at worst", max(kept), "<", 1),
+            ), "Where hardly anybody is dealt, the two are the same.", beyond=True),
         ),
         log=True,
     )  # fmt: skip
@@ -151,17 +160,20 @@ def _by_m(settings: Settings, relative: bool) -> Outcome:
             rows.append({"m": m, **errors})
     table = pl.DataFrame(rows)
     most = PAPER_LIMIT[relative][1]
-    worst = max(float(table[line].max()) for line in ("2D", "3D", "4D"))  # type: ignore[arg-type]
-    grows = all(table[line][-1] > table[line][0] for line in ("2D", "3D", "4D"))
+    worst = max(float(table[line].max()) for line in DIMENSIONS)  # type: ignore[arg-type]
     return Outcome(
         f"Figure 5{'b' if relative else 'a'}: error of counts by m",
         _about(data, source, f"ε = {SHARE if relative else EPSILON}, volume 10 %"),
         table, "average relative error",
         (
-            Claim("the error grows with m",
-                  "in 2D, 3D and 4D" if grows else "not everywhere", grows,
-                  "With so few people, every m blurs nearly everything."),
-            Claim(f"it stays below {most:.0%}", f"at most {worst:.1%}", worst < most, FEW),
+            Claim("the error grows with m", tuple(
+                Inequality(f"{line}: at m = {table['m'][-1]}", table[line][-1], ">",
+                           table[line][0], by=f"at m = {table['m'][0]}", unit=PERCENT)
+                for line in DIMENSIONS
+            ), "With so few people, every m blurs nearly everything."),
+            Claim(f"it stays below {most:.0%}", (
+                Inequality("at most", worst, "<", most, unit=PERCENT),
+            ), FEW),
         ),
     )  # fmt: skip
 
@@ -178,14 +190,17 @@ def _by_volume(settings: Settings, relative: bool) -> Outcome:
         for volume in (0.01, 0.05, 0.1, 0.15, 0.2)
     ]
     table = pl.DataFrame(rows)
-    falls = all(table[line][-1] < table[line][0] for line in ("2D", "3D", "4D"))
     return Outcome(
         f"Figure 6{'b' if relative else 'a'}: error of counts by volume",
         _about(data, source, f"ε = {SHARE if relative else EPSILON}, m = {M}"),
         table, "average relative error",
-        (Claim("the error falls as the volume grows",
-               "in 2D, 3D and 4D" if falls else "not everywhere", falls,
-               "With so few people, chance outweighs it."),),
+        (
+            Claim("the error falls as the volume grows", tuple(
+                Inequality(f"{line}: at 20 %", table[line][-1], "<", table[line][0], by="at 1 %",
+                           unit=PERCENT)
+                for line in DIMENSIONS
+            ), "With so few people, chance outweighs it."),
+        ),
     )  # fmt: skip
 
 
@@ -205,12 +220,13 @@ def _scale(settings: Settings, relative: bool) -> Outcome:
             rows.append({"ε" if relative else "m": at, LOCAL: min(local), DEALT: min(dealt)})
     table = pl.DataFrame(rows)
     slowest = max(float(table[line].max()) for line in (LOCAL, DEALT))  # type: ignore[arg-type]
-    claims = [Claim("under a minute", f"at most {slowest:.2f} s", slowest < 60)]
+    claims = [Claim("under a minute", (Inequality("at most", slowest, "<", 60, unit="s"),))]
     if not relative:
         claims.append(
-            Claim("the cost drops as m grows", f"round robin: {table[DEALT][0]:.3f} s for m = 2, "
-                  f"{table[DEALT][-1]:.3f} s for the largest",
-                  table[DEALT][-1] < table[DEALT][0], "Too short to tell.")
+            Claim("the cost drops as m grows", (
+                Inequality(f"round robin at m = {table['m'][-1]}", table[DEALT][-1], "<",
+                           table[DEALT][0], by=f"at m = {table['m'][0]}", unit="s"),
+            ), "Too short to tell.")
         )  # fmt: skip
     return Outcome(
         f"Figure 7{'b' if relative else 'a'}: seconds for the partition",
@@ -234,13 +250,17 @@ def dealing(settings: Settings) -> Outcome:
                 {"m": m, **{line: measure_loss(r, data).ncp for line, r in both.items() if r}}
             )
     table = pl.DataFrame(rows)
-    gain = (1 - table[LOCAL] / table[DEALT]).sort().to_list()
+    kept = (table[LOCAL] / table[DEALT]).to_list()
     return Outcome(
-        "Loss of precision, people dealt in turn or kept together",
+        "Not in the paper: loss of precision, people dealt in turn or kept together",
         _about(data, source, f"ε = {EPSILON}"),
         table, "NCP",
-        (Claim("(not in the paper) keeping people together loses less",
-               f"{gain[0]:.1%} to {gain[-1]:.1%} less", gain[0] > 0),),
+        (
+            Claim("keeping people together loses less precision than round robin", (
+                Inequality("loss over round robin's, at best", min(kept), "<", 1),
+                Inequality("at worst", max(kept), "<", 1),
+            ), beyond=True),
+        ),
     )  # fmt: skip
 
 
