@@ -126,11 +126,12 @@ def test_another_user_reads_releases_and_nothing_else(office: Path, others: Path
         return subprocess.run(command, cwd=office, capture_output=True, text=True, check=False)
 
     assert "120" in ask("query", others / "out", "SELECT COUNT(*) FROM release").stdout
-    for refused in (
+    refusals: list[list[str | Path]] = [
         ["ledger", "show", others / "book"],
         ["publish", "plan.toml", "--ledger", others / "book"],
         ["publish", "plan.toml", "--out", others / "out", "--overwrite"],
-    ):
+    ]
+    for refused in refusals:
         done = ask(*refused)
         assert done.returncode == 2 and str(others) in done.stderr, done.stderr
         assert "Traceback" not in done.stderr
