@@ -77,21 +77,17 @@ class Within(Principle):
         return Feasibility(False, f"of people with {rest}, {best}" if rest else best)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
-        """Shares per part, for principles that bound shares; others are asked themselves."""
-        from discreet.kernels.rules import LIMITS, PART_LIMITS, PART_SHARE, SHARE
+        """The same of every part; windows of near values take more than that."""
+        from discreet.kernels.rules import COVER, PARTS
 
-        rules, made = self.inner.rules(self.column.whole), []
-        kinds, rest = len(self.column.rest), self.column.rest
-        for rule in rules or ():
-            if rule.op == SHARE:
-                made.append(KernelRule(PART_SHARE, rule.a, rule.b, kinds, rest))
-            elif rule.op == LIMITS:
-                own = np.asarray(rule.table).reshape(-1, 2)[self.column.code]
-                limits = np.concatenate([rest, own.ravel()])
-                made.append(KernelRule(PART_LIMITS, c=kinds, table=limits))
-            else:
-                return None
-        return made or None
+        rules, column = self.inner.rules(self.column.whole), self.column
+        if not rules or any(rule.op == COVER for rule in rules):
+            return None
+        parts = np.concatenate([[len(column.rest)], column.rest, column.code])
+        return [
+            KernelRule(PARTS + rule.op, rule.a, rule.b, rule.c, np.append(parts, rule.table))
+            for rule in rules
+        ]
 
     @property
     def min_size(self) -> int:
