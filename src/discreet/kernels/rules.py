@@ -119,16 +119,46 @@ def _obeys(op, a, b, c, tables, table, own, counts, base, codes, first, last, m,
         moved += (total - seen) * n
         return b * moved <= 2 * a * n * total
     # ORDERED
-    here, whole, moved, j = 0, 0, 0, first
-    for code in range(c - 1):
-        if own < 0:
+    moved = 0
+    if own < 0 and c <= 8 * (last - first):
+        here, whole = 0, 0
+        for code in range(c - 1):
             here += counts[base + code]
-        elif j < last and tables[own + codes[j]] == code:
-            here += counts[base + codes[j]]
-            j += 1
-        whole += tables[table + code]
-        moved += abs(here * total - whole * n)
+            whole += tables[table + code]
+            moved += abs(here * total - whole * n)
+    else:
+        moved = _carry(tables, table, own, counts, base, codes, first, last, c, total, n)
     return b * moved <= a * (c - 1) * n * total
+
+
+@compiled
+def _carry(tables, table, own, counts, base, codes, first, last, size, total, n):
+    """Add up what is carried past every code but the last: |total·Σcounts - n·Σwhole| up to it.
+
+    Between two codes that are held the first sum stays and the second grows, so that the terms
+    change their sign once. Behind the total, tables have the second sum, and the sum of these.
+    """
+    upto = table + size + 1
+    summed = upto + size
+    held = codes[first:last] if own >= 0 else np.sort(codes[first:last])
+    moved, here, start = 0, 0, 0
+    for j in range(held.shape[0] + 1):
+        end = size - 1
+        if j < held.shape[0]:
+            end = min(end, held[j] if own < 0 else tables[own + held[j]])
+        low, high = start, end
+        while low < high:
+            middle = (low + high) // 2
+            if tables[upto + middle] * n > here:
+                high = middle
+            else:
+                low = middle + 1
+        moved += here * (low - start) - n * (tables[summed + low] - tables[summed + start])
+        moved += n * (tables[summed + end] - tables[summed + low]) - here * (end - low)
+        start = end
+        if j < held.shape[0]:
+            here += counts[base + held[j]] * total
+    return moved
 
 
 @compiled
