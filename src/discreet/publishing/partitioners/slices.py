@@ -25,7 +25,7 @@ from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.table.arrays import Bools, Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.domain import Domain
-from discreet.table.microdata import Microdata, number_keys, representatives
+from discreet.table.microdata import Microdata, number_keys, pack_rows, representatives
 from discreet.table.schema import Attribute, Role, Schema, Type
 
 
@@ -293,19 +293,29 @@ def partition_as_printed(
             subject=principle,
         )
     known = data.quasi_identifiers
-    codes = np.stack([data.codes[n].astype(np.int64) for n in known])
     spans = np.array([data.domains[n].size - 1 for n in known])
     shown = shown or data
-    numbers = [shown.number([n for n in column if n != name]) for column in columns]
-    if len(numbers) == 1:  # a column in which all are the same
-        numbers = [np.zeros(data.n, dtype=np.int64), *numbers]
-    kinds = np.unique(np.stack(numbers, axis=1), axis=0)
-    of, rest_of = np.ascontiguousarray(kinds[:, :-1].T), kinds[:, -1].copy()
-    starts = np.searchsorted(of[0], np.arange(int(of[0].max()) + 2))  # kinds are sorted by it
-    order, ends = partition_tuples(
-        codes, spans, np.stack(numbers[:-1]), numbers[-1], data.codes[name].astype(np.int64),
-        data.domains[name].size, int(rest_of.max()) + 1, of, rest_of, starts,
-        np.arange(len(kinds)), float(ratio(principle.l)),
+    *others, rest = [shown.number([n for n in column if n != name]) for column in columns]
+    others = others or [np.zeros(data.n, dtype=np.int64)]  # a column in which all are the same
+    copies = np.bincount(others[0])
+    if len(others) == 1:  # 0 is of what nobody else has, and others are numbered behind it
+        number = np.cumsum(copies > 1) * (copies > 1)
+        others = [number[others[0]]]
+    else:
+        others = [value + 1 for value in others]
+    copies = np.bincount(others[0], minlength=2)
+    _, kind = number_keys(pack_rows([*others, rest], data.n))
+    kinds = representatives(kind)
+    kinds = kinds[others[0][kinds] > 0]
+    of = np.stack([value[kinds] for value in others])
+    starts = np.searchsorted(of[0], np.arange(len(copies) + 1))  # kinds are sorted by it
+    told = [*(data.codes[n] for n in known), *others, rest, data.codes[name], np.arange(data.n)]
+    rows = np.empty((data.n, len(told)), dtype=np.int32)
+    for place, column in enumerate(told):
+        rows[:, place] = column
+    ends = partition_tuples(
+        rows, spans, len(others), data.domains[name].size, int(rest.max()) + 1, of, rest[kinds],
+        starts, copies, float(ratio(principle.l)),
     )  # fmt: skip
     if not len(ends):
         raise PromiseError(
@@ -313,4 +323,4 @@ def partition_as_printed(
             hint="Ask for a smaller l, or for fewer attributes in the sensitive column (alpha).",
             subject=principle,
         )
-    return Partition(order.astype(np.int32), np.concatenate([[0], ends]))
+    return Partition(rows[:, -1].copy(), np.concatenate([[0], ends]))
