@@ -100,9 +100,10 @@ def test_of_many_values_neighbours_are_measured_together() -> None:
     frame = pl.DataFrame({
         "zip": rng.integers(0, 500, 2000), "pay": rng.integers(0, 900, 2000) ** 2,
         "town": [f"t{i}" for i in rng.integers(0, 80, 2000)],
-        "ill": rng.choice([*"ab"], 2000),
+        "none": pl.Series([None] * 2000, dtype=pl.Int64), "ill": rng.choice([*"ab"], 2000),
     })  # fmt: skip
-    schema = dc.Schema.infer(frame, quasi_identifiers=["zip", "pay", "town"], sensitive=["ill"])
+    known = ["zip", "pay", "town", "none"]
+    schema = dc.Schema.infer(frame, quasi_identifiers=known, sensitive=["ill"])
     found = dc.propose_marginals(dc.read(frame, schema), k=10)
     assert found.divergence == sorted(found.divergence, reverse=True)
     assert all(np.isfinite(found.divergence))

@@ -226,6 +226,7 @@ class _Measured:
         low, high = (extents[end].to_numpy() for end in ("low", "high"))
         absent = extents["absent"].to_numpy()
         known = low < len(at)
+        at = np.append(at, 0)  # there is some place even where nobody has a value
         low, high = (at[np.where(known, end, 0)] for end in (low, high))
         wide = np.where(known, high - low + 1, 0)
         both = np.minimum(high[:, None], classes.last) - np.maximum(low[:, None], classes.first) + 1
