@@ -260,7 +260,10 @@ def read_batched(release: Release) -> list[View]:
         raise StoreError("Of tables that refer to no batch it is not known whose records they are.")
     numbers, held = read_batches(release)
     views = [_read_boxes(release, title, numbers, held) for title in linked]
-    views += [read_projection(release, title) for title in projections]
+    for title in projections:
+        views.append(read_projection(release, title))
+        if views[-1].table.height != views[0].table.height:
+            raise StoreError(f"The table {title!r} has not a record of everybody.")
     unseen = set(release.schema.quasi_identifiers) - {n for s in release.shown.values() for n in s}
     if unseen:
         raise StoreError(f"No table shows {min(unseen)!r}, which the release declares.")

@@ -299,7 +299,7 @@ def partition_as_printed(
     others = others or [np.zeros(data.n, dtype=np.int64)]  # a column in which all are the same
     copies = np.bincount(others[0])
     if len(others) == 1:  # 0 is of what nobody else has, and others are numbered behind it
-        number = np.cumsum(copies > 1) * (copies > 1)
+        number = np.where(copies > 1, np.cumsum(copies > 1), 0)
         others = [number[others[0]]]
     else:
         others = [value + 1 for value in others]
@@ -309,7 +309,8 @@ def partition_as_printed(
     kinds = kinds[others[0][kinds] > 0]
     of = np.stack([value[kinds] for value in others])
     starts = np.searchsorted(of[0], np.arange(len(copies) + 1))  # kinds are sorted by it
-    told = [*(data.codes[n] for n in known), *others, rest, data.codes[name], np.arange(data.n)]
+    codes = [data.codes[n] for n in known]
+    told: list[NDArray[np.integer]] = [*codes, *others, rest, data.codes[name], np.arange(data.n)]
     rows = np.empty((data.n, len(told)), dtype=np.int32)
     for place, column in enumerate(told):
         rows[:, place] = column
