@@ -31,7 +31,11 @@ def measure_partition(data: dc.Microdata, what: str, times: int) -> list[dict[st
         partition_as_printed(data, promise, [others, COLUMN])
 
     rows = []
-    for check, work in (("safe", safe), ("paper", printed)):
+
+    def close() -> None:
+        slice_people(data, dc.TCloseness(0.4), [COLUMN])
+
+    for check, work in (("safe", safe), ("safe, t-closeness", close), ("paper", printed)):
         work()
         span = clock(work, times)
         rows.append({"what": f"buckets, {what}, check = {check}", "n": data.n, "seconds": span,

@@ -25,10 +25,12 @@ from .principles import (
 )
 from .principles.groups import Groups
 from .publishing import publish
-from .publishing.methods.angelization import Anatomy, Angelization
+from .publishing.methods.anatomy import Anatomy
+from .publishing.methods.angelization import Angelization
 from .publishing.methods.full_domain import FullDomain
 from .publishing.methods.generalization import Generalization
 from .publishing.methods.invariant_angelization import InvariantAngelization
+from .publishing.methods.marginal_choice import ProposedMarginals, propose_marginals
 from .publishing.methods.permutation import Permutation
 from .publishing.methods.perturbation import Perturbation
 from .publishing.methods.rank_swapping import RankSwapping

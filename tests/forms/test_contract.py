@@ -84,6 +84,9 @@ CASES: dict[str, Method] = {
     "angelization": dc.Angelization(
         dc.FrequencyDiversity(2), k=3, marginals=[["age", "sex"], ["sex", "region"]]
     ),
+    "angelization, projected": dc.Angelization(
+        dc.FrequencyDiversity(2), k=3, projections=[["age", "sex"], ["region"]]
+    ),
     "angelization, loose": dc.Angelization(dc.FrequencyDiversity(2), k=3, ends="cuts"),
     "anatomy": dc.Anatomy(dc.FrequencyDiversity(2)),
     "slicing": dc.Slicing(dc.FrequencyDiversity(2)),

@@ -50,6 +50,17 @@ def read_pieces(release: dc.Release, people: Sequence[Person]) -> Publication:
     return READERS[release.form](release, people)
 
 
+def read_projections(release: dc.Release, people: Sequence[Person]) -> list[Publication]:
+    """Read the tables of a batched release whose rows belong to nothing: one of everybody each."""
+    found = []
+    for title, table in release.tables.items():
+        if title.startswith("projection"):
+            names = [n for n in release.schema.quasi_identifiers if n in table.columns]
+            rows = Counter(_cut(release, row, names, people) for row in table.to_dicts())
+            found.append(Publication((Group(title, (rows,)),), knowable=False))
+    return found
+
+
 def _read_generalized(release: dc.Release, people: Sequence[Person]) -> Publication:
     return _read_groups(release, people, "generalized", "class", [_names(release)])
 
@@ -85,7 +96,7 @@ def _read_batched(release: dc.Release, people: Sequence[Person]) -> Publication:
     Each table of batches gives a piece to everybody: a value, or several together.
     """
     held = [title for title in release.tables if title.startswith("batches")]
-    titles = [title for title in release.tables if title not in held]
+    titles = [title for title in release.tables if title.startswith("generalized")]
     everyone = frozenset(range(len(people)))
     groups = []
     for label in sorted(set(release.tables["batches"]["batch"].to_list())):

@@ -14,7 +14,7 @@ from discreet.auditing import PRESETS
 from oracles.all_worlds import count_worlds
 from oracles.comparing import SMALL_RULES, Figure, compare, compare_composed
 from oracles.lossy_joins import compare_links
-from oracles.pieces import Publication, read_pieces
+from oracles.pieces import Publication, read_pieces, read_projections
 from oracles.tables import SETUPS, TOGETHER, Drawn
 
 
@@ -105,7 +105,8 @@ def try_one(setup: str, seed: str) -> Trial | None:
     published = [read_pieces(release, people) for release in releases]
     figures: list[Figure] = []
     if drawn.judged is not None:
-        alone = count_worlds(len(people), published[:1])
+        beside = read_projections(releases[0], people)
+        alone = count_worlds(len(people), [*published[:1], *beside])
         figures += compare(releases[0], report, alone, people, drawn.judged)
     if len(releases) > 1:
         together = count_worlds(len(people), published)

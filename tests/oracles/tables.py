@@ -201,6 +201,18 @@ def draw_marginals(rng: Random) -> Drawn:
     return _draw(rng, known, [name], method)
 
 
+def draw_projections(rng: Random) -> Drawn:
+    """Draw tables some of which tell no batch, and may show what no other does."""
+    name, known = _value(rng), _some(rng, 2)
+    method = dc.Angelization(
+        draw_principle(rng, name),
+        k=rng.choice([2, 2, 3]),
+        marginals=rng.choice([[known], [known[:-1]], [[n] for n in known]]),
+        projections=rng.choice([[known], [known[-2:], known[:1]], [[n] for n in known]]),
+    )
+    return _draw(rng, known, [name], method)
+
+
 def draw_anatomy(rng: Random) -> Drawn:
     name = _value(rng)
     return _draw(rng, _some(rng), [name], dc.Anatomy(draw_principle(rng, name, k=False)))
@@ -299,6 +311,7 @@ SETUPS: dict[str, Callable[[Random], Drawn]] = {
     "full-domain, suppressed": draw_suppressed("full-domain"),
     "angelization": draw_angelization,
     "angelization, several marginals": draw_marginals,
+    "angelization, projections": draw_projections,
     "anatomy": draw_anatomy,
     "anatomy, two sensitive": draw_two(dc.Anatomy),
     "permutation": draw_permutation,

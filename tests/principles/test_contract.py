@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -136,35 +137,58 @@ def _partitions(items: int) -> Iterator[list[int]]:
 @settings(max_examples=60, deadline=None)
 @given(bags=BAGS)
 def test_its_rule_for_kernels_agrees_with_it(principle: Principle, bags: list[list[int]]) -> None:
+    groups = Groups.of(bags)
+    if principle.rules(groups.union()) is not None:
+        assert ask_rules(principle, groups) == principle.admits(groups).tolist()
+
+
+def ask_rules(principle: dc.Principle, groups: Groups) -> list[bool]:
+    """Ask a principle's rules of every bag."""
     from discreet.kernels.rules import obeys
 
-    groups = Groups.of(bags)
-    rules = principle.rules(groups.union())
-    if rules is None:
-        return
+    rules, found = principle.rules(groups.union()), []
+    assert rules
     tables = np.concatenate([[0], *(np.asarray(r.table, dtype=np.int64) for r in rules)])
     places = 1 + np.cumsum([0, *(len(r.table) for r in rules)])
-    for g, expected in enumerate(principle.admits(groups)):
+    for g in range(groups.count):
         counts = np.zeros(groups.domain.size, dtype=np.int64)
         codes = groups.codes[groups.offsets[g] : groups.offsets[g + 1]].astype(np.int64)
         counts[codes] = groups.weights[groups.offsets[g] : groups.offsets[g + 1]]
-        verdict = all(
-            obeys(
-                np.array([[r.op, 0, r.a, r.b, r.c, place]], dtype=np.int64),
-                0,
-                tables.astype(np.int64),
-                counts,
-                listed,
-                0,
-                len(listed),
-                len(codes),
-                int(counts.sum()),
+        verdicts = {
+            all(
+                obeys(
+                    np.array([[r.op, 0, r.a, r.b, r.c, place]], dtype=np.int64), 0,
+                    tables.astype(np.int64), counts, listed, 0, len(listed), len(codes),
+                    int(counts.sum()),
+                )
+                for r, place in zip(rules, places, strict=False)
             )
-            for r, place in zip(rules, places, strict=False)
             # codes the bag does not hold may be listed, and must not matter
             for listed in (codes, np.arange(len(counts), dtype=np.int64))
-        )
-        assert verdict == expected
+        }  # fmt: skip
+        assert len(verdicts) == 1
+        found += verdicts
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(bags=st.lists(st.lists(st.integers(0, 10**7), min_size=1, max_size=9), min_size=2),
+       spread=st.sampled_from([1, 1000, 10**6]))  # fmt: skip
+def test_rules_of_large_numbers_and_domains_are_exact(bags: list[list[int]], spread: int) -> None:
+    """At the very variance and distance that a bag has, and right beside it."""
+    groups = Groups.of([[x // spread for x in bag] for bag in bags])
+    numbers = [x // spread for x in bags[0]]
+    n = len(numbers)
+    exact = Fraction(n * sum(x * x for x in numbers) - sum(numbers) ** 2, n * n)
+    cost, scale = dc.TCloseness(0, "ordered").transport(groups)
+    far = Fraction(int(cost[0]), int(groups.sizes[0]) * int(groups.whole.sum()) * scale)
+    beside = Fraction(1, 10**4)
+    for principle in (
+        dc.Variance(str(exact)), dc.Variance(str(exact + beside)),
+        dc.TCloseness(str(far), "ordered"), dc.TCloseness(str(max(far - beside, 0)), "ordered"),
+    ):  # fmt: skip
+        if principle.rules(groups.union()) is not None:
+            assert ask_rules(principle, groups) == principle.admits(groups).tolist()
 
 
 @each_instance

@@ -29,7 +29,7 @@ from discreet.evaluate.mining import classify, predict_ratings
 from discreet.forms.sliced import fakes, matching
 from discreet.forms.verify import verify
 from discreet.publishing.partitioners.columns import correlate
-from discreet.publishing.partitioners.slices import slice_people
+from discreet.publishing.partitioners.slices import Within, slice_people
 from discreet.table.ratings import spread_ratings
 from samples import microdata
 from worlds import shuffles, sliced_posteriors
@@ -500,3 +500,29 @@ def test_models_learn_from_records_of_any_type() -> None:
     assert scores["tree"] > 0.95 and scores["bayes"] > 0.85
     unseen = frame.tail(100).with_columns(sex=pl.lit("x"))
     assert classify(frame.head(300), unseen, "retired", ("bayes",))["bayes"] > 0.85
+
+
+WITHIN = [
+    dc.TCloseness("2/5"), dc.TCloseness("1/3", "ordered"), dc.Variance("7/2"), dc.KE(2, 3),
+    dc.DistinctDiversity(2), dc.RecursiveDiversity(2, 2), dc.AlphaK("2/3", 3),
+    dc.FrequencyDiversity(2), dc.FrequencyDiversity(2, values={3: 3}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("principle", WITHIN, ids=str)
+def test_rules_of_parts_make_the_buckets_that_principles_do(
+    principle: dc.Principle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What kernels ask of every part of a sensitive column is what the principle says of it."""
+    rng = np.random.default_rng(4)
+    frame = pl.DataFrame({
+        "age": rng.integers(0, 30, 400), "town": rng.choice([*"abcdef"], 400),
+        "sex": rng.choice([*"mf"], 400), "pay": rng.integers(0, 9, 400) ** 2 // 9,
+    })  # fmt: skip
+    data = microdata(frame, ["age", "town", "sex"], ["pay"])
+    columns = [["age", "town"], ["sex", "pay"]]
+    made = slice_people(data, principle, columns)
+    assert made.count > 4
+    monkeypatch.setattr(Within, "rules", lambda *_: None)
+    asked = slice_people(data, principle, columns)
+    assert np.array_equal(made.labels, asked.labels)

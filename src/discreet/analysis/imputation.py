@@ -35,7 +35,7 @@ def impute(release: Release, m: int = 20, seed: int | None = None) -> list[pl.Da
     """
     if not isinstance(m, int | np.integer) or isinstance(m, bool) or m < 1:
         raise QueryError(f"m = {m!r}: give the number of tables to draw.")
-    shown = max(release.shown.values(), key=len)
+    shown = max(find_form(release.form).linked(release).values(), key=len)
     known = release.schema.quasi_identifiers
     names = [name for name in release.schema.names if name in shown or name not in known]
     records = find_form(release.form).open_records(release, names)

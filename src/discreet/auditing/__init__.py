@@ -113,7 +113,7 @@ def audit(
     crowds = [Crowd(found, persons) for found in views]
     candidates = adversary.limit_candidates([crowd.count for crowd in crowds], data)
     told = {
-        name: [found.view.posterior(found, data, name) for found in views]
+        name: [found.view.posterior(found, data, name) for found in views if found.tells(name)]
         for name in adversary.told
     }
     judged = principle or release.promise.asked
@@ -213,8 +213,8 @@ def open_earlier(earlier: Sequence[Release | str | Path]) -> list[tuple[str, Rel
 
 
 def _widest(views: list[Matches]) -> Matches:
-    """The table that shows most."""
-    return max(views, key=lambda found: len(found.release.schema.quasi_identifiers))
+    """The table that tells of most sensitive values, and of these that shows most."""
+    return max(views, key=lambda found: found.view.width)
 
 
 def _believe(told: dict[str, list[Posterior]]) -> Beliefs:

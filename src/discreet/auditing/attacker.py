@@ -211,7 +211,7 @@ class Nearest:
 
 def take_place(release: Release, data: Microdata, control: Microdata | None) -> Attacker:
     """Put together what an attacker holds: a release's own records, or records drawn from it."""
-    view = max(release.views, key=lambda view: len(view.release.schema.quasi_identifiers))
+    view = max(release.views, key=lambda view: view.width)
     schema = view.release.schema
     is_own = view.shows_whose and view.holds_values
     known = schema.quasi_identifiers

@@ -12,7 +12,7 @@ from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
 from discreet.principles.base import Principle
 from discreet.table.arrays import Bools
-from discreet.table.microdata import Microdata
+from discreet.table.microdata import Microdata, row_ids
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,18 @@ def join_tables(
     together = views[0].view.join(views)
     if together is None:
         return None
-    sizes = np.append(data.count_people(together.set_of, together.count), 1)
+    seen = together.set_of >= 0  # in a cell are those who look the same in all tables
+    cell = np.full(data.n, -1, dtype=np.int64)
+    cell[seen] = row_ids([found.set_of[seen] for found in views], int(seen.sum()))
+    sizes = np.append(data.count_people(cell, int(cell.max(initial=-1)) + 1), 1)
     worst, how = Fraction(0), "exactly"
     for name, alone in told.items():
-        found = together.view.posterior(together, data, name)
-        told[name] = [*alone, found]
+        found = alone[0]
+        if together is not found.found:  # one table tells all that all of them do
+            found = together.view.posterior(together, data, name)
+            told[name] = [*alone, found]
         worst, how = max(worst, found.worst()), found.how
-    return JoinedCells(sizes[together.set_of], worst, how)
+    return JoinedCells(sizes[cell], worst, how)
 
 
 def find_alone(checks: list[Check], joined: JoinedCells, promised: Principle) -> Bools:

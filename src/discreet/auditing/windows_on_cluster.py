@@ -19,7 +19,7 @@ from discreet.auditing.in_parts import AskedOfParts
 from discreet.auditing.in_windows import GroupTotals, WindowFinder, conclude
 from discreet.auditing.merging import PartFindings, merge
 from discreet.auditing.on_cluster import WorkPlace, examine_parts, look_at_files
-from discreet.forms.base import read_values
+from discreet.forms.reading import read_values
 from discreet.forms.verify import verify
 from discreet.principles.groups import Groups
 from discreet.release import Release

@@ -43,7 +43,11 @@ def measure_divergence(
     (sensitive,) = release.schema.sensitive
     known = release.schema.quasi_identifiers
     wanted = [*known, sensitive] if names is None else list(names)
-    views = {tuple(v.release.schema.quasi_identifiers): v for v in release.views}
+    views = {
+        tuple(v.release.schema.quasi_identifiers): v
+        for v in release.views
+        if sensitive in v.release.schema.names
+    }
     view = views.get(tuple(n for n in known if n in wanted))
     found = None
     if sensitive in wanted and view is not None:

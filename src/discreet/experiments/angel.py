@@ -25,7 +25,8 @@ from discreet.experiments.survey import read_survey
 from discreet.principles import FrequencyDiversity, KAnonymity, Principle, TCloseness
 from discreet.publishing import publish
 from discreet.publishing.method import Method
-from discreet.publishing.methods.angelization import Anatomy, Angelization
+from discreet.publishing.methods.anatomy import Anatomy
+from discreet.publishing.methods.angelization import Angelization
 from discreet.publishing.methods.generalization import Generalization
 from discreet.release import Release
 from discreet.table.microdata import Microdata, read

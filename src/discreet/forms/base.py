@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import DAMAGED, QueryError, StoreError
+from discreet.forms.reading import read_values
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import PossibleRecords, Promise, Release, Transformation
 from discreet.release.release import PartedTable
 from discreet.table.arrays import Bools, Floats, Ints
-from discreet.table.domain import Domain, reduce_column
 from discreet.table.schema import Role
 
 if TYPE_CHECKING:
@@ -72,6 +71,12 @@ class View(ABC):
     """Whether workloads about several sensitive attributes at once are answered."""
     shows_whose: ClassVar[bool] = False
     """Whether a record shows a person beside the person's own values, as far as it shows them."""
+
+    @property
+    def width(self) -> tuple[int, int]:
+        """How many sensitive attributes it tells of, and how many quasi-identifiers it shows."""
+        schema = self.release.schema
+        return len(schema.sensitive), len(schema.quasi_identifiers)
 
     @cached_property
     def count(self) -> int:
@@ -390,6 +395,10 @@ class Form(ABC):
             records = release.views[0].table
         return PossibleRecords(records, np.ones(records.height, dtype=np.int64), own=True)
 
+    def linked(self, release: Release) -> dict[str, list[str]]:
+        """The same of the tables whose records lead to sensitive values."""
+        return self.shown(release)
+
     def matched_by(self, release: Release) -> list[str]:
         """Give the attributes by which people are found in it."""
         return release.schema.quasi_identifiers
@@ -407,32 +416,3 @@ class Form(ABC):
         """Give the release as it is to somebody who knows some kept columns, too."""
         known = (replace(release.schema[name], role=Role.QUASI_IDENTIFIER) for name in names)
         return replace(release, schema=release.schema.changed(*known))
-
-
-def read_values(
-    release: Release, table: pl.DataFrame, name: str
-) -> tuple[NDArray[np.int32], Domain, Ints | None]:
-    """Read the values of a sensitive attribute; of a part also how often the whole has each."""
-    attribute, whole = release.schema[name], release.whole.get(name)
-    if whole is None:
-        return *reduce_column(table[name], attribute).encode(None), None
-    # what the whole holds comes first, so that codes are the same in all parts
-    cells = pl.concat([whole["value"].alias(name), table[name]])
-    codes, domain = reduce_column(cells, attribute).encode(None)
-    known, codes = codes[: whole.height], codes[whole.height :]
-    counts = np.bincount(known, weights=whole["rows"], minlength=domain.size)
-    return codes, domain, counts.astype(np.int64)
-
-
-def take_table(release: Release, names: set[str], name: str, columns: set[str]) -> pl.DataFrame:
-    """Give one table of a release, refusing tables and columns that nobody declared."""
-    if set(release.tables) != names:
-        raise StoreError(
-            f"A release by {release.method} has the tables {sorted(names)}, "
-            f"not {sorted(release.tables)}."
-        )
-    table = release.tables[name]
-    for column in columns ^ set(table.columns):
-        what = "has no column" if column in columns else "has an undeclared column"
-        raise StoreError(f"The table {name!r} {what} {column!r}.")
-    return table

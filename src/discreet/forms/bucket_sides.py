@@ -42,7 +42,8 @@ class Side(NamedTuple):
     """Where a side stands, and what it shows."""
 
     table: str
-    bucket: str
+    bucket: str | None
+    """The column that says whose a row is; without it the side is asked by itself only."""
     often: str | None
     """The column that says how many people have a row; without it, one."""
     attributes: frozenset[str]
@@ -51,6 +52,10 @@ class Side(NamedTuple):
     """A table with how many rows of a bucket are people's, ``#hits`` of ``#total``, if not all."""
     lacks: bool = False
     """Whether it has fewer rows than others, of which some are nobody's."""
+
+    def find_bucket(self, table: str | None = None) -> exp.Expr:
+        """Say whose a row is."""
+        return number(0) if self.bucket is None else column(self.bucket, table)
 
 
 class Buckets(NamedTuple):
@@ -294,7 +299,7 @@ def take_rows(asked: AskedSide) -> exp.Select:
     shared = {name for share in shares for name in share.names}
     many = number(1) if side.often is None else column(side.often, table)
     weight, sure = weigh_shares(shares)
-    columns: dict[str, exp.Expr] = {BUCKET: column(side.bucket, table)}
+    columns: dict[str, exp.Expr] = {BUCKET: side.find_bucket(table)}
     for i, key in asked.keys:
         columns[name_key(i)] = (
             column(f"#v {key.name}", find_share(key, shares)) if key.columns & shared
@@ -363,6 +368,6 @@ def count_people(sides: Sequence[Side]) -> exp.Select:
     """Per bucket how many people it has, by the side that says so in fewest rows."""
     side = min(sides, key=lambda side: side.often is None)
     many = number(1) if side.often is None else column(side.often)
-    bucket = column(side.bucket)
+    bucket = side.find_bucket()
     found = select(bucket.as_(BUCKET, quoted=True), exp.Sum(this=many).as_(MANY, quoted=True))
     return found.from_(named_table(side.table)).group_by(bucket.copy())

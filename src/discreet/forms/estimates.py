@@ -51,8 +51,8 @@ class Estimator:
                     f"{name!r} is micro-aggregated: whom a question about it takes cannot be told.",
                     hint="Ask about other attributes, or round the column instead.",
                 )
-        wanted = other & {*schema.quasi_identifiers}
-        views = [v for v in self.release.views if wanted <= {*v.release.schema.quasi_identifiers}]
+        wanted = {*workload.takes, *([number] if number else [])}
+        views = [v for v in self.release.views if wanted <= {*v.release.schema.names}]
         if not views:
             raise SchemaError("No table of the release shows all attributes of the workload.")
         view = min(views, key=lambda v: len(v.release.schema.quasi_identifiers))

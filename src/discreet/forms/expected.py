@@ -137,7 +137,7 @@ def _alias(place: int) -> str:
 
 def _count_kinds(side: Side, names: list[str], *, alone: bool, paired: bool) -> exp.Select:
     """Count, per bucket, who shows the same; numbered, where they are to be told apart."""
-    keys = [column(name) for name in names]
+    keys: list[exp.Expr] = [column(name) for name in names]
     people = exp.Count(this=exp.Star()) if side.often is None else exp.Sum(this=column(side.often))
     source = named_table(side.table)
     if side.shared is not None:  # some rows are nobody's
@@ -148,7 +148,7 @@ def _count_kinds(side: Side, names: list[str], *, alone: bool, paired: bool) -> 
         people = exp.Sum(this=share if often is None else double(often) * exp.paren(share))
     made = select(*keys, people.as_("#n", quoted=True))
     if not alone:
-        bucket = column(side.bucket)
+        bucket = side.find_bucket()
         keys = [bucket, *keys]
         size = add_up_over(people, [bucket])
         made = made.select(bucket.as_(BUCKET, quoted=True), size.as_("#size", quoted=True))
@@ -156,7 +156,7 @@ def _count_kinds(side: Side, names: list[str], *, alone: bool, paired: bool) -> 
         made = made.select(number_kinds(keys).as_("#kind", quoted=True))
     made = made.from_(source)
     if side.shared is not None:
-        same = column(side.bucket, side.table).eq(column(side.bucket, side.shared))
+        same = side.find_bucket(side.table).eq(side.find_bucket(side.shared))
         made = made.join(named_table(side.shared), on=same)
     return made.group_by(*(key.copy() for key in keys))
 

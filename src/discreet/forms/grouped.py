@@ -46,7 +46,7 @@ class GroupedForm(Form):
     def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
         """Give D*(Q, x) (Equation 7), from the table with all these and fewest others."""
         known = [name for name in names if name in release.schema.quasi_identifiers]
-        title = release.find_table(known)
+        title = release.find_table(names)
         table = self._read(release, title)
         sensitive = [name for name in names if name not in known]
         weight = self.weigh(release, title)
@@ -65,7 +65,7 @@ class GroupedForm(Form):
 
     def sample(self, release: Release, n: int, rng: np.random.Generator) -> pl.DataFrame:
         """Draw records of the widest table, of each a place in its box and a value of its owner."""
-        title, shown = max(self.shown(release).items(), key=lambda item: len(item[1]))
+        title, shown = max(self.linked(release).items(), key=lambda item: len(item[1]))
         table = self._read(release, title)
         weight = self.weigh(release, title)
         if weight is None:
@@ -83,7 +83,7 @@ class GroupedForm(Form):
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Give records of the table that shows these, with values of their owners in any order."""
         known = [name for name in names if name not in release.schema.sensitive]
-        title = release.find_table(known)
+        title = release.find_table(names)
         table = self._read(release, title)
         if len(known) < len(names):
             table = self.fill(release, table)
@@ -101,8 +101,11 @@ class GroupedForm(Form):
         return Incomplete(pl.DataFrame(columns).select(names), cells, dealt)
 
     def _read(self, release: Release, title: str) -> pl.DataFrame:
-        """Give a table, with its owners called as no attribute can be."""
-        return release.tables[title].rename({release.own(self.owner): OWNER})
+        """Give a table, with its owners called as no attribute can be; one if it tells none."""
+        table, owner = release.tables[title], release.own(self.owner)
+        if owner not in table.columns:
+            return table.with_columns(pl.lit(0).alias(OWNER))
+        return table.rename({owner: OWNER})
 
     def _share(self, release: Release, title: str, names: list[str]) -> pl.DataFrame:
         share = (pl.col(COUNT) / pl.col(COUNT).sum().over(OWNER)).alias("#share")

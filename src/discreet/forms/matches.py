@@ -75,6 +75,10 @@ class Matches:
         """What was matched with: the release, as far as one table shows it."""
         return self.view.release
 
+    def tells(self, name: str) -> bool:
+        """Whether the table says anything of a sensitive attribute."""
+        return name in self.release.schema.names
+
     @property
     def count(self) -> int:
         """Number of candidate sets."""

@@ -24,7 +24,7 @@ def verify(release: Release) -> None:
         for part, name in demands(principle, release.schema.sensitive) if principle else ():
             if part.personal:  # who guards what is not published; an audit with microdata tells
                 continue
-            if name is not None and part.named_values:
+            if name in view.release.schema.names and part.named_values:
                 require_named(part, {name: view.bags(name).domain}, [name])
             good = view.admits(part, name)
             if not good.all():

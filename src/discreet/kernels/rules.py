@@ -11,9 +11,11 @@ import numpy as np
 
 from discreet.kernels import compiled
 
-SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED, COVER, PART_SHARE, LIMITS, PART_LIMITS = (
-    range(11)
-)
+SIZE, DISTINCT, SHARE, RECURSIVE, SPREAD, EQUAL, ORDERED, COVER, LIMITS, VARIANCE = range(10)
+PARTS = 16
+"""Added to an operation: every part of the bag must obey it. Its table begins with the number of
+codes, says of each whose part it is and what its own code is there, and goes on with that of the
+operation. Codes are numbered part by part, and in each by their own."""
 
 
 @compiled
@@ -24,72 +26,168 @@ def obeys(rules, r, tables, counts, touched, base, listed, m, n):
     from ``touched[base]`` on, which may include codes it does not hold.
     """
     op, a, b, c, table = rules[r, 0], rules[r, 2], rules[r, 3], rules[r, 4], rules[r, 5]
+    last = base + listed
+    if op < PARTS:
+        return _obeys(op, a, b, c, tables, table, -1, counts, base, touched, base, last, m, n)
+    kinds = tables[table]
+    part_of, own = table + 1, table + 1 + kinds
+    held = np.empty(m, np.int64)
+    _list_held(kinds, counts, touched, base, listed, held)
+    first, size = 0, 0
+    for j in range(m):
+        size += counts[base + held[j]]
+        if j + 1 < m and tables[part_of + held[j + 1]] == tables[part_of + held[j]]:
+            continue
+        if not _obeys(op - PARTS, a, b, c, tables, own + kinds, own, counts, base,
+                      held, first, j + 1, j + 1 - first, size):  # fmt: skip
+            return False
+        first, size = j + 1, 0
+    return True
+
+
+@compiled
+def _list_held(kinds, counts, touched, base, listed, held):
+    """List the codes that a bag holds in their order; where few are not listed, look at all."""
+    every = kinds <= 4 * listed
+    codes = touched[:0] if every else np.sort(touched[base : base + listed])
+    m = 0
+    for j in range(kinds if every else listed):
+        code = j if every else codes[j]
+        if counts[base + code]:
+            held[m] = code
+            m += 1
+
+
+@compiled
+def _obeys(op, a, b, c, tables, table, own, counts, base, codes, first, last, m, n):
+    """The same of the bag with the codes from ``first`` to ``last``, by one operation.
+
+    In tables these are called as ``own`` says; -1 if they are called as they are. Only of a part
+    are they in order.
+    """
     if op == SIZE:
         return n >= a
     if op == DISTINCT:
         return m >= a
     if op == SHARE:
         most = 0
-        for j in range(listed):
-            most = max(most, counts[base + touched[base + j]])
+        for j in range(first, last):
+            most = max(most, counts[base + codes[j]])
         return a * most <= b * n
     if op == RECURSIVE:
         if m < c:
             return False
-        ranked = np.empty(listed, np.int64)
-        for j in range(listed):
-            ranked[j] = -counts[base + touched[base + j]]
+        ranked = np.empty(last - first, np.int64)
+        for j in range(first, last):
+            ranked[j - first] = -counts[base + codes[j]]
         ranked.sort()
         tail = 0
-        for j in range(c - 1, listed):
+        for j in range(c - 1, last - first):
             tail -= ranked[j]
         return -ranked[0] * b < a * tail
     if op == SPREAD:
         low, high = -1, -1
-        for j in range(listed):
-            code = touched[base + j]
+        for j in range(first, last):
+            code = codes[j]
             if counts[base + code]:
                 if low < 0 or code < low:
                     low = code
                 high = max(high, code)
+        if own >= 0:
+            low, high = tables[own + low], tables[own + high]
         return m >= a and tables[table + high] - tables[table + low] >= b
     if op == COVER:
-        return _covers_little(tables, table, counts, touched, base, listed, n // a)
-    if op == PART_SHARE:
-        return _shares_are_small(tables, table, counts, touched, base, listed, a, b, c)
+        return _covers_little(tables, table, counts, codes[first:last], base, n // a)
     if op == LIMITS:
-        for j in range(listed):
-            code = touched[base + j]
-            if tables[table + 2 * code] * counts[base + code] > tables[table + 2 * code + 1] * n:
+        for j in range(first, last):
+            code = codes[j] if own < 0 else tables[own + codes[j]]
+            if (
+                tables[table + 2 * code] * counts[base + codes[j]]
+                > tables[table + 2 * code + 1] * n
+            ):
                 return False
         return True
-    if op == PART_LIMITS:
-        return _parts_keep_limits(tables, table, counts, touched, base, listed, c)
-    size = c
-    total = tables[table + size]
+    if op == VARIANCE:
+        return _scatters(a, b, tables, table, own, counts, base, codes, first, last, n)
+    total = tables[table + c]
     if op == EQUAL:
         moved, seen = 0, 0
-        for j in range(listed):
-            whole = tables[table + touched[base + j]]
-            moved += abs(counts[base + touched[base + j]] * total - whole * n)
+        for j in range(first, last):
+            whole = tables[table + (codes[j] if own < 0 else tables[own + codes[j]])]
+            moved += abs(counts[base + codes[j]] * total - whole * n)
             seen += whole
         moved += (total - seen) * n
         return b * moved <= 2 * a * n * total
     # ORDERED
-    here, whole, moved = 0, 0, 0
-    for code in range(size - 1):
-        here += counts[base + code]
-        whole += tables[table + code]
-        moved += abs(here * total - whole * n)
-    return b * moved <= a * (size - 1) * n * total
+    moved = 0
+    if own < 0 and c <= 8 * (last - first):
+        here, whole = 0, 0
+        for code in range(c - 1):
+            here += counts[base + code]
+            whole += tables[table + code]
+            moved += abs(here * total - whole * n)
+    else:
+        moved = _carry(tables, table, own, counts, base, codes, first, last, c, total, n)
+    return b * moved <= a * (c - 1) * n * total
 
 
 @compiled
-def _covers_little(tables, table, counts, touched, base, listed, most):
+def _carry(tables, table, own, counts, base, codes, first, last, size, total, n):
+    """Add up what is carried past every code but the last: |total·Σcounts - n·Σwhole| up to it.
+
+    Between two codes that are held the first sum stays and the second grows, so that the terms
+    change their sign once. Behind the total, tables have the second sum, and the sum of these.
+    """
+    upto = table + size + 1
+    summed = upto + size
+    held = codes[first:last] if own >= 0 else np.sort(codes[first:last])
+    moved, here, start = 0, 0, 0
+    for j in range(held.shape[0] + 1):
+        end = size - 1
+        if j < held.shape[0]:
+            end = min(end, held[j] if own < 0 else tables[own + held[j]])
+        low, high = start, end
+        while low < high:
+            middle = (low + high) // 2
+            if tables[upto + middle] * n > here:
+                high = middle
+            else:
+                low = middle + 1
+        moved += here * (low - start) - n * (tables[summed + low] - tables[summed + start])
+        moved += n * (tables[summed + end] - tables[summed + low]) - here * (end - low)
+        start = end
+        if j < held.shape[0]:
+            here += counts[base + held[j]] * total
+    return moved
+
+
+@compiled
+def _scatters(a, b, tables, table, own, counts, base, codes, first, last, n):
+    """Whether the numbers of ``n`` rows have a variance of ``a / b``: b·(n·Σx² - (Σx)²) ≥ a·n².
+
+    With Σx = c·n + r and S = Σ(x - c)² that is n·(b·S - a·n) ≥ b·r², where r < n. So nothing has
+    more digits than Σx² and n² have.
+    """
+    total = 0
+    for j in range(first, last):
+        total += (
+            counts[base + codes[j]]
+            * tables[table + (codes[j] if own < 0 else tables[own + codes[j]])]
+        )
+    middle, rest, scatter = total // n, total % n, 0
+    for j in range(first, last):
+        far = tables[table + (codes[j] if own < 0 else tables[own + codes[j]])] - middle
+        scatter += counts[base + codes[j]] * far * far
+    spare = b * scatter - a * n
+    return spare >= b * n or (spare >= 0 and n * spare >= b * rest * rest)
+
+
+@compiled
+def _covers_little(tables, table, counts, listed, base, most):
     """Whether no window, from a code down to the lowest one near it, holds more than ``most``."""
-    codes = np.sort(touched[base : base + listed])
+    codes = np.sort(listed)
     held, tail = 0, 0
-    for j in range(listed):
+    for j in range(codes.shape[0]):
         held += counts[base + codes[j]]
         while codes[tail] < tables[table + codes[j]]:
             held -= counts[base + codes[tail]]
@@ -116,51 +214,3 @@ def stay_apart(words, start, end, shift, mask, tables, table, m):
         if i + 1 - tail > most:
             return False
     return True
-
-
-@compiled
-def _shares_are_small(tables, table, counts, touched, base, listed, a, b, kinds):
-    """Whether of every part no code has more than ``b`` in ``a``; ``tables`` says whose part it is.
-
-    Codes are numbered part by part; where few are not listed, all are gone through.
-    """
-    every = kinds <= 4 * listed
-    codes = touched[:0] if every else np.sort(touched[base : base + listed])
-    part, size, most = -1, 0, 0
-    for j in range(kinds if every else listed):
-        code = j if every else codes[j]
-        if counts[base + code] == 0:
-            continue
-        here = tables[table + code]
-        if here != part:
-            if a * most > b * size:
-                return False
-            part, size, most = here, 0, 0
-        size += counts[base + code]
-        most = max(most, counts[base + code])
-    return a * most <= b * size
-
-
-@compiled
-def _parts_keep_limits(tables, table, counts, touched, base, listed, kinds):
-    """The same with limits per code: ``tables`` says whose part it is, then ``a`` and ``b``."""
-    every = kinds <= 4 * listed
-    codes = touched[:0] if every else np.sort(touched[base : base + listed])
-    limits = table + kinds
-    part, size, least = -1, 0, 0
-    for j in range(kinds if every else listed):
-        code = j if every else codes[j]
-        count = counts[base + code]
-        if count == 0:
-            continue
-        here = tables[table + code]
-        if here != part:
-            if size < least:
-                return False
-            part, size, least = here, 0, 0
-        size += count
-        a, b = tables[limits + 2 * code], tables[limits + 2 * code + 1]
-        if b == 0:
-            return False
-        least = max(least, -(-a * count // b))  # so large must the part be
-    return size >= least

@@ -160,8 +160,13 @@ class TCloseness(Principle):
         if self.distance == "hierarchical" or not fits(2 * max(p, q), n, n, size):
             return None
         self._refuse_unordered(whole)
-        op = EQUAL if self.distance == "equal" else ORDERED
-        return [KernelRule(op, p, q, size, np.append(whole.whole, n))]
+        table = np.append(whole.whole, n)
+        if self.distance == "equal":
+            return [KernelRule(EQUAL, p, q, size, table)]
+        upto = np.cumsum(whole.whole)
+        return [
+            KernelRule(ORDERED, p, q, size, np.concatenate([table, upto, [0], np.cumsum(upto)]))
+        ]
 
     @property
     def promise(self) -> str:

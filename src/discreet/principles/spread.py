@@ -161,6 +161,17 @@ class Variance(Principle):
         best = f"{name} has a variance of {float(reach):.6g}: v ≤ {float(reach):.6g}"
         return Feasibility(bool(self.admits(whole)[0]), best)
 
+    def rules(self, whole: Groups) -> list[KernelRule] | None:
+        """The numbers of the codes, from the least on; ``None`` if their squares are too large."""
+        from discreet.kernels.rules import VARIANCE
+
+        p, q = (ratio(self.v) * 100**whole.domain.decimals).as_integer_ratio()
+        numbers, n = whole.domain.numbers - whole.domain.numbers.min(), int(whole.sizes[0])
+        reach = int(numbers.max()) + 1
+        if not (fits(q, n, reach, reach) and fits(p, n) and fits(q, n, n)):
+            return None
+        return [KernelRule(VARIANCE, p, q, table=numbers)]
+
     @property
     def promise(self) -> str:
         """In words."""

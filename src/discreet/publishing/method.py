@@ -47,6 +47,11 @@ class Method(ABC):
         """Make it with a promise as near to one as it can give: mostly that itself."""
         return cls(principle)
 
+    @classmethod
+    def variants(cls, principle: Principle) -> list[Method]:
+        """Make it in all ways that are worth to be compared: mostly one."""
+        return [cls.nearest(principle)]
+
     @property
     def earlier(self) -> Sequence[Release | str | Path]:
         """The earlier releases that it takes into account, or their folders."""

@@ -250,9 +250,15 @@ class Release:
         return f"{how}; made coarser before: {coarser}" if coarser else how
 
     def find_table(self, names: Collection[str]) -> str:
-        """Give the table that shows all these quasi-identifiers and the fewest others."""
-        shown = self.shown
-        fitting = [title for title, there in shown.items() if set(names) <= set(there)]
+        """Give the table that shows all these quasi-identifiers and the fewest others.
+
+        Where sensitive attributes are among them, its records lead to what is told of these.
+        """
+        from discreet.forms import find_form
+
+        known = set(names) - set(self.schema.sensitive)
+        shown = self.shown if known == set(names) else find_form(self.form).linked(self)
+        fitting = [title for title, there in shown.items() if known <= set(there)]
         if not fitting:
             raise QueryError(
                 f"No table of this release shows {', '.join(sorted(names))} together.",

@@ -69,6 +69,7 @@ def draft_plan(
         "[method]",
         f"# name: {', '.join(METHODS)}",
         'name = "generalization"',
+        *_propose_marginals(schema),
         "",
         "[[method.principles]]",
         'name = "k-anonymity"',
@@ -105,6 +106,18 @@ def draft_plan(
         ]
     lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
     return "\n".join(lines)
+
+
+def _propose_marginals(schema: Schema) -> list[str]:
+    """Suggest, as a comment, tables of few attributes each, where there are many."""
+    if len(schema.quasi_identifiers) < 3 or not schema.sensitive:
+        return []
+    return [
+        "# A box of many attributes is wide. Several tables of few each, all of which sensitive",
+        "# values are safe in together, are chosen for questions about any two attributes by",
+        '# name = "angelization"',
+        '# marginals = "auto"',
+    ]
 
 
 def _write_source(source: str | DatabaseTable) -> list[str]:

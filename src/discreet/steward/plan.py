@@ -55,6 +55,10 @@ def _model_of(kind: type, title: str, skip: tuple[str, ...] = ()) -> type[BaseMo
             hint = int | float | str
         if int in args and any(get_origin(arg) is Sequence for arg in args):
             hint = _check(list[list[str]] | int, "give a whole number, or a list of lists of names")
+        if Literal["auto"] in args:
+            hint = _check(
+                list[list[str]] | Literal["auto"] | None, 'give "auto", or lists of names in a list'
+            )
         if f.name == "values":
             hint = _check(hint, VALUES)
         if pairs:

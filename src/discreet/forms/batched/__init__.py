@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,6 +18,7 @@ from discreet.forms.batched.held import (
     find_told,
     list_told,
 )
+from discreet.forms.batched.projections import PROJECTION
 from discreet.forms.batched.shares import add_shares
 from discreet.forms.batched.view import read_batched
 from discreet.forms.batched.wording import word_batched
@@ -71,10 +72,11 @@ class Batched(GroupedForm):
     transformations: ClassVar[dict[str, str]] = {
         "batched": "counted in batches; each record refers to one"
     }
+    optional: ClassVar[frozenset[str]] = frozenset({"projections"})
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "angelization": {
             "k": None, "marginals": None, "batches": BATCHINGS, "categories": ("set", "ancestor"),
-            "exact": (True, False), "ends": ENDS, "together": TOGETHER,
+            "exact": (True, False), "ends": ENDS, "together": TOGETHER, "projections": None,
         },
         "anatomy": {"batches": BATCHINGS, "together": TOGETHER},
         "invariant-angelization": {
@@ -85,12 +87,13 @@ class Batched(GroupedForm):
     def find_parted(self, release: Release) -> tuple[PartedTable, ...]:
         """Batches part it, with the people of the table that shows most.
 
-        Those of other tables are all over these. Where people show what they are, or values are
-        nobody's, no table can be seen without the rest of it.
+        Those of other tables are all over these. Where people show what they are, values are
+        nobody's or records of no batch, no table can be seen without the rest of it.
         """
         shown, told = self.shown(release), list_told(release)
         exact = len(shown) > 1 and _is_exact(release)
-        if not shown or not told or exact or COUNTERFEITS in release.tables:
+        whole = exact or COUNTERFEITS in release.tables or shown != self.linked(release)
+        if not shown or not told or whole:
             return ()
         widest = max(shown, key=lambda title: len(shown[title]))
         batch, count = release.own(BATCH), release.own(COUNT)
@@ -113,9 +116,11 @@ class Batched(GroupedForm):
         return rewrite(query, release)
 
     def tell_together(self, release: Release) -> list[list[str]]:
-        """Each table of people with each of batches, the widest first."""
-        shown = sorted(self.shown(release).values(), key=len, reverse=True)
-        return [[*names, *told] for names in shown for told in self.tell(release)]
+        """Each table of people with each of batches it refers to, the widest first."""
+        linked = self.linked(release)
+        shown = sorted(linked.values(), key=len, reverse=True)
+        together = [[*names, *told] for names in shown for told in self.tell(release)]
+        return together + [n for title, n in self.shown(release).items() if title not in linked]
 
     def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
         """Spread records over their boxes, and over the values of their batches."""
@@ -125,7 +130,9 @@ class Batched(GroupedForm):
         secret = [name for name in names if name in release.schema.sensitive]
         known = [name for name in names if name not in secret]
         batch = release.own(BATCH)
-        sides = [Side(release.find_table(known), batch, None, frozenset(known))]
+        table = release.find_table(names)
+        own = batch if batch in release.tables[table].columns else None
+        sides = [Side(table, own, None, frozenset(known))]
         needed: dict[str, pl.DataFrame] = {}
         if paired and COUNTERFEITS in release.tables:
             raise refuse_pairs()
@@ -138,11 +145,17 @@ class Batched(GroupedForm):
         tree, cells = join_sides(release, names, sides, paired=paired)
         return tree, {**cells, **needed}
 
-    def list_possible(self, release: Release, names: Collection[str]) -> PossibleRecords:
-        """Combine what the tables of each batch show, those first that show most of it."""
+    def list_possible(self, release: Release, names: Collection[str]) -> PossibleRecords | None:
+        """Combine what the tables of each batch show, those first that show most of it.
+
+        Of what only projections show it is not known whose it is.
+        """
         from discreet.forms.possible_records import DealtPart, combine
 
-        shown, batch = self.shown(release), release.own(BATCH)
+        shown, batch = self.linked(release), release.own(BATCH)
+        there = {*release.schema.sensitive, *(n for own in shown.values() for n in own)}
+        if not {*names} <= there:
+            return None
         parts = [DealtPart(there, release.tables[title], batch) for title, there in shown.items()]
         parts.sort(key=lambda part: len({*part.names} & {*names}), reverse=True)
         return combine(release, names, [
@@ -155,6 +168,11 @@ class Batched(GroupedForm):
         """All tables show people, but those of batches."""
         shown, told = super().shown(release), list_told(release)
         return {title: names for title, names in shown.items() if title not in told}
+
+    def linked(self, release: Release) -> dict[str, list[str]]:
+        """Records of projections refer to no batch."""
+        shown = self.shown(release).items()
+        return {title: names for title, names in shown if not title.startswith(PROJECTION)}
 
     def tell(self, release: Release) -> list[list[str]]:
         """Each table of batches tells its attributes together."""
@@ -198,7 +216,9 @@ class Batched(GroupedForm):
         """Tables that show nothing any more are gone, and leave no gap in the numbers."""
         left = super().leave_out(release, names)
         tables: dict[str, pl.DataFrame] = {}
-        titles = iter(self.shown(release))
+        linked = self.linked(release)
+        titles = iter(linked)
+        apart = (title for title in self.shown(release) if title not in linked)
         told, batch = list_told(release), release.own(BATCH)
         batches = iter(told)
         batches_left = set(release.schema.sensitive) - set(names)
@@ -208,11 +228,14 @@ class Batched(GroupedForm):
                     tables[title] = table
             elif title in told:
                 tables |= _narrow_batches(release, table, told[title], names, batches)
-            elif table.columns != [batch]:
+            elif set(table.columns) - {batch}:
                 narrower = table.width < release.tables[title].width
                 rest = [column for column in table.columns if column != batch]
                 # rows that look alike stand together
-                tables[next(titles)] = table.sort([*rest, batch]) if narrower else table
+                own = next(titles if title in linked else apart)
+                tables[own] = (
+                    table.sort([*rest, *table.columns[len(rest) :]]) if narrower else table
+                )
         return replace(left, tables=tables)
 
     def transform(self, role: Role) -> str:
@@ -221,14 +244,16 @@ class Batched(GroupedForm):
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever angelizes does."""
+        linked = self.linked(release)
         return word_batched(
             release.promise.principle,
-            self.shown(release),
+            linked,
             self.tell(release),
             read_presence(release),
             (release.own(BATCH), release.own(COUNT)),
             exact=_is_exact(release),
             counterfeits=count_counterfeits(release),
+            apart={t: names for t, names in self.shown(release).items() if t not in linked},
         )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
@@ -240,15 +265,24 @@ class Batched(GroupedForm):
             found.append(f"k = {given['k']!r}, but what is promised first is {first}")
         if given.get("exact", exact) != exact:
             found.append(f"exact = {given['exact']!r} is not how quasi-identifiers are shown")
-        shown = [set(names) for names in self.shown(release).values()]
+        secret, linked = set(release.schema.sensitive), self.linked(release)
         asked = given.get("marginals") or [release.schema.quasi_identifiers]
-        secret = set(release.schema.sensitive)
-        if not isinstance(asked, list) or [set(names) - secret for names in asked] != shown:
+        if not _lists(asked, linked.values(), secret):
             found.append("the marginals are not those that the tables show")
+        apart = [names for title, names in self.shown(release).items() if title not in linked]
+        if not _lists(given.get("projections") or [], apart, set()):
+            found.append("the projections are not those that the tables show")
         several = len(secret) > 1
         if several and bool(given.get("together")) != (len(list_told(release)) == 1):
             found.append(f"together = {given.get('together')!r} is not how values are counted")
         return found
+
+
+def _lists(asked: object, shown: Iterable[list[str]], besides: set[str]) -> bool:
+    """Whether a parameter lists what tables show, and nothing else but some."""
+    if not isinstance(asked, list) or not all(isinstance(names, list) for names in asked):
+        return False
+    return [set(names) - besides for names in asked] == [set(names) for names in shown]
 
 
 def _narrow_batches(

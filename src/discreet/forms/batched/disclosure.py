@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from discreet.forms.batched.held import BATCH, COUNT, find_told, list_told
+from discreet.forms.batched.projections import refers_to_batches
 from discreet.forms.disclosure import (
     SET,
     WEIGHT,
@@ -34,12 +35,13 @@ def disclose_batches(first: BatchedView, found: list[Matches], observed: Observe
     cells = of[covered][representatives(number)] if covered.any() else of[:0]
     place = np.full(len(of), -1, dtype=np.int64)
     place[covered] = number
+    linked = [c for c, matches in enumerate(found) if refers_to_batches(matches)]
+    views = {c: cast("BatchedView", found[c].view) for c in linked}
     rows = [
-        cast("BatchedView", matches.view).list_batches(matches, cells[:, c]).rename({"w": f"w{c}"})
-        for c, matches in enumerate(found)
+        view.list_batches(found[c], cells[:, c]).rename({"w": f"w{c}"}) for c, view in views.items()
     ]
     joined = reduce(lambda one, other: one.join(other, on=["set", "batch"]), rows)
-    weight = reduce(lambda one, other: one * other, (pl.col(f"w{c}") for c in range(len(found))))
+    weight = reduce(lambda one, other: one * other, (pl.col(f"w{c}") for c in linked))
     joined = joined.select("set", "batch", weight.alias("w")).sort("set", "batch")
     records = np.min([m.records[cells[:, c]] for c, m in enumerate(found)], axis=0)
     told = [

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import QueryError, StoreError
-from discreet.forms.base import read_values
+from discreet.forms.reading import read_values
 from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.table.arrays import Ints

@@ -19,16 +19,17 @@ from discreet.sql.query import Query
 
 def rewrite(query: Query, release: Release) -> Statement:
     """Rewrite a question into one over the batches and the best generalized table."""
-    told, sensitive = list_told(release), release.schema.sensitive
+    told = list_told(release)
     asked = {*query.columns, *(name for term in query.terms for name in term.columns)}
-    table = release.find_table([name for name in asked if name not in sensitive])
+    table = release.find_table(asked)
     _refuse_apart(query, told)
     shown = frozenset(release.shown[table])
     blurred = frozenset(name for name in shown if release.recodings[name].is_blurred)
     batch, count = release.own(BATCH), release.own(COUNT)
     bags = [Side(title, batch, count, frozenset(names)) for title, names in told.items()]
     lacks = COUNTERFEITS in release.tables
-    sides = (Side(table, batch, None, shown, blurred, lacks=lacks), *bags)
+    own = batch if batch in release.tables[table].columns else None
+    sides = (Side(table, own, None, shown, blurred, lacks=lacks), *bags)
     return rewrite_buckets(query, release, Buckets(sides, _refuse_tie))
 
 

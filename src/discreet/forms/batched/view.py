@@ -3,6 +3,7 @@
 One view per generalized table. What is believed about the people of a box is a mixture of the
 batches its records refer to; whoever knows more may tell the batch, so each of them is judged.
 Batches may hold values of nobody besides: there are fewer records then, and a table says how many.
+Tables that refer to no batch are read in ``projections``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from discreet.forms.batched.held import (
     read_batches,
 )
 from discreet.forms.batched.joins import join_tables
+from discreet.forms.batched.projections import PROJECTION, read_projection, refers_to_batches
 from discreet.forms.batched.shares import (
     find_common_units,
     list_shares,
@@ -44,7 +46,7 @@ from discreet.forms.matches import Matches
 from discreet.forms.records import RecordView
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
-from discreet.release import Release, Transformation
+from discreet.release import Release, Transformation, number_title
 from discreet.table.arrays import Bools, Ints
 from discreet.table.microdata import Microdata
 
@@ -222,11 +224,14 @@ class BatchedBoxes(BatchedView, BoxView):
 
     def join(self, found: Sequence[Matches]) -> Matches | None:
         """Put the tables together by the batches they refer to; one by itself adds nothing."""
-        return self.deal(found) if len(found) > 1 else None
+        if len(found) == 1:
+            return None
+        linked = [matches for matches in found if refers_to_batches(matches)]
+        return linked[0] if len(linked) == 1 else self.deal(linked)
 
     def deal(self, found: Sequence[Matches]) -> Matches | None:
         """A batch has as many places in each box as records of it refer to the batch."""
-        return join_tables(self.dealing, found)
+        return join_tables(self.dealing, [m for m in found if refers_to_batches(m)])
 
     @property
     def dealing(self) -> View:
@@ -243,14 +248,22 @@ def read_batched(release: Release) -> list[View]:
     """Read the batches once, then the boxes of every generalized table."""
     told = list_told(release)
     titles = [title for title in release.tables if title not in (*told, COUNTERFEITS)]
-    expected = [GENERALIZED, *(f"{GENERALIZED}_{i + 2}" for i in range(len(titles) - 1))]
-    if not told or titles != expected:
+    apart = sum(title.startswith(PROJECTION) for title in titles)
+    linked = [number_title(GENERALIZED, i) for i in range(max(len(titles) - apart, 1))]
+    projections = [number_title(PROJECTION, i) for i in range(apart)]
+    if not told or titles != [*linked, *projections]:
         raise StoreError(
-            f"A release by {release.method} has the tables {[BATCHES, *expected]}, not "
+            f"A release by {release.method} has the tables {[BATCHES, *linked, *projections]}, not "
             f"{list(release.tables)}."
         )
+    if projections and COUNTERFEITS in release.tables:
+        raise StoreError("Of tables that refer to no batch it is not known whose records they are.")
     numbers, held = read_batches(release)
-    views = [_read_boxes(release, title, numbers, held) for title in titles]
+    views = [_read_boxes(release, title, numbers, held) for title in linked]
+    for title in projections:
+        views.append(read_projection(release, title))
+        if views[-1].table.height != views[0].table.height:
+            raise StoreError(f"The table {title!r} has not a record of everybody.")
     unseen = set(release.schema.quasi_identifiers) - {n for s in release.shown.values() for n in s}
     if unseen:
         raise StoreError(f"No table shows {min(unseen)!r}, which the release declares.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from discreet.forms.wording import UNSEEN, word_several
 from discreet.principles import KAnonymity, MInvariance
@@ -17,6 +18,10 @@ ABOUT_GENERALIZED = (
     "One row per person: a box that holds the person's values of {names}, and the `{batch}` that "
     "holds the person's sensitive value."
 )
+ABOUT_PROJECTION = (
+    "One row per person: a box that holds the person's values of {names}. It refers to no "
+    "`{batch}`, and its rows belong to none of other tables: it says nothing of sensitive values."
+)
 OPEN = (
     "What someone learns who already knows sensitive values of other people of the batch, or how "
     "the batches were chosen.",
@@ -26,6 +31,11 @@ OPEN_JOINED = (
     "Looking the same in all tables at once. In each table alone {k} people or more look the same; "
     "joined on `{batch}`, their boxes intersect and may hold one person only. Sensitive values "
     "stay protected, as every batch keeps the promise. The audit counts the joined cells.",
+)
+OPEN_PROJECTED = (
+    "Looking the same in all tables at once. In each table alone {k} people or more look the same; "
+    "who is in one box here and in another there may be one person only. Sensitive values stay "
+    "protected, as every batch keeps the promise. The audit counts who looks the same in all.",
 )
 APART = (
     "What is said of {names} holds also against somebody who knows {others} of everybody: each is "
@@ -51,6 +61,7 @@ def word_batched(
     *,
     exact: bool,
     counterfeits: int = 0,
+    apart: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of batches into words; and say what one row of each table is.
 
@@ -63,20 +74,22 @@ def word_batched(
     about = {title: ABOUT_GENERALIZED.format(names=", ".join(names), batch=batch)
              for title, names in shown.items()}  # fmt: skip
     about = {**_word_batches(told, batch, count), **about}
+    about |= {title: ABOUT_PROJECTION.format(names=", ".join(names), batch=batch)
+              for title, names in apart.items()}  # fmt: skip
     if counterfeits:
         many = "1 value is" if counterfeits == 1 else f"{counterfeits:,} values are"
         about["batches"] += f" {many} nobody's: see `counterfeits`."
         about["counterfeits"] = FAKED
-    apart, together = word_several(principle, told, APART, TOGETHER)
+    each, together = word_several(principle, told, APART, TOGETHER)
     first, *rest = principle.parts
     if exact or not isinstance(first, KAnonymity):
         opened = (*principle.all_left_open, *OPEN_EXACT, *together, *OPEN)
-        return Promise(principle, " ".join([principle.promise, *apart]), opened), about
+        return Promise(principle, " ".join([principle.promise, *each]), opened), about
     of_values = All(tuple(rest)) if rest else first
-    joined = OPEN_JOINED if len(shown) > 1 else ()
+    joined = OPEN_JOINED if len(shown) > 1 else OPEN_PROJECTED if apart else ()
     said = " ".join([
         of_values.promise,
-        *apart,
+        *each,
         f"In each generalized table, people look the same in groups of {first.k} or more.",
     ])  # fmt: skip
     signed = any(isinstance(part, MInvariance) for part in rest)

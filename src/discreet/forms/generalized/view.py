@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import StoreError
-from discreet.forms.base import View, take_table
+from discreet.forms.base import View
 from discreet.forms.boxes import BoxView, box_columns, number_boxes, refuse_finer_labels
 from discreet.forms.counterfeits import ALL, COUNTERFEITS, place_counterfeits, share_people
+from discreet.forms.reading import take_table
 from discreet.release import Release
 from discreet.table.arrays import Ints
 

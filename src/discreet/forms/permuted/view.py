@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.errors import StoreError
-from discreet.forms.base import View, take_table
+from discreet.forms.base import View
 from discreet.forms.permuted.help_table import build_help
+from discreet.forms.reading import take_table
 from discreet.forms.records import RecordView
 from discreet.forms.several import read_several
 from discreet.release import Release

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import StoreError
-from discreet.forms.base import View, take_table
+from discreet.forms.base import View
 from discreet.forms.disclosure import SET, WEIGHT, Disclosure, Observed, list_beside
 from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
@@ -17,6 +17,7 @@ from discreet.forms.perturbed.consistency import compare_retention
 from discreet.forms.perturbed.posterior import PerturbedPosterior
 from discreet.forms.perturbed.randomized_response import RandomizedResponse
 from discreet.forms.posterior import Posterior
+from discreet.forms.reading import take_table
 from discreet.forms.records import ANY_VALUE, RecordView
 from discreet.forms.several import SeveralView, read_several
 from discreet.principles.groups import Groups

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import StoreError
-from discreet.forms.base import View, read_values, take_table
+from discreet.forms.base import View
 from discreet.forms.boxes import refuse_finer_labels
 from discreet.forms.consistency import compare_kept
 from discreet.forms.crowds import Crowds
@@ -29,6 +29,7 @@ from discreet.forms.exposure import Fakes
 from discreet.forms.matches import Matches
 from discreet.forms.matching import number_jointly, number_shown
 from discreet.forms.possibilities import Possibilities, list_people
+from discreet.forms.reading import read_values, take_table
 from discreet.forms.sliced.consistency import compare_slices
 from discreet.forms.sliced.fakes import count_fakes
 from discreet.forms.sliced.matching import SlicedMatches, match_buckets

@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.errors import StoreError
-from discreet.forms.base import View, take_table
+from discreet.forms.base import View
 from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
+from discreet.forms.reading import take_table
 from discreet.forms.records import RecordView
 from discreet.forms.several import read_several
 from discreet.forms.swapped.exchanges import Exchanges

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from discreet.errors import PromiseError, SchemaError, name_closest
+from discreet.errors import PromiseError, SchemaError
 from discreet.forms.batched.wording import word_batched
 from discreet.principles import KAnonymity
 from discreet.principles.base import Principle, require_choice, require_whole
@@ -26,6 +27,11 @@ from discreet.publishing.methods.batches_in_parts import (
 from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.boxes_in_parts import label_in_parts
 from discreet.publishing.methods.exact import part_alike, recode_exactly, take_exactly
+from discreet.publishing.methods.marginal_choice import (
+    choose_marginals,
+    read_names,
+    require_lists,
+)
 from discreet.publishing.methods.marginals_in_parts import ReferringLabels
 from discreet.publishing.partition import Partition, number_groups
 from discreet.publishing.partitioners.balanced import (
@@ -47,6 +53,9 @@ from discreet.table.public_domain import widen
 from discreet.table.schema import Role
 
 BATCHES, GENERALIZED, BATCH, COUNT = "batches", "generalized", "batch", "count"
+PROJECTION = "projection"
+AUTO = "auto"
+"""Marginals are chosen: see ``marginal_choice``."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +65,16 @@ class Angelization(Method):
     Tao, Chen, Xiao, Zhou, Zhang, TKDE. Batches satisfy the principle and may hold anybody; buckets
     hold at least ``k`` people near each other and are generalized to boxes without looking at the
     sensitive attribute. ``marginals`` lists quasi-identifiers, a table each; by default one table
-    has them all. For ``batches`` see :mod:`discreet.publishing.partitioners.batches`; left out, it
-    is ``direct`` where the principle allows, which answers questions best, else ``mondrian``.
-    Several sensitive attributes share the batches, which keep the principle for each of them, by
-    ``mondrian``; each is counted in a table of its own or, if they may be told ``together``, all in
-    one. With ``k=1`` quasi-identifiers are published as they are, which must be asked for:
-    ``exact=True``. For ``ends`` see :class:`Generalization`.
+    has them all, and ``"auto"`` adds those by which questions about any two of them are answered
+    best (:func:`discreet.propose_marginals`), which is chosen by quasi-identifiers alone: it tells
+    nothing of who has which value. ``projections`` are tables besides that refer to no batch, for
+    questions about nobody's values (section 4.1). For ``batches`` see
+    :mod:`discreet.publishing.partitioners.batches`; left out, it is ``direct`` where the principle
+    allows, which answers questions best, else ``mondrian``. Several sensitive attributes share the
+    batches, which keep the principle for each of them, by ``mondrian``; each is counted in a table
+    of its own or, if they may be told ``together``, all in one. With ``k=1`` quasi-identifiers are
+    published as they are, which must be asked for: ``exact=True``. For ``ends`` see
+    :class:`Generalization`.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -83,8 +96,9 @@ class Angelization(Method):
     batch, and the belief in an attribute mixes what the batches hold of it. Tables of one attribute
     each are given out independently: who knows one attribute of everybody rules out batches, and
     believes another mixture of those left. Of attributes that are told together it rules out values
-    as well, and nothing is promised. In each generalized table a person looks the same as at least
-    ``k - 1`` others; **not** in all tables together, contrary to the paper's claim on presence.
+    as well, and nothing is promised. Projections add nothing to that: their records are given out
+    to people whatever the batches are. In each table a person looks the same as at least ``k - 1``
+    others; **not** in all tables together, contrary to the paper's claim on presence.
     """
 
     title: ClassVar[str] = "angelization"
@@ -92,7 +106,8 @@ class Angelization(Method):
     paper: ClassVar[str] = "Tao, Chen, Xiao, Zhou, Zhang: ANGEL, IEEE TKDE 2009"
 
     k: int = 10
-    marginals: Sequence[Sequence[str]] | None = None
+    marginals: Sequence[Sequence[str]] | Literal["auto"] | None = None
+    projections: Sequence[Sequence[str]] | None = None
     batches: Batching | None = None
     categories: Categories = "set"
     exact: bool = False
@@ -105,21 +120,19 @@ class Angelization(Method):
         alike, others = part_alike(principle)
         return cls(others, k=alike) if alike and others is not None else cls(principle)
 
+    @classmethod
+    def variants(cls, principle: Principle) -> list[Method]:
+        """With one table of all, and with those that are chosen."""
+        made = cls.nearest(principle)
+        return [made, replace(made, marginals=AUTO)]
+
     def __post_init__(self) -> None:
         require_whole("k", self.k)
-        if self.marginals is not None:
-            listed = isinstance(self.marginals, list | tuple) and all(
-                isinstance(m, list | tuple) and all(isinstance(name, str) for name in m)
-                for m in self.marginals
-            )
-            if not listed:
-                raise SchemaError(
-                    f"marginals = {self.marginals!r}: give a list of lists of column names."
-                )
-            kept = tuple(tuple(marginal) for marginal in self.marginals)
-            object.__setattr__(self, "marginals", kept)
-            if not kept:
-                raise SchemaError("marginals is empty.", hint="Leave it out for one table of all.")
+        for name in ("marginals", "projections"):
+            if (given := getattr(self, name)) != AUTO or name != "marginals":
+                object.__setattr__(self, name, require_lists(name, given))
+        if self.marginals == ():
+            raise SchemaError("marginals is empty.", hint="Leave it out for one table of all.")
         if self.batches is not None:
             require_choice("batches", self.batches, Batching)
         require_choice("categories", self.categories, Categories)
@@ -135,29 +148,41 @@ class Angelization(Method):
                 "published as they are, and only then.",
                 hint="Give k of at least 2; or, if anyone may know who is in the table, anatomy.",
             )
+        if self.exact and self.projections:
+            raise SchemaError(
+                "projections are of boxes, and exact quasi-identifiers have none.",
+                hint="List them among the marginals, or give k of at least 2.",
+            )
 
     def parameters(self) -> dict[str, object]:
         """The parameters besides the principle, as plain values."""
-        marginals = None if self.marginals is None else [list(m) for m in self.marginals]
-        return {**super().parameters(), "marginals": marginals}
+        tables = {
+            name: [list(names) for names in listed] if isinstance(listed, tuple) else listed
+            for name, listed in (("marginals", self.marginals), ("projections", self.projections))
+        }
+        return {**super().parameters(), **tables}
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make buckets per marginal, then batches, and write both down."""
         refuse_roles(data)
-        marginals = self.read_marginals(data)
+        if self.marginals == AUTO:
+            found = choose_marginals(data, self._read_principle()[1], categories=self.categories)
+            return replace(self, marginals=found.marginals).publish(data, draws)
+        marginals, projections = self.read_marginals(data), self.read_projections(data)
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
         data = data.sorted()  # what is drawn then does not depend on the order of the input
         wanted, alike = self._read_principle()
-        buckets = [mondrian(data, alike, names, categories=self.categories) for names in marginals]
+        listed = [*marginals, *projections]
+        buckets = [mondrian(data, alike, names, categories=self.categories) for names in listed]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
         how = self.batches or choose_batching(wanted, data)
         batches = make_batches(data, wanted, how, widest, draws)
         regions = None
         if self.ends == "cuts":
             regions = [find_regions(data, partition, names, self.categories, draws)
-                       for names, partition in zip(marginals, buckets, strict=True)]  # fmt: skip
-        return self.angelize(data, marginals, buckets, batches, regions)
+                       for names, partition in zip(listed, buckets, strict=True)]  # fmt: skip
+        return self.angelize(data, marginals, buckets, batches, regions, projections=projections)
 
     def _read_principle(self) -> tuple[Principle, Principle]:
         """Give what batches keep, and what buckets do: all that is said of look-alikes."""
@@ -186,6 +211,10 @@ class Angelization(Method):
             what = f"batches = {self.batches!r}"
         elif self.ends != "tight":
             what = f"ends = {self.ends!r}"
+        elif self.projections:
+            what = "projections"
+        elif self.marginals == AUTO:
+            what = "marginals that are chosen"
         elif self.exact and self._joins_tables:
             what = "several marginals of exact quasi-identifiers"
         if what is not None:
@@ -239,16 +268,19 @@ class Angelization(Method):
         batches: Partition,
         regions: Sequence[dict[str, Region]] | None = None,
         fakes: Counterfeits | None = None,
+        projections: Sequence[list[str]] = (),
     ) -> Release:
         """Write down one batch partitioning, and a bucket partitioning per marginal (section 3.2).
 
         Any of them determine an angelization; that they keep the promise is the caller's. With
-        ``regions``, one per marginal, boxes end at cuts. ``fakes`` are values of nobody.
+        ``regions``, one per partitioning, boxes end at cuts. ``fakes`` are values of nobody. The
+        last partitionings are of ``projections``, of whose people no batch is told.
         """
         told = self._list_told(data)
         recodings: dict[str, Recoding] = {}
         kinds, ranks = [], []  # what may be shown, in order, and which of it everyone shows
-        for place, (names, partition) in enumerate(zip(marginals, buckets, strict=True)):
+        listed = [*marginals, *projections]
+        for place, (names, partition) in enumerate(zip(listed, buckets, strict=True)):
             if self.exact:
                 ranks.append(data.number(names))
                 columns, made = take_exactly(data.taken(representatives(ranks[-1])), names)
@@ -260,9 +292,12 @@ class Angelization(Method):
                 ranks.append(rank[partition.labels])
                 kinds.append(boxes[representatives(rank)])
             recodings.update(made)
-        number = number_groups(batches, [*ranks, *(data.number(names) for names in told)])
+        # what projections show is of no batch, nor must the numbers of batches say it
+        seen = [*ranks[: len(marginals)], *(data.number(names) for names in told)]
+        number = number_groups(batches, seen)
         shown = dict(zip(_number(GENERALIZED), marginals, strict=False))
-        own = _name_own(shown, data)
+        apart = dict(zip(_number(PROJECTION), projections, strict=False))
+        own = _name_own(shown | apart, data)
         held, numbers = data, number
         if fakes is not None:
             held, numbers = fakes.added(data, data.sensitive[0]), fakes.numbered(batches, number)
@@ -270,10 +305,12 @@ class Angelization(Method):
                   for title, names in zip(_number(BATCHES), told, strict=False)}  # fmt: skip
         for place, title in enumerate(shown):
             tables[title] = _refer(kinds[place], ranks[place], number, own[0])
+        for place, title in enumerate(apart, len(shown)):
+            tables[title] = kinds[place].select(pl.all().gather(np.sort(ranks[place])))
         if held.n > data.n:
             names = [*data.quasi_identifiers, *data.sensitive]
             tables[COUNTERFEITS] = tabulate_counterfeits(numbers[data.n :], own[0], names)
-        return self._describe(data, tables, shown, told, recodings)
+        return self._describe(data, tables, shown, told, recodings, apart)
 
     def _describe(
         self,
@@ -282,17 +319,18 @@ class Angelization(Method):
         shown: dict[str, list[str]],
         told: list[list[str]],
         recodings: dict[str, Recoding],
+        apart: Mapping[str, list[str]] = MappingProxyType({}),
     ) -> Release:
         """Say of tables, which have all their columns if not their rows, what they promise."""
         batched = {name: Recoding("batched", missing=data.domains[name].missing)
                    for name in data.sensitive}  # fmt: skip
         promised = self.principle if self.exact else KAnonymity(self.k) & self.principle
         presence = open_presence(data, self.ends)
-        own = _name_own(shown, data)
+        own = _name_own({**shown, **apart}, data)
         fakes = tables.get(COUNTERFEITS)
         promise, about = word_batched(
             promised, shown, told, presence, own, exact=self.exact,
-            counterfeits=0 if fakes is None else int(fakes.to_series(1).sum()),
+            counterfeits=0 if fakes is None else int(fakes.to_series(1).sum()), apart=apart,
         )  # fmt: skip
         return self.release(data, tables, recodings | batched, about, promise)
 
@@ -300,79 +338,15 @@ class Angelization(Method):
         """Give the quasi-identifiers of each table, in the schema's order."""
         known = data.quasi_identifiers
         require_names(known)
-        found = []
-        for marginal in [known] if self.marginals is None else self.marginals:
-            names = [name for name in marginal if name not in data.sensitive]
-            for name in names:
-                if name not in known:
-                    raise SchemaError(
-                        f"{name!r} in marginals is not a quasi-identifier.",
-                        hint=name_closest(name, known),
-                    )
-            chosen = [name for name in known if name in names]
-            if not chosen or len(chosen) < len(names) or chosen in found:
-                raise SchemaError(
-                    f"The marginal {list(marginal)} is empty, or names something twice.",
-                    hint="Give each marginal once, as a list of quasi-identifiers.",
-                )
-            found.append(chosen)
-        return found
+        if self.marginals is None or isinstance(self.marginals, str):
+            return [known]
+        secret = data.sensitive
+        asked = [[name for name in names if name not in secret] for names in self.marginals]
+        return read_names("marginals", asked, known)
 
-
-@dataclass(frozen=True)
-class Anatomy(Method):
-    """Publish exact quasi-identifiers with a batch, and the sensitive values of each batch.
-
-    Xiao, Tao, VLDB 2006; the case ``k = 1`` of :class:`Angelization`, by the same code.
-
-    >>> import discreet as dc
-    >>> frame = pl.DataFrame({"age": [21, 23, 38, 40], "disease": ["flu", "flu", "gout", "gout"]})
-    >>> data = dc.read(frame, dc.Schema.infer(frame, quasi_identifiers=["age"],
-    ...                                       sensitive=["disease"]))
-    >>> release = dc.publish(data, dc.Anatomy(dc.FrequencyDiversity(2)))
-    >>> release.tables["generalized"]["age"].to_list()
-    [21, 23, 38, 40]
-
-    **Guarantee**: whoever knows all quasi-identifiers of a person believes in sensitive values as
-    the person's batch holds them, and the batch satisfies the principle, for each sensitive
-    attribute. It does not hide who is in the table.
-    """
-
-    title: ClassVar[str] = "anatomy"
-    form: ClassVar[str] = "batched"
-    paper: ClassVar[str] = "Xiao, Tao: Anatomy, VLDB 2006"
-
-    batches: Batching | None = None
-    together: bool = False
-
-    @classmethod
-    def nearest(cls, principle: Principle) -> Anatomy:
-        """Leave out how many look alike: exact quasi-identifiers tell people apart."""
-        _, others = part_alike(principle)
-        return cls(principle if others is None else others)
-
-    def __post_init__(self) -> None:
-        self._angelization()
-
-    def _angelization(self) -> Angelization:
-        return Angelization(
-            self.principle, k=1, batches=self.batches, exact=True, together=self.together
-        )
-
-    def publish(self, data: Microdata, draws: Draws) -> Release:
-        """Angelize with k = 1."""
-        release = self._angelization().publish(data, draws)
-        return replace(release, method=self.title, parameters=self.parameters())
-
-    def require_parts(self) -> None:
-        """As for any angelization."""
-        self._angelization().require_parts()
-
-    def publish_in_parts(self, backend: Backend) -> PartedRelease:
-        """Angelize rows that are elsewhere with k = 1."""
-        made = self._angelization().publish_in_parts(backend)
-        release = replace(made.release, method=self.title, parameters=self.parameters())
-        return replace(made, release=release)
+    def read_projections(self, data: CodedTable) -> list[list[str]]:
+        """The same of the tables that tell no batch."""
+        return read_names("projections", self.projections or (), data.quasi_identifiers)
 
 
 def _number(title: str) -> Iterator[str]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from discreet.errors import SchemaError
 from discreet.principles import KAnonymity
 from discreet.principles.base import Principle
 from discreet.publishing.draws import Draws
-from discreet.publishing.methods.angelization import Angelization, refuse_roles
+from discreet.publishing.methods.angelization import AUTO, Angelization, refuse_roles
 from discreet.publishing.methods.exact import part_alike
 from discreet.publishing.methods.signing import SigningMethod, find_invariance
 from discreet.publishing.partition import Partition
@@ -62,6 +63,11 @@ class InvariantAngelization(SigningMethod):
         return cls(found, k=alike) if alike > 1 else cls(found)
 
     def __post_init__(self) -> None:
+        if self.marginals == AUTO:
+            raise SchemaError(
+                'marginals = "auto": every version is to have the same tables.',
+                hint="List them; propose_marginals says which are good for a table.",
+            )
         object.__setattr__(self, "marginals", self._angelization().marginals)
 
     def _angelization(self) -> Angelization:

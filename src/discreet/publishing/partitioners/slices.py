@@ -25,7 +25,7 @@ from discreet.publishing.partitioners.mondrian import mondrian
 from discreet.table.arrays import Bools, Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.domain import Domain
-from discreet.table.microdata import Microdata, number_keys, representatives
+from discreet.table.microdata import Microdata, number_keys, pack_rows, representatives
 from discreet.table.schema import Attribute, Role, Schema, Type
 
 
@@ -77,21 +77,17 @@ class Within(Principle):
         return Feasibility(False, f"of people with {rest}, {best}" if rest else best)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
-        """Shares per part, for principles that bound shares; others are asked themselves."""
-        from discreet.kernels.rules import LIMITS, PART_LIMITS, PART_SHARE, SHARE
+        """The same of every part; windows of near values take more than that."""
+        from discreet.kernels.rules import COVER, PARTS
 
-        rules, made = self.inner.rules(self.column.whole), []
-        kinds, rest = len(self.column.rest), self.column.rest
-        for rule in rules or ():
-            if rule.op == SHARE:
-                made.append(KernelRule(PART_SHARE, rule.a, rule.b, kinds, rest))
-            elif rule.op == LIMITS:
-                own = np.asarray(rule.table).reshape(-1, 2)[self.column.code]
-                limits = np.concatenate([rest, own.ravel()])
-                made.append(KernelRule(PART_LIMITS, c=kinds, table=limits))
-            else:
-                return None
-        return made or None
+        rules, column = self.inner.rules(self.column.whole), self.column
+        if not rules or any(rule.op == COVER for rule in rules):
+            return None
+        parts = np.concatenate([[len(column.rest)], column.rest, column.code])
+        return [
+            KernelRule(PARTS + rule.op, rule.a, rule.b, rule.c, np.append(parts, rule.table))
+            for rule in rules
+        ]
 
     @property
     def min_size(self) -> int:
@@ -297,19 +293,30 @@ def partition_as_printed(
             subject=principle,
         )
     known = data.quasi_identifiers
-    codes = np.stack([data.codes[n].astype(np.int64) for n in known])
     spans = np.array([data.domains[n].size - 1 for n in known])
     shown = shown or data
-    numbers = [shown.number([n for n in column if n != name]) for column in columns]
-    if len(numbers) == 1:  # a column in which all are the same
-        numbers = [np.zeros(data.n, dtype=np.int64), *numbers]
-    kinds = np.unique(np.stack(numbers, axis=1), axis=0)
-    of, rest_of = np.ascontiguousarray(kinds[:, :-1].T), kinds[:, -1].copy()
-    starts = np.searchsorted(of[0], np.arange(int(of[0].max()) + 2))  # kinds are sorted by it
-    order, ends = partition_tuples(
-        codes, spans, np.stack(numbers[:-1]), numbers[-1], data.codes[name].astype(np.int64),
-        data.domains[name].size, int(rest_of.max()) + 1, of, rest_of, starts,
-        np.arange(len(kinds)), float(ratio(principle.l)),
+    *others, rest = [shown.number([n for n in column if n != name]) for column in columns]
+    others = others or [np.zeros(data.n, dtype=np.int64)]  # a column in which all are the same
+    copies = np.bincount(others[0])
+    if len(others) == 1:  # 0 is of what nobody else has, and others are numbered behind it
+        number = np.where(copies > 1, np.cumsum(copies > 1), 0)
+        others = [number[others[0]]]
+    else:
+        others = [value + 1 for value in others]
+    copies = np.bincount(others[0], minlength=2)
+    _, kind = number_keys(pack_rows([*others, rest], data.n))
+    kinds = representatives(kind)
+    kinds = kinds[others[0][kinds] > 0]
+    of = np.stack([value[kinds] for value in others])
+    starts = np.searchsorted(of[0], np.arange(len(copies) + 1))  # kinds are sorted by it
+    codes = [data.codes[n] for n in known]
+    told: list[NDArray[np.integer]] = [*codes, *others, rest, data.codes[name], np.arange(data.n)]
+    rows = np.empty((data.n, len(told)), dtype=np.int32)
+    for place, column in enumerate(told):
+        rows[:, place] = column
+    ends = partition_tuples(
+        rows, spans, len(others), data.domains[name].size, int(rest.max()) + 1, of, rest[kinds],
+        starts, copies, float(ratio(principle.l)),
     )  # fmt: skip
     if not len(ends):
         raise PromiseError(
@@ -317,4 +324,4 @@ def partition_as_printed(
             hint="Ask for a smaller l, or for fewer attributes in the sensitive column (alpha).",
             subject=principle,
         )
-    return Partition(order.astype(np.int32), np.concatenate([[0], ends]))
+    return Partition(rows[:, -1].copy(), np.concatenate([[0], ends]))

@@ -41,7 +41,7 @@ def list_contenders(principle: Principle) -> list[Method | Refused]:
     found: list[Method | Refused] = []
     for title, kind in REGISTRY.items():
         try:
-            found.append(kind.nearest(principle))
+            found += kind.variants(principle)
         except DiscreetError as error:
             found.append(Refused(title, principle, error.message))
     return found
