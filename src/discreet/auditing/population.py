@@ -241,7 +241,7 @@ class _Lognormal:
     def fit(candidates: Ints) -> _Lognormal:
         """Look for mean and spread on a grid that closes in."""
         sizes, people = np.unique(candidates, return_counts=True)
-        top = int(min(sizes.max(), MOST_FITTED))
+        top = min(int(sizes.max()), MOST_FITTED)
         x = np.arange(-14.0, np.log(top) + 6, STEP)
         chances = np.exp(_log_poisson(np.arange(top + 1)[:, None], x))
         seen = sizes <= top

@@ -70,7 +70,8 @@ def _add_weights(
     a table; by the table in which that is least. Weights are scaled to add up to ``size`` if that
     is said. Nobody stands for less than themselves.
     """
-    average = np.min([weights.average(_find_place(found)) for found in views], axis=0)
+    averages = [weights.average(_find_place(found)) for found in views]
+    average: Floats = np.asarray(np.minimum.reduce(averages), dtype=np.float64)
     total = weights.total
     if data.persons is not None:
         average = data.persons.fold_min(average)

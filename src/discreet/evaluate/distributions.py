@@ -78,7 +78,9 @@ def _cut(counts: Ints) -> Ints:
     if len(counts) <= MOST_BINS:
         return np.arange(len(counts))
     middle = np.cumsum(counts) - counts / 2
-    cut = np.minimum((middle * MOST_BINS / max(counts.sum(), 1)).astype(np.int64), MOST_BINS - 1)
+    cut = np.minimum(
+        (middle * MOST_BINS / max(int(counts.sum()), 1)).astype(np.int64), MOST_BINS - 1
+    )
     return np.unique(cut, return_inverse=True)[1].astype(np.int64)
 
 

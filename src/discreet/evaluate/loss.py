@@ -9,6 +9,7 @@ import numpy as np
 from discreet.forms import View
 from discreet.release import Release
 from discreet.release.labels import read_extents
+from discreet.table.arrays import Floats
 from discreet.table.microdata import Microdata
 
 
@@ -48,7 +49,8 @@ def weigh_loss(data: Microdata, *views: View) -> Loss:
     n = len(view.labels) - int(view.counterfeits.sum())
     per_attribute = dict.fromkeys(release.schema.quasi_identifiers, 0.0)
     blurred = [name for name in per_attribute if release.recodings[name].is_blurred]
-    shown, times = view.list_shown()
+    shown, records = view.list_shown()
+    times: Floats = records.astype(np.float64)
     if data.weights is not None and blurred and len(times) == view.count:
         # everybody counts by their weight; who may be in several groups, in the first of them
         group = view.match(data).group_of

@@ -43,7 +43,8 @@ def disclose_batches(first: BatchedView, found: list[Matches], observed: Observe
     joined = reduce(lambda one, other: one.join(other, on=["set", "batch"]), rows)
     weight = reduce(lambda one, other: one * other, (pl.col(f"w{c}") for c in linked))
     joined = joined.select("set", "batch", weight.alias("w")).sort("set", "batch")
-    records = np.min([m.records[cells[:, c]] for c, m in enumerate(found)], axis=0)
+    shown = [m.records[cells[:, c]] for c, m in enumerate(found)]
+    records = np.asarray(np.minimum.reduce(shown), dtype=np.int64)
     told = [
         [name for name in names if name in observed.hidden]
         for names in list_told(first.release).values()

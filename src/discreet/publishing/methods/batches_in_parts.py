@@ -190,8 +190,8 @@ def angelize_in_parts(
     capacity = max(1, min(backend.capacity, backend.examined) // 4)
     routes, split = find_top(facts, rows, layout, alike, widest.names, categories, capacity)
     found = _find_regions(facts, rows, layout, routes, Room(facts, principle, how))
-    _refuse_large(np.bincount(found.region_of, weights=[node.n for node in split.leaves]),
-                  np.bincount(found.region_of), backend.capacity)  # fmt: skip
+    people = np.bincount(found.region_of, weights=[node.n for node in split.leaves])
+    _refuse_large(people.astype(np.int64), np.bincount(found.region_of), backend.capacity)
     nobody = facts.hold({name: np.zeros(0, np.int32) for name in layout.names})
     maker = BatchMaker(
         nobody, widest, list(told.values()), principle, how, KeyedDraws.draw_key()
