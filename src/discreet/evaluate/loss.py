@@ -56,7 +56,8 @@ def weigh_loss(data: Microdata, *views: View) -> Loss:
         group = view.match(data).group_of
         there = group >= 0
         weights = data.weights.values
-        times = np.bincount(group[there], weights=weights[there], minlength=view.count)
+        held = np.bincount(group[there], weights=weights[there], minlength=view.count)
+        times = held.astype(np.float64)
     total = times.sum()
     for name in blurred:
         extent = read_extents(release, data, shown, [name])[name]
