@@ -69,6 +69,7 @@ def draft_plan(
         "[method]",
         f"# name: {', '.join(METHODS)}",
         'name = "generalization"',
+        *_propose_resistance(schema),
         *_propose_marginals(schema),
         "",
         "[[method.principles]]",
@@ -106,6 +107,17 @@ def draft_plan(
         ]
     lines += ["", "[release]", 'folder = "release"', 'format = "parquet"', ""]
     return "\n".join(lines)
+
+
+def _propose_resistance(schema: Schema) -> list[str]:
+    """Suggest, as a comment, groups that tell nothing by how they were found."""
+    if not schema.sensitive:
+        return []
+    return [
+        "# Who knows this method can learn from where groups were not split any further, but not",
+        "# with this, which is dear where a sensitive value is frequent (discreet compare tells):",
+        '# resist = "method"',
+    ]
 
 
 def _propose_marginals(schema: Schema) -> list[str]:
