@@ -174,6 +174,10 @@ class Principle(ABC):
             subject=self,
         )
 
+    def admits_labels(self, groups: Groups, stands_for: Mapping[str, frozenset[str]]) -> Bools:  # noqa: ARG002
+        """Say it of bags of sets that show labels, each of which stands for several items."""
+        return self.admits(groups)
+
     def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
         """Say the same for kernels, or ``None`` if it takes more than a histogram."""
         return None

@@ -144,6 +144,7 @@ class AttributePart(_Part):
     decimals: Annotated[int, Field(ge=0, le=18)] | None = None
     order: list[str] | None = None
     na: list[str] | None = None
+    separator: str | None = None
     top: int | float | str | None = None
     bottom: int | float | str | None = None
     round: int | float | str | None = None
@@ -313,6 +314,7 @@ def _describe_attribute(attribute: Attribute, recoding: Recoding) -> AttributePa
         decimals=attribute.decimals,
         order=list(attribute.order) or None,
         na=list(attribute.na) or None,
+        separator=attribute.separator or None,
         **{name: _write_setting(getattr(attribute, name)) for name in (*SETTINGS, "low", "high")},
         domain=None if in_tables else recoding.domain or None,
         public_domain=recoding.public or None,
@@ -413,6 +415,7 @@ def _understand_attribute(described: AttributePart) -> Attribute:
         order=tuple(described.order or ()),
         decimals=described.decimals,
         na=tuple(described.na or ()),
+        separator=described.separator or "",
         **{name: getattr(described, name) for name in (*SETTINGS, "low", "high")},
         keep=described.role is Role.OTHER,
     )
