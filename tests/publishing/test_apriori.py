@@ -54,7 +54,7 @@ class Published:
         cells = tables["transactions"]["items"].to_list()
         self.sets = [frozenset(c.split("|")) if c != "(empty)" else frozenset() for c in cells]
         self.labels: dict[str, frozenset[str]] = {}
-        for label, item in tables["items"].rows() if "items" in tables else ():
+        for label, item in tables["items_of_labels"].rows() if "items_of_labels" in tables else ():
             self.labels[label] = self.labels.get(label, frozenset()) | {item}
         self.suppressed = suppressed
 
@@ -167,7 +167,7 @@ def test_items_of_a_kind_become_the_kind_where_that_is_least_lost() -> None:
     release = dc.publish(data, dc.Apriori(dc.KMAnonymity(2, 2)))
     shown = release.tables["transactions"]["items"].to_list()
     assert shown == ["A|B1", "A|B1|B2", "A|B1|B2", "A|B2"]
-    assert release.tables["items"].rows() == [("A", "A1"), ("A", "A2")]
+    assert release.tables["items_of_labels"].rows() == [("A", "A1"), ("A", "A2")]
     assert release.parameters == {"suppressed": 0}
 
 
@@ -236,7 +236,7 @@ def publish_some() -> tuple[dc.Microdata, Release]:
 
 def test_a_label_is_asked_for_as_an_item_and_shares_its_people_among_its_items() -> None:
     data, release = publish_some()
-    assert "drink" in release.tables["items"]["label"]
+    assert "drink" in release.tables["items_of_labels"]["label"]
     whole = release.query("SELECT COUNT(*) FROM release")
     assert (whole.low, whole.estimate, whole.high) == (data.n, data.n, data.n)
     label = release.query("SELECT COUNT(*) AS n FROM release WHERE contains(items, 'drink')")
@@ -306,6 +306,6 @@ def test_a_release_that_was_changed_is_told(tmp_path: Path) -> None:
     assert any("7 items are left out" in text for text in dc.audit(less, data).findings)
     for labels in ([("drink", "ale"), ("milk", "ale")], [("nothing", "ale")], [("drink", "tofu")]):
         frame = pl.DataFrame(labels, schema=["label", "item"], orient="row")
-        odd = replace(loaded, tables={**loaded.tables, "items": frame})
+        odd = replace(loaded, tables={**loaded.tables, "items_of_labels": frame})
         with pytest.raises(dc.errors.StoreError):
             _ = odd.views

@@ -28,8 +28,8 @@ class Recoded(Form):
     )
     auxiliary: ClassVar[frozenset[str]] = frozenset({ITEMS})
     transformations: ClassVar[dict[str, str]] = {
-        "recoded": "as a set of items, some of which show a label that `items` explains, or "
-        "nothing, for everybody alike"
+        "recoded": "as a set of items, some of which show a label that `items_of_labels` explains, "
+        "or nothing, for everybody alike"
     }
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "apriori": {"suppressed": None}

@@ -32,7 +32,7 @@ MOST_OPEN = 12
 ASK = "Ask by contains(items, 'x'), AND, OR and NOT: COUNT(*) … WHERE contains(items, 'x')."
 
 
-class Told(NamedTuple):
+class SetVerdict(NamedTuple):
     """What a set that is shown tells about a condition."""
 
     sure: bool
@@ -47,10 +47,10 @@ class Worlds(NamedTuple):
     label_of: Mapping[str, str]
     """Per item that is asked for, the label by which it would be shown."""
 
-    def tell(self, condition: exp.Expr | None, shown: frozenset[str]) -> Told:
+    def tell(self, condition: exp.Expr | None, shown: frozenset[str]) -> SetVerdict:
         """Try a condition in all worlds that a set allows."""
         if condition is None:
-            return Told(True, Fraction(1), True)
+            return SetVerdict(True, Fraction(1), True)
         sure = {item: label in shown for item, label in self.label_of.items()
                 if label not in self.stands_for or label not in shown or item == label}  # fmt: skip
         asked: dict[str, list[str]] = {}
@@ -69,7 +69,7 @@ class Worlds(NamedTuple):
                 for _, share in world:
                     weight *= share
                 likely += weight
-        return Told(False not in verdicts, likely, True in verdicts)
+        return SetVerdict(False not in verdicts, likely, True in verdicts)
 
     def _list_options(self, label: str, asked: list[str]) -> list[tuple[list[str], Fraction]]:
         """List which of the items asked for may be there, where a label is shown; how likely each.

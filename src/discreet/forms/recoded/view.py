@@ -24,7 +24,7 @@ from discreet.table.item_sets import split_items, write_items
 from discreet.table.microdata import Microdata
 from discreet.table.schema import Attribute, Role, Type
 
-TRANSACTIONS, ITEMS = "transactions", "items"
+TRANSACTIONS, ITEMS = "transactions", "items_of_labels"
 LABEL, ITEM = "label", "item"
 
 

@@ -12,12 +12,12 @@ ABOUT = {
         "One row per person, with the person's set of items in `{name}`, separated by `{sign}`; "
         "`{empty}` is a set that shows none."
     ),
-    "items": (
+    "items_of_labels": (
         "One row per item that a label of `transactions` stands for: whoever has any of these "
         "shows the label. Whether anybody has a certain one is not told."
     ),
 }
-LABELLED = " An item that `items` lists shows the label that stands for it there."
+LABELLED = " An item that `items_of_labels` lists shows its label."
 SUPPRESSED = (
     "That there are items which too few people have, or which tell too much: {count} are left out "
     "of all sets. Which ones is not told, nor who has them."
@@ -43,5 +43,5 @@ def word_recoded(
     if labels:
         about["transactions"] += LABELLED
     else:
-        del about["items"]
+        del about["items_of_labels"]
     return Promise(principle, principle.promise, opened), about

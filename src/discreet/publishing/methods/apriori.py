@@ -20,7 +20,7 @@ from discreet.table.microdata import Microdata
 from discreet.table.schema import Attribute, Role, Type
 from discreet.table.taxonomy import Taxonomy
 
-TRANSACTIONS, ITEMS, RECODED = "transactions", "items", "recoded"
+TRANSACTIONS, ITEMS, RECODED = "transactions", "items_of_labels", "recoded"
 
 
 @dataclass(frozen=True)
