@@ -60,13 +60,13 @@ class Published:
 
     @classmethod
     def of(cls, release: Release) -> Published:
-        return cls(release.tables, release.parameters["suppressed"])
+        return cls(release.tables, release.parameters["items_left_out"])
 
     @classmethod
     def read(cls, folder: Path) -> Published:
         told = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
         tables = {path.stem: pl.read_parquet(path) for path in folder.glob("*.parquet")}
-        return cls(tables, told["discreet"]["parameters"]["suppressed"])
+        return cls(tables, told["discreet"]["parameters"]["items_left_out"])
 
     def show(self, items: frozenset[str]) -> frozenset[str]:
         """Recode what somebody has, or is known to have."""
@@ -168,7 +168,7 @@ def test_items_of_a_kind_become_the_kind_where_that_is_least_lost() -> None:
     shown = release.tables["transactions"]["items"].to_list()
     assert shown == ["A|B1", "A|B1|B2", "A|B1|B2", "A|B2"]
     assert release.tables["items_of_labels"].rows() == [("A", "A1"), ("A", "A2")]
-    assert release.parameters == {"suppressed": 0}
+    assert release.parameters == {"items_left_out": 0}
 
 
 def test_an_item_that_tells_a_sensitive_one_is_left_out_for_all() -> None:
@@ -177,7 +177,7 @@ def test_an_item_that_tells_a_sensitive_one_is_left_out_for_all() -> None:
         dc.RhoUncertainty("1/2", ["curd"])))  # fmt: skip
     shown = Counter(release.tables["transactions"]["items"].to_list())
     assert shown == {"curd|wine": 3, "wine": 4, "curd": 1, "ale": 4}
-    assert release.parameters == {"suppressed": 1}
+    assert release.parameters == {"items_left_out": 1}
 
 
 ASKED = {
@@ -302,7 +302,7 @@ def test_a_release_that_was_changed_is_told(tmp_path: Path) -> None:
         frame = pl.DataFrame({"items": changed})
         wrong = replace(loaded, tables={**loaded.tables, "transactions": frame})
         assert dc.audit(wrong, data).findings
-    less = replace(loaded, parameters={"suppressed": 7})
+    less = replace(loaded, parameters={"items_left_out": 7})
     assert any("7 items are left out" in text for text in dc.audit(less, data).findings)
     for labels in ([("drink", "ale"), ("milk", "ale")], [("nothing", "ale")], [("drink", "tofu")]):
         frame = pl.DataFrame(labels, schema=["label", "item"], orient="row")

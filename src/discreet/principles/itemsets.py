@@ -276,8 +276,8 @@ class RhoUncertainty(Principle):
     @property
     def promise(self) -> str:
         """In words."""
-        which = "No item" if self.sensitive is None else f"None of {', '.join(self.sensitive)}"
+        named = "" if self.sensitive is None else f"sensitive item ({', '.join(self.sensitive)})"
         return (
-            f"{which} is believed of a person with {self.rho} or more by who knows any others of "
-            "the person's items."
+            f"No {named or 'item'} is believed of a person with {self.rho} or more by who knows "
+            "any others of the person's items."
         )

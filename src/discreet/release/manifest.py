@@ -260,6 +260,8 @@ def _describe_files(title: str, format: str, seals: Sequence[Seal]) -> dict[str,
 def say_suppressed(release: Release) -> str:
     """Say how many rows of the microdata are left out, or show less than others of theirs."""
     blanked = release.parameters.get("blanked", 0)
+    if items := release.parameters.get("items_left_out"):
+        return f"of all sets {items} items were left out"
     if not (release.left_out or blanked):
         return "nothing was suppressed"
     return f"{release.left_out} rows were left out, of {blanked} some cells were replaced by *"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.errors import MicrodataError, SchemaError, TaxonomyError
 from discreet.table.arrays import Bools, Ints, number_by_sorting
 from discreet.table.distinct_cells import DistinctCells, tell_apart
-from discreet.table.item_sets import join_lists, read_sets, split_items
+from discreet.table.item_sets import EMPTY, join_lists, read_sets, split_items
 from discreet.table.schema import Attribute, Type
 from discreet.table.spelling import ISO_DAY, PLAIN, find_numbers, move_sign
 from discreet.table.taxonomy import Taxonomy, canonical_text, write_decimal
@@ -225,8 +225,6 @@ def reduce_column(
 
     ``find_row`` says in which row a cell is first, where these are cells of rows elsewhere.
     """
-    if attribute.type is Type.SET:
-        series = join_lists(series, attribute)
     return reduce_cells(tell_apart(series), attribute, find_row=find_row)
 
 
@@ -238,12 +236,15 @@ def reduce_cells(
 ) -> ReducedColumn:
     """Read each of a column's distinct cells exactly."""
     uniques, inverse = apart.cells, apart.inverse
+    is_empty = attribute.type is Type.SET and uniques.dtype == pl.String  # not a missing one
+    if attribute.type is Type.SET:
+        uniques = join_lists(uniques, attribute)
     if uniques.dtype.is_nested() or uniques.dtype == pl.Binary:
         raise _problems(attribute, [f"its cells are {uniques.dtype}, not single values"])
     canonical: np.ndarray
     if attribute.type is Type.SET:
         canonical, absent = read_sets(uniques, attribute)
-        bad, nothing = np.zeros(len(uniques), dtype=bool), np.array([""], dtype=object)
+        bad, nothing = np.zeros(len(uniques), dtype=bool), np.array([EMPTY], dtype=object)
     elif attribute.type in (Type.CATEGORY, Type.ORDINAL):
         canonical = _canonical_texts(uniques)
         absent = np.array([text in ("", *attribute.na) for text in canonical], dtype=bool)
@@ -263,7 +264,7 @@ def reduce_cells(
     if bad.any():
         raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute, find_row)])
     cells = np.concatenate([canonical, nothing])
-    return ReducedColumn(attribute, inverse, cells, np.append(absent, True), apart.full)
+    return ReducedColumn(attribute, inverse, cells, np.append(absent, not is_empty), apart.full)
 
 
 def _describe_bad(

@@ -146,6 +146,8 @@ def propose(name: str, parts: Sequence[CellSummary]) -> Attribute:
     if found.type is Type.INTEGER and seen.stored == pl.String and 2 < distinct <= MOST_CODES:
         found = _find_codes(found, name)
     role, why_role = _infer_role(seen, name, found.type, distinct)
+    if found.type is Type.SET and role is Role.QUASI_IDENTIFIER:
+        role = Role.SENSITIVE
     lacking = seen.named < seen.rows or found.unreadable == "missing"
     lacks = (found.na or lacking or distinct == 0) and found.type is not Type.SET
     return Attribute(

@@ -82,9 +82,7 @@ def refuse_set_settings(attribute: Attribute) -> None:
 
 
 def join_lists(cells: pl.Series, attribute: Attribute) -> pl.Series:
-    """Write lists of items as texts; an empty text is a set without items."""
-    if cells.dtype == pl.String:
-        return cells.fill_null("")
+    """Write lists of items as texts, and leave other cells as they are."""
     if not isinstance(cells.dtype, pl.List):
         return cells
     inner = cells.dtype.inner

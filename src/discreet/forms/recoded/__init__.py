@@ -28,11 +28,11 @@ class Recoded(Form):
     )
     auxiliary: ClassVar[frozenset[str]] = frozenset({ITEMS})
     transformations: ClassVar[dict[str, str]] = {
-        "recoded": "as a set of items, some of which show a label that `items_of_labels` explains, "
-        "or nothing, for everybody alike"
+        "recoded": "as a set of items; labels stand for several, where `items_of_labels` lists "
+        "such, and rare items may show nothing, for everybody alike"
     }
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
-        "apriori": {"suppressed": None}
+        "apriori": {"items_left_out": None}
     }
 
     def views(self, release: Release) -> list[View]:
@@ -56,8 +56,8 @@ class Recoded(Form):
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever recodes does."""
-        suppressed = release.parameters.get("suppressed", 0)
-        count = suppressed if isinstance(suppressed, int) else 0
+        said = release.parameters.get("items_left_out", 0)
+        count = said if isinstance(said, int) else 0
         attribute, labels = next(iter(release.schema)), ITEMS in release.tables
         return word_recoded(release.promise.principle, attribute, count, labels=labels)
 
@@ -65,7 +65,7 @@ class Recoded(Form):
         """Say so if another number of items is left out."""
         (view,) = release.views
         assert isinstance(view, SetView)
-        told, found = release.parameters.get("suppressed"), view.count_suppressed(data)
+        told, found = release.parameters.get("items_left_out"), view.count_left_out(data)
         if told == found:
             return []
         return [f"it says that {told} items are left out, and {found} are"]

@@ -136,10 +136,10 @@ def _find_labels(items: list[str], release: Release, shown: frozenset[str]) -> W
     label_of = {}
     for item in items:
         label_of[item] = owner.get(item, item)
-        if label_of[item] not in shown and release.parameters.get("suppressed"):
+        if label_of[item] not in shown and release.parameters.get("items_left_out"):
             raise QueryError(
                 f"Nothing is told of the item {item!r}: nobody has it, or it is one of "
-                f"{release.parameters['suppressed']} that are left out of all sets.",
+                f"{release.parameters['items_left_out']} that are left out of all sets.",
                 hint=name_closest(item, sorted({*shown, *owner})[:50]),
             )
     left = [item for item, label in label_of.items() if label in stands_for and item != label]

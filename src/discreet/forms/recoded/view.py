@@ -85,7 +85,7 @@ class SetView(View):
             return []
         return [f"the published sets of {name} are not those of the people, recoded as it says"]
 
-    def count_suppressed(self, data: Microdata) -> int:
+    def count_left_out(self, data: Microdata) -> int:
         """Count the items that somebody has and no label stands for."""
         name, sign = self.attribute.name, self.attribute.separator
         shown = {label for text in self.table[name].unique() for label in split_items(text, sign)}
@@ -96,7 +96,7 @@ class SetView(View):
         """What sets tell beside other releases nobody says yet, so they are not put together."""
         raise SchemaError(
             "A release of sets of items is not held against other releases yet.",
-            hint="Publish it without a ledger, and no other release about the same people.",
+            hint="Publish either the sets or other columns of these people, and not both.",
         )
 
     def estimate(self, asked: Asked) -> Floats:  # noqa: ARG002

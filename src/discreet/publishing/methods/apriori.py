@@ -88,7 +88,7 @@ class Apriori(Method):
         suppressed = len(recoding.suppressed)
         promise, about = word_recoded(self.principle, attribute, suppressed, labels=bool(listed))
         recodings = {name: Recoding(RECODED)}
-        told = {"suppressed": suppressed}
+        told = {"items_left_out": suppressed}
         return self.release(data, tables, recodings, about, promise, parameters=told)
 
 
