@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.table.facts import survey
 from discreet.table.item_sets import EMPTY, split_items, write_items
+from discreet.table.parquet_files import ParquetFiles
 from discreet.table.schema import Attribute, Role, Schema, Type
 
 
@@ -72,6 +76,13 @@ def test_a_set_is_sensitive_and_a_separator_is_of_sets() -> None:
         Attribute("items", Role.OTHER, Type.SET, keep=True)
     with pytest.raises(dc.DiscreetError, match="only a set has a separator"):
         Attribute("items", Role.SENSITIVE, Type.CATEGORY, separator=";")
+
+
+def test_sets_beyond_memory_are_refused_before_any_work(tmp_path: Path) -> None:
+    pl.DataFrame({"items": [["a"], ["b"]]}).write_parquet(tmp_path / "sets.parquet")
+    schema = Schema((Attribute("items", Role.SENSITIVE, Type.SET),))
+    with pytest.raises(dc.DiscreetError, match="with sets of items yet"):
+        survey(ParquetFiles(tmp_path / "sets.parquet"), schema)
 
 
 def test_a_column_of_lists_is_proposed_as_sets() -> None:
