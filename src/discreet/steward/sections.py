@@ -67,8 +67,8 @@ class ColumnPlan(Section):
     """Texts that mean missing."""
     order: list[str] = []
     """The values of an ordinal, from low to high."""
-    separator: str = ""
-    """What stands between the items of a set; if nothing is said, "|"."""
+    separator: str | None = None
+    """What stands between the items of a set; if it is left out, "|"."""
     decimals: int | None = Field(default=None, ge=0, le=18)
     """Digits kept after the point of a decimal."""
     decimal: str | None = None
@@ -130,7 +130,7 @@ class ColumnPlan(Section):
             na=tuple(dict.fromkeys((*self.na, *source.missing))),
             spelling=self._make_spelling(source),
             unreadable=self.unreadable,
-            separator=self.separator,
+            separator=self.separator or "",
             low=self.low,
             high=self.high,
             values=tuple(values),

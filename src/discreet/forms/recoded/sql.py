@@ -100,7 +100,10 @@ def rewrite(query: Query, release: Release) -> Statement:
     sets = {text: frozenset(split_items(text, sign)) for text in cells}
     items = _list_items(query.where, name) if query.where is not None else []
     worlds = _find_labels(items, release, frozenset[str]().union(*sets.values()))
-    told = [worlds.tell(query.where, shown) for shown in _distinguish(sets, worlds)]
+    matter = frozenset(worlds.label_of.values())
+    kinds = {shown & matter for shown in sets.values()}
+    verdicts = {labels: worlds.tell(query.where, labels) for labels in kinds}
+    told = [verdicts[shown & matter] for shown in sets.values()]
     possible = pl.DataFrame(
         {
             name: cells,
@@ -123,12 +126,6 @@ def rewrite(query: Query, release: Release) -> Statement:
     return tree.join(named_table(POSSIBLE), on=on, copy=False), {POSSIBLE: possible}
 
 
-def _distinguish(sets: Mapping[str, frozenset[str]], worlds: Worlds) -> list[frozenset[str]]:
-    """Give of every set only the labels that matter."""
-    matter = frozenset(worlds.label_of.values())
-    return [shown & matter for shown in sets.values()]
-
-
 def _find_labels(items: list[str], release: Release, shown: frozenset[str]) -> Worlds:
     """Find the label that shows each item; refuse items of which nothing is told."""
     stands_for = read_labels(release)
@@ -136,10 +133,10 @@ def _find_labels(items: list[str], release: Release, shown: frozenset[str]) -> W
     label_of = {}
     for item in items:
         label_of[item] = owner.get(item, item)
-        if label_of[item] not in shown and release.parameters.get("items_left_out"):
+        if label_of[item] not in shown and release.parameters.get("items_left_out") != 0:
             raise QueryError(
-                f"Nothing is told of the item {item!r}: nobody has it, or it is one of "
-                f"{release.parameters['items_left_out']} that are left out of all sets.",
+                f"Nothing is told of the item {item!r}: nobody has it, or it is one of those that "
+                "are left out of all sets.",
                 hint=name_closest(item, sorted({*shown, *owner})[:50]),
             )
     left = [item for item, label in label_of.items() if label in stands_for and item != label]
