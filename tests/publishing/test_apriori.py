@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import discreet as dc
 from discreet.forms.asking import show_sql
@@ -37,6 +38,7 @@ RHO = dc.RhoUncertainty("2/3", ["wine", "curd"])
 PROMISES = [
     dc.KMAnonymity(2, 1), dc.KMAnonymity(2, 3), dc.KMAnonymity(3, 2), RHO,
     dc.RhoUncertainty("1/2"), dc.KMAnonymity(2, 2) & RHO,
+    dc.KMAnonymity(4, 1) & dc.KMAnonymity(2, 4),
 ]  # fmt: skip
 
 
@@ -250,6 +252,14 @@ def test_a_label_is_asked_for_as_an_item_and_shares_its_people_among_its_items()
     )
     assert share.estimate == pytest.approx(100 * 20 / 3 / 22)
     assert "possible" in show_sql(release, "SELECT COUNT(*) FROM release", "postgres")
+
+
+def test_postgresql_gives_what_duckdb_gives(postgres: str) -> None:
+    _, release = publish_some()
+    with release.prepare() as here, release.prepare(engine=postgres) as there:
+        for condition in ASKED:
+            asked = f"SELECT COUNT(*) AS n FROM release WHERE {condition}"
+            assert_frame_equal(there.query(asked).frame, here.query(asked).frame)
 
 
 @pytest.mark.parametrize(

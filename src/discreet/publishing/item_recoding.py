@@ -118,16 +118,21 @@ class ItemRecoding:
         pairs = zip(self.tree.leaves, self.at, strict=True)
         return [item for item, number in pairs if number not in there and item in had]
 
-    def keep_km(self, k: int, m: int) -> None:
-        """Generalize and suppress until any m labels or fewer are of k people or of nobody."""
-        if len(self.rows) < k:
+    def keep_km(self, asked: Sequence[tuple[int, int]]) -> None:
+        """Generalize and suppress until any m labels or fewer are of k people or of nobody.
+
+        For several k and m: what is generalized for one may be rare for another.
+        """
+        people, most = len(self.rows), max((k for k, _ in asked), default=0)
+        if people < most:
             raise PromiseError(
-                f"k = {k} cannot be kept: the table has {len(self.rows)} rows.",
-                hint=f"Ask for what this table allows: k ≤ {len(self.rows)}.",
+                f"k = {most} cannot be kept: the table has {people} rows.",
+                hint=f"Ask for what this table allows: k ≤ {people}.",
             )
-        while rare := self._find_rare(k, m):
-            for combination in rare:
-                self._mend(combination, k)
+        while found := [(rare, k) for k, m in asked if (rare := self._find_rare(k, m))]:
+            for rare, k in found:
+                for combination in rare:
+                    self._mend(combination, k)
 
     def _find_rare(self, k: int, m: int) -> list[Combination]:
         """List the combinations of fewest labels that some people have, but fewer than k."""

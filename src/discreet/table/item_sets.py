@@ -86,7 +86,7 @@ def join_lists(cells: pl.Series, attribute: Attribute) -> pl.Series:
     if not isinstance(cells.dtype, pl.List):
         return cells
     inner = cells.dtype.inner
-    if not isinstance(inner, pl.DataType) or inner.is_nested():
+    if not isinstance(inner, pl.DataType) or inner.is_nested() or inner == pl.Binary:
         raise _refuse(attribute, f"its cells are {cells.dtype}, not lists of items")
     lists = cells.cast(pl.List(pl.String))
     items = lists.explode(empty_as_null=False).drop_nulls()

@@ -70,8 +70,7 @@ class Apriori(Method):
         asked = [part for part, _ in demands(self.principle, [name])]
         inferred = [part for part in asked if isinstance(part, RhoUncertainty)]
         recoding = ItemRecoding(tree, sets, _list_secret(inferred, tree))
-        for size in (part for part in asked if isinstance(part, KMAnonymity)):
-            recoding.keep_km(size.k, size.m)
+        recoding.keep_km([(part.k, part.m) for part in asked if isinstance(part, KMAnonymity)])
         for part in inferred:  # k^m-anonymity outlasts suppression
             recoding.keep_rho(ratio(part.rho), part.sensitive)
         labels = recoding.list_labels()
