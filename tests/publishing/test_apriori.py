@@ -161,6 +161,25 @@ def test_the_audit_counts_promises_that_are_broken(
     assert (report.kept, report.breaches) == (False, data.n)  # all people are one group
 
 
+@pytest.mark.parametrize("promise", [dc.KMAnonymity(2, 1), dc.KMAnonymity(2, 2), RHO], ids=str)
+def test_the_audit_finds_as_few_candidates_as_whoever_knows_items(promise: dc.Principle) -> None:
+    """Up to m of them, or all where the promise says nothing of how many are known."""
+    data, _ = publish_some()
+    release = dc.publish(data, dc.Apriori(promise))
+    published = Published.of(release)
+    most = promise.m if isinstance(promise, dc.KMAnonymity) else 9
+    expected = []
+    for code in data.codes["items"]:
+        items = published.show(frozenset(data.domains["items"].item_sets[code]))
+        expected.append(min(
+            sum(other.issuperset(known) for other in published.sets)
+            for size in range(min(most, len(items)) + 1) for known in combinations(items, size)
+        ))  # fmt: skip
+    report = dc.audit(release, data)
+    assert report.candidates.tolist() == expected
+    assert f"at least {min(expected)} who have them" in report.crowd
+
+
 def test_items_of_a_kind_become_the_kind_where_that_is_least_lost() -> None:
     """Two kinds of two items: pairs of the first kind with others are rare, its kind is not."""
     tree = dc.Taxonomy.from_paths([[f"{kind}{i}", kind, "*"] for kind in "AB" for i in (1, 2)])

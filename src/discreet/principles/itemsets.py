@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
+from math import comb
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +30,8 @@ from discreet.table.arrays import Bools
 
 MOST_LOOKED = 20_000_000
 """So many combinations of items are looked at."""
+MOST_CHOICES = 1000
+"""So many choices of the items of one person are looked at."""
 MOST_HELD = 2**32
 """So many bits of those that were seen are held in memory."""
 
@@ -80,6 +84,22 @@ class Transactions:
                     fewest = min(fewest, both.bit_count())
                     if size + 1 < m:
                         left.append((both, place + 1, size + 1))
+        return fewest
+
+    def count_fitting(self, items: Sequence[str], known: int | None) -> int:
+        """Count the people who have some of a set's items, of all choices of so many the fewest.
+
+        ``None`` is all of them; and so it is where there are too many choices to look at.
+        """
+        size = len(items) if known is None else min(known, len(items))
+        if comb(len(items), size) > MOST_CHOICES:
+            size = len(items)
+        fewest = self.people
+        for choice in combinations(items, size):
+            fit = self.everybody
+            for item in choice:
+                fit &= self.holders.get(item, 0)
+            fewest = min(fewest, fit.bit_count())
         return fewest
 
     def infer_most(self, item: str, enough: Fraction) -> Fraction:
@@ -171,6 +191,11 @@ class KMAnonymity(Principle):
         fewest = Transactions.take(whole, 0).count_fewest(self.m, 0)
         said = f"some items, up to {self.m}, are together in {fewest:,} transactions: k ≤ {fewest}"
         return Feasibility(fewest >= self.k, said)
+
+    @property
+    def most_known(self) -> int:  # type: ignore[override]
+        """Exactly m."""
+        return self.m
 
     @property
     def min_size(self) -> int:

@@ -17,6 +17,7 @@ from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
 from discreet.principles.base import Principle
+from discreet.principles.itemsets import Transactions
 from discreet.release import Release
 from discreet.table.arrays import Bools, Floats
 from discreet.table.domain import reduce_column
@@ -30,7 +31,11 @@ LABEL, ITEM = "label", "item"
 
 @dataclass(frozen=True, eq=False)
 class SetView(View):
-    """All people as one group: who knows nobody's items cannot tell their sets apart."""
+    """All people as one group, in which some items of somebody are known.
+
+    What is believed of a set is said of who knows none of the items; who knows some, finds fewer
+    people, whom the principles count.
+    """
 
     max_own_value_lift: ClassVar[int | None] = None
 
@@ -48,14 +53,39 @@ class SetView(View):
         """Say it of the sets as they are shown, with labels for several items."""
         return part.admits_labels(self.bags(name), self.stands_for)
 
+    @property
+    def most_known(self) -> int | None:
+        """How many items of a person are known to whom the promise is about; ``None`` for all."""
+        parts = self.release.promise.principle.parts
+        known = [part.most_known for part in parts]
+        return None if None in known else max(n for n in known if n is not None)
+
     def match(self, data: Microdata) -> Matches:
-        """Everybody may have any of the sets: no quasi-identifier is published."""
-        nobody = np.zeros(data.n, dtype=np.int64)
-        records = np.array([self.table.height])
+        """Find the records that fit what is known of a person's items, at worst: the fewest."""
+        name = self.attribute.name
+        people = self.recode(data)
+        domain, seen = people.domains[name], Transactions.take(self.bags(name), 0)
+        records = np.array(
+            [seen.count_fitting(items, self.most_known) for items in domain.item_sets],
+            dtype=np.int64,
+        )
+        shown = self.table[name].to_list()
+        place = {text: row for row, text in reversed(list(enumerate(shown)))}
         return Matches(
-            self, nobody, np.array([0, 1]), nobody[:1], records, records, pools_groups=False,
-            first=nobody[:1],
-        )  # fmt: skip
+            self,
+            people.codes[name].astype(np.int64),
+            np.arange(domain.size + 1),
+            np.zeros(domain.size, dtype=np.int64),
+            np.maximum(records, 1),
+            records,
+            pools_groups=False,
+            first=np.array([place.get(text, 0) for text in domain.texts], dtype=np.int64),
+        )
+
+    def describe_crowd(self, people: int) -> str:
+        """Say how many fit, at least, to somebody who knows as much as is promised against."""
+        known = "all" if self.most_known is None else f"up to {self.most_known}"
+        return f"whoever knows {known} items of a person finds at least {people} who have them"
 
     def recode(self, data: Microdata) -> Microdata:
         """Give people with the sets that they show here."""
