@@ -65,21 +65,19 @@ class SetView(View):
         name = self.attribute.name
         people = self.recode(data)
         domain, seen = people.domains[name], Transactions.take(self.bags(name), 0)
-        records = np.array(
-            [seen.count_fitting(items, self.most_known) for items in domain.item_sets],
-            dtype=np.int64,
-        )
-        shown = self.table[name].to_list()
-        place = {text: row for row, text in reversed(list(enumerate(shown)))}
+        fitting = [seen.count_fitting(items, self.most_known) for items in domain.item_sets]
+        # who is among as many people is told the same: all are of one group
+        records, number = np.unique(np.array(fitting, dtype=np.int64), return_inverse=True)
+        nobody = np.zeros(len(records), dtype=np.int64)
         return Matches(
             self,
-            people.codes[name].astype(np.int64),
-            np.arange(domain.size + 1),
-            np.zeros(domain.size, dtype=np.int64),
+            number[people.codes[name]].astype(np.int64),
+            np.arange(len(records) + 1),
+            nobody,
             np.maximum(records, 1),
             records,
             pools_groups=False,
-            first=np.array([place.get(text, 0) for text in domain.texts], dtype=np.int64),
+            first=nobody,
         )
 
     def describe_crowd(self, people: int) -> str:
