@@ -13,11 +13,13 @@ from .principles import (
     EntropyDiversity,
     FrequencyDiversity,
     KAnonymity,
+    KMAnonymity,
     MInvariance,
     PersonalPrivacy,
     Principle,
     Proximity,
     RecursiveDiversity,
+    RhoUncertainty,
     TCloseness,
     Variance,
     XYAnonymity,
@@ -27,6 +29,7 @@ from .principles.groups import Groups
 from .publishing import publish
 from .publishing.methods.anatomy import Anatomy
 from .publishing.methods.angelization import Angelization
+from .publishing.methods.apriori import Apriori
 from .publishing.methods.full_domain import FullDomain
 from .publishing.methods.generalization import Generalization
 from .publishing.methods.invariant_angelization import InvariantAngelization

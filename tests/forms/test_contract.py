@@ -102,8 +102,12 @@ EACH = pytest.mark.parametrize("case", list(CASES))
 
 
 def test_every_method_and_every_form_is_tried() -> None:
-    assert {method.title for method in CASES.values()} == set(REGISTRY)
-    assert {method.form for method in CASES.values()} == set(list_forms())
+    of_sets = {method.title for method in REGISTRY.values() if method.takes_sets}
+    assert {method.title for method in CASES.values()} == set(REGISTRY) - of_sets
+    # forms of sets have no single values to be asked for: publishing/test_apriori tries them
+    forms_of_sets = {REGISTRY[title].form for title in of_sets}
+    assert {method.form for method in CASES.values()} == set(list_forms()) - forms_of_sets
+    assert (of_sets, forms_of_sets) == ({"apriori"}, {"recoded"})
 
 
 @EACH

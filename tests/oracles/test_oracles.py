@@ -19,8 +19,11 @@ from oracles.tables import SETUPS
 
 TRIED = 36
 """Tables per form that are tried here; some publications are refused."""
-ELSEWHERE = {"perturbation", "rank-swapping", "republication", "invariant-angelization"}
-"""Methods that draw values anew, or have records of nobody: no pieces, and oracles of their own."""
+ELSEWHERE = {
+    "perturbation", "rank-swapping", "republication", "invariant-angelization", "apriori",
+}  # fmt: skip
+"""Methods that draw values anew, have records of nobody or publish sets: no pieces, and oracles of
+their own."""
 EVERYONE = frozenset(range(10))
 
 

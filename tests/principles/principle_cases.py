@@ -98,6 +98,12 @@ def _linkability(p: dc.XYLinkability, bag: list[int], whole: list[int]) -> bool:
     return _stays_below(bag, Fraction(1) if own else _share(p.k), own)
 
 
+def _rho(p: dc.RhoUncertainty, bag: list[int], whole: list[int]) -> bool:
+    """Of bags of one item each: who knows one item infers no other."""
+    secret = {v for v in bag if p.sensitive is None or str(v) in p.sensitive}
+    return all(Fraction(bag.count(v), len(bag)) < _share(p.rho) for v in secret)
+
+
 CASES: dict[str, Case] = {
     "k-anonymity": Case(
         (dc.KAnonymity(1), dc.KAnonymity(3)), lambda p, bag, whole: len(bag) >= p.k
@@ -169,6 +175,13 @@ CASES: dict[str, Case] = {
     "m-invariance": Case(
         (dc.MInvariance(2), dc.MInvariance(3), dc.MInvariance(2, 1), dc.MInvariance(3, "1/2")),
         _invariance,
+    ),
+    "km-anonymity": Case(  # of one item each; sets are tried in test_itemsets
+        (dc.KMAnonymity(2, 1), dc.KMAnonymity(2, 3)),
+        lambda p, bag, whole: len(bag) >= p.k and min(_counts(bag)) >= p.k,
+    ),
+    "rho-uncertainty": Case(
+        (dc.RhoUncertainty("1/2"), dc.RhoUncertainty(0.7, sensitive=["1", "2"])), _rho
     ),
     "variance": Case((dc.Variance(2), dc.Variance("9/4")), _variance),
     "proximity": Case(

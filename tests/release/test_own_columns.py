@@ -73,7 +73,8 @@ OWN = ("class", "batch", "count", "group", "group_2", "bucket", "weight", "proba
 
 
 def test_every_registered_method_is_tried_here() -> None:
-    assert {method.title for method in METHODS.values()} == set(REGISTRY)
+    several = {title for title, method in REGISTRY.items() if not method.takes_sets}
+    assert {method.title for method in METHODS.values()} == several  # sets are the only column
 
 
 class Twins:

@@ -68,7 +68,7 @@ def weigh_loss(data: Microdata, *views: View) -> Loss:
         for name, share in per_attribute.items():
             per_attribute[name] = (share * n + release.left_out) / (n + release.left_out)
     return Loss(
-        ncp=float(np.mean(list(per_attribute.values()))),
+        ncp=float(np.mean(list(per_attribute.values()))) if per_attribute else 0.0,
         per_attribute=per_attribute,
         discernibility=int((sizes.astype(np.int64) ** 2).sum()),
         average_class_size=n / view.count,

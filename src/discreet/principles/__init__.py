@@ -16,6 +16,7 @@ from discreet.principles.diversity import (
     RecursiveDiversity,
 )
 from discreet.principles.invariance import MInvariance
+from discreet.principles.itemsets import KMAnonymity, RhoUncertainty
 from discreet.principles.linking import XYAnonymity, XYLinkability
 from discreet.principles.personal import PersonalPrivacy
 from discreet.principles.proximity import Proximity
@@ -39,6 +40,8 @@ REGISTRY: dict[str, type[Principle]] = {
         PersonalPrivacy,
         XYAnonymity,
         XYLinkability,
+        KMAnonymity,
+        RhoUncertainty,
     )
 }
 
@@ -75,12 +78,14 @@ __all__ = [
     "Feasibility",
     "FrequencyDiversity",
     "KAnonymity",
+    "KMAnonymity",
     "KernelRule",
     "MInvariance",
     "PersonalPrivacy",
     "Principle",
     "Proximity",
     "RecursiveDiversity",
+    "RhoUncertainty",
     "TCloseness",
     "Variance",
     "XYAnonymity",

@@ -73,6 +73,8 @@ class Principle(ABC):
     """Whether its bags are groups of a join of tables."""
     personal: ClassVar[bool] = False
     """Whether it is about what each person asks for, which no release tells."""
+    most_known: ClassVar[int | None] = None
+    """How many items of a person's set are known to whom it is about; ``None`` for all."""
     max_share: ClassVar[Fraction] = Fraction(1)
     """The most of a bag that it lets any value be which it protects; 1 is no bound."""
 
@@ -173,6 +175,10 @@ class Principle(ABC):
             hint='Publish one row of everybody (rows = "one" or "fold"), or promise another one.',
             subject=self,
         )
+
+    def admits_labels(self, groups: Groups, stands_for: Mapping[str, frozenset[str]]) -> Bools:  # noqa: ARG002
+        """Say it of bags of sets that show labels, each of which stands for several items."""
+        return self.admits(groups)
 
     def rules(self, whole: Groups) -> list[KernelRule] | None:  # noqa: ARG002
         """Say the same for kernels, or ``None`` if it takes more than a histogram."""

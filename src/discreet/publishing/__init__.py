@@ -14,7 +14,7 @@ from discreet.publishing.method import Method
 from discreet.release import OfPeople, Release
 from discreet.table.microdata import Microdata
 from discreet.table.people import refuse_repeats
-from discreet.table.schema import Schema
+from discreet.table.schema import Schema, Type
 from discreet.table.spark_frames import is_spark_frame
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def publish(
         )
     refuse_repeats(data)
     _refuse_personal(method)
+    _refuse_sets(data, method)
     require_named(method.principle, data.domains, data.sensitive)
     if insecure_seed is None:
         return _publish(data, method, SystemDraws())
@@ -115,6 +116,17 @@ def _refuse_personal(method: Method) -> None:
                 hint='Use the method "generalization" for it.',
                 subject=part,
             )
+
+
+def _refuse_sets(data: Microdata, method: Method) -> None:
+    """Refuse to publish sets of items by what takes every set for one value."""
+    names = [a.name for a in data.schema.published if a.type is Type.SET]
+    if names and not method.takes_sets:
+        raise SchemaError(
+            f"Column {names[0]!r} is a set of items, which {method.title} does not publish.",
+            hint='Use the method "apriori" for it, or give the column the role other.',
+            subject=data.schema[names[0]],
+        )
 
 
 def _publish(data: Microdata, method: Method, draws: Draws) -> Release:

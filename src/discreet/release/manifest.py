@@ -144,6 +144,7 @@ class AttributePart(_Part):
     decimals: Annotated[int, Field(ge=0, le=18)] | None = None
     order: list[str] | None = None
     na: list[str] | None = None
+    separator: str | None = None
     top: int | float | str | None = None
     bottom: int | float | str | None = None
     round: int | float | str | None = None
@@ -259,6 +260,8 @@ def _describe_files(title: str, format: str, seals: Sequence[Seal]) -> dict[str,
 def say_suppressed(release: Release) -> str:
     """Say how many rows of the microdata are left out, or show less than others of theirs."""
     blanked = release.parameters.get("blanked", 0)
+    if items := release.parameters.get("items_left_out"):
+        return f"of all sets {items} items were left out"
     if not (release.left_out or blanked):
         return "nothing was suppressed"
     return f"{release.left_out} rows were left out, of {blanked} some cells were replaced by *"
@@ -313,6 +316,7 @@ def _describe_attribute(attribute: Attribute, recoding: Recoding) -> AttributePa
         decimals=attribute.decimals,
         order=list(attribute.order) or None,
         na=list(attribute.na) or None,
+        separator=attribute.separator or None,
         **{name: _write_setting(getattr(attribute, name)) for name in (*SETTINGS, "low", "high")},
         domain=None if in_tables else recoding.domain or None,
         public_domain=recoding.public or None,
@@ -413,6 +417,7 @@ def _understand_attribute(described: AttributePart) -> Attribute:
         order=tuple(described.order or ()),
         decimals=described.decimals,
         na=tuple(described.na or ()),
+        separator=described.separator or "",
         **{name: getattr(described, name) for name in (*SETTINGS, "low", "high")},
         keep=described.role is Role.OTHER,
     )

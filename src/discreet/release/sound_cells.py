@@ -22,6 +22,7 @@ SHOWN: dict[Type, tuple[type[pl.DataType], ...]] = {
     Type.BOOLEAN: (pl.Boolean,),
     Type.ORDINAL: (pl.String, pl.Enum, pl.Categorical),
     Type.CATEGORY: (pl.String, pl.Enum, pl.Categorical),
+    Type.SET: (pl.String,),
 }
 """How values of a type are published."""
 LABELLED = SHOWN[Type.CATEGORY]

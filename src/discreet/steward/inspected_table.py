@@ -140,7 +140,8 @@ def list_frequent(data: CodedTable, name: str) -> list[tuple[str, float]]:
 
 def readable(attribute: Attribute) -> Attribute:
     """Give an attribute so that its column is read, whatever its role."""
-    return replace(attribute, role=Role.QUASI_IDENTIFIER)
+    of_sets = attribute.type is Type.SET  # which can have one role only
+    return replace(attribute, role=Role.SENSITIVE if of_sets else Role.QUASI_IDENTIFIER)
 
 
 def _describe(attribute: Attribute, seen: CellSummary, told: Described) -> Attribute:

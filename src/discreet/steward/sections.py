@@ -60,13 +60,15 @@ class ColumnPlan(Section):
     role: Role | None = None
     """identifier, quasi-identifier, sensitive or other; needed unless [roles] says it."""
     type: Type = Type.CATEGORY
-    """integer, decimal, date, ordinal, category or boolean."""
+    """integer, decimal, date, ordinal, category, boolean or set."""
     missing: Missing = Missing.REJECT
     """Of missing cells: reject the table, take them for a value, or drop their rows."""
     na: list[str] = []
     """Texts that mean missing."""
     order: list[str] = []
     """The values of an ordinal, from low to high."""
+    separator: str | None = None
+    """What stands between the items of a set; if it is left out, "|"."""
     decimals: int | None = Field(default=None, ge=0, le=18)
     """Digits kept after the point of a decimal."""
     decimal: str | None = None
@@ -128,6 +130,7 @@ class ColumnPlan(Section):
             na=tuple(dict.fromkeys((*self.na, *source.missing))),
             spelling=self._make_spelling(source),
             unreadable=self.unreadable,
+            separator=self.separator or "",
             low=self.low,
             high=self.high,
             values=tuple(values),

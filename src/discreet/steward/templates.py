@@ -107,6 +107,19 @@ k = 5                        # people that look the same
 name = "m-invariance"
 m = 3                        # batches have m values or more, all of them equally often
 """,
+    "apriori": """\
+name = "apriori"             # rare items show a node of the column's taxonomy, or nothing
+
+[[method.principles]]
+name = "km-anonymity"        # who knows up to m items of a person finds at least k people
+k = 5
+m = 2
+
+# [[method.principles]]
+# name = "rho-uncertainty"   # none of these items is believed with rho or more
+# rho = 0.5
+# sensitive = ["cook"]
+""",
     "sequential": """\
 name = "sequential"          # safe when joined with what went out before
 earlier = ["last-year"]      # folders of earlier releases
@@ -137,9 +150,14 @@ def write_template(method: str) -> str:
         '# person = "pid"            # the column that says which rows are of one person',
         "",
     ]
+    of_sets = METHODS[method].takes_sets
     for name in (*KNOWN, sensitive):
-        role = "sensitive" if name == sensitive else "quasi-identifier"
-        lines += [f"[columns.{name}]", f'role = "{role}"', f'type = "{TYPES[name]}"', ""]
+        role = "sensitive" if name == sensitive else "other" if of_sets else "quasi-identifier"
+        lines += [f"[columns.{name}]", f'role = "{role}"']
+        if of_sets and name == sensitive:
+            lines += ['type = "set"', '# separator = "|"          # what stands between items', ""]
+        else:
+            lines += [f'type = "{TYPES[name]}"', ""]
     settings = SETTINGS.get(method, f'name = "{method}"\n\n[[method.principles]]\n'
                                     'name = "k-anonymity"\nk = 10\n')  # fmt: skip
     lines += ["[method]", settings, "[release]", 'folder = "release"']

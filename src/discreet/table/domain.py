@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from discreet.errors import MicrodataError, SchemaError, TaxonomyError
 from discreet.table.arrays import Bools, Ints, number_by_sorting
 from discreet.table.distinct_cells import DistinctCells, tell_apart
+from discreet.table.item_sets import EMPTY, join_lists, read_sets, split_items
 from discreet.table.schema import Attribute, Type
 from discreet.table.spelling import ISO_DAY, PLAIN, find_numbers, move_sign
 from discreet.table.taxonomy import Taxonomy, canonical_text, write_decimal
@@ -82,7 +83,7 @@ class Domain:
     def write(self, value: int | str) -> str:
         """Print one value of ``values``."""
         match self.attribute.type:
-            case Type.CATEGORY | Type.ORDINAL:
+            case Type.CATEGORY | Type.ORDINAL | Type.SET:
                 return str(value)
             case Type.BOOLEAN:
                 return "true" if value else "false"
@@ -97,6 +98,13 @@ class Domain:
         """Give the code of each text; -1 where it is not a value of this domain."""
         code_of = {text: code for code, text in enumerate(self.texts)}
         return np.array([code_of.get(text, -1) for text in texts], dtype=np.int64)
+
+    @cached_property
+    def item_sets(self) -> list[tuple[str, ...]]:
+        """Every code as the items that it is a set of; what is no set is one item."""
+        if self.attribute.type is not Type.SET:
+            return [(text,) for text in self.texts]
+        return [split_items(text, self.attribute.separator) for text in self.texts]
 
     @property
     def numbers(self) -> Ints:
@@ -180,8 +188,8 @@ def order_values(attribute: Attribute, values: np.ndarray) -> tuple[np.ndarray, 
     if attribute.type is Type.ORDINAL:
         rank = {text: i for i, text in enumerate(attribute.order)}
         values = np.array(sorted(values, key=rank.__getitem__), dtype=object)
-    if attribute.taxonomy is None or not len(values):
-        return values, None
+    if attribute.taxonomy is None or not len(values) or attribute.type is Type.SET:
+        return values, None  # that of a set is about items
     texts = [Domain(attribute, values).write(value) for value in values]
     rule = attribute.taxonomy
     try:
@@ -228,10 +236,16 @@ def reduce_cells(
 ) -> ReducedColumn:
     """Read each of a column's distinct cells exactly."""
     uniques, inverse = apart.cells, apart.inverse
+    is_empty = attribute.type is Type.SET and uniques.dtype == pl.String  # not a missing one
+    if attribute.type is Type.SET:
+        uniques = join_lists(uniques, attribute)
     if uniques.dtype.is_nested() or uniques.dtype == pl.Binary:
         raise _problems(attribute, [f"its cells are {uniques.dtype}, not single values"])
     canonical: np.ndarray
-    if attribute.type in (Type.CATEGORY, Type.ORDINAL):
+    if attribute.type is Type.SET:
+        canonical, absent = read_sets(uniques, attribute)
+        bad, nothing = np.zeros(len(uniques), dtype=bool), np.array([EMPTY], dtype=object)
+    elif attribute.type in (Type.CATEGORY, Type.ORDINAL):
         canonical = _canonical_texts(uniques)
         absent = np.array([text in ("", *attribute.na) for text in canonical], dtype=bool)
         bad = np.zeros(len(uniques), dtype=bool)
@@ -250,7 +264,7 @@ def reduce_cells(
     if bad.any():
         raise _problems(attribute, [_describe_bad(uniques, inverse, bad, attribute, find_row)])
     cells = np.concatenate([canonical, nothing])
-    return ReducedColumn(attribute, inverse, cells, np.append(absent, True), apart.full)
+    return ReducedColumn(attribute, inverse, cells, np.append(absent, not is_empty), apart.full)
 
 
 def _describe_bad(

@@ -31,7 +31,7 @@ from discreet.table.coded_table import (
 from discreet.table.domain import Domain, ReducedColumn, reduce_column
 from discreet.table.microdata import Microdata
 from discreet.table.people import refuse_repeats
-from discreet.table.schema import Attribute, Missing, Role, Schema
+from discreet.table.schema import Attribute, Missing, Role, Schema, Type
 
 DENSE = 1 << 22
 """Whole numbers that span no more than this are looked up by their place."""
@@ -262,6 +262,8 @@ def _refuse_unscalable(schema: Schema) -> None:
         what = "what each person guards"
     elif any(a.aggregate is not None for a in schema):
         what = "micro-aggregation"
+    elif any(a.type is Type.SET for a in schema.published):
+        what = "sets of items"
     if what is not None:
         raise SchemaError(
             f"Tables beyond memory are not published with {what} yet.",

@@ -146,12 +146,15 @@ def propose(name: str, parts: Sequence[CellSummary]) -> Attribute:
     if found.type is Type.INTEGER and seen.stored == pl.String and 2 < distinct <= MOST_CODES:
         found = _find_codes(found, name)
     role, why_role = _infer_role(seen, name, found.type, distinct)
+    if found.type is Type.SET and role is Role.QUASI_IDENTIFIER:
+        role = Role.SENSITIVE
     lacking = seen.named < seen.rows or found.unreadable == "missing"
+    lacks = (found.na or lacking or distinct == 0) and found.type is not Type.SET
     return Attribute(
         name,
         role,
         found.type,
-        missing=Missing.VALUE if found.na or lacking or distinct == 0 else Missing.REJECT,
+        missing=Missing.VALUE if lacks else Missing.REJECT,
         decimals=found.decimals,
         na=found.na,
         spelling=found.spelling,
@@ -192,6 +195,8 @@ def _infer_type(seen: CellSummary) -> TypeSeen:
     if dtype.is_float() or dtype.is_decimal():
         assert seen.numbers is not None
         return _infer_number(seen.numbers, ())
+    if isinstance(dtype, pl.List):
+        return TypeSeen(Type.SET, "lists of items")
     if dtype not in (pl.String, pl.Null):
         return TypeSeen(Type.CATEGORY, f"stored as {dtype}")
     return _infer_text(seen)

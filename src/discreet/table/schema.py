@@ -42,6 +42,7 @@ class Type(StrEnum):
     ORDINAL = "ordinal"
     CATEGORY = "category"
     BOOLEAN = "boolean"
+    SET = "set"
 
     @property
     def numeric(self) -> bool:
@@ -78,7 +79,7 @@ class Attribute:
     from low to high. ``decimals`` is the number of digits kept after the point of a decimal; ``na``
     lists the texts that mean missing. ``low`` and ``high`` of a number or date, and ``values`` of a
     category, are its public domain: what it can be, whoever is in the table. An ordinal's is its
-    order.
+    order. ``separator`` stands between the items of a set; its taxonomy is one of items.
 
     Numbers may be made coarser as they are read: those from ``top`` on, and up to ``bottom``, show
     these, others are rounded to a multiple of ``round``; or ``aggregate`` people or more with
@@ -107,6 +108,7 @@ class Attribute:
     """The sensitive attribute of which it says what each person guards. It never leaves."""
     spelling: Spelling = PLAIN
     unreadable: Unreadable = "reject"
+    separator: str = ""
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -164,8 +166,12 @@ class Attribute:
                 subject=self,
             )
         from discreet.table.coarsening import refuse_coarsening
+        from discreet.table.item_sets import SEPARATOR, refuse_set_settings
 
         refuse_coarsening(self)
+        if self.type is Type.SET and not self.separator:
+            object.__setattr__(self, "separator", SEPARATOR)
+        refuse_set_settings(self)
 
     def _check_public_domain(self) -> None:
         ends = [end for end in (self.low, self.high) if end is not None]
@@ -217,7 +223,8 @@ class Attribute:
 
     def reads_like(self, other: Attribute) -> bool:
         """Whether its values can be compared with those of another attribute."""
-        return (self.type, self.decimals, self.order) == (other.type, other.decimals, other.order)
+        how = ("type", "decimals", "order", "separator")
+        return all(getattr(self, one) == getattr(other, one) for one in how)
 
     @property
     def published(self) -> bool:
