@@ -11,11 +11,12 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import QueryError, SchemaError, StoreError
-from discreet.forms.base import View, take_table
+from discreet.forms.base import View
 from discreet.forms.disclosure import Disclosure, Observed
 from discreet.forms.estimates import Asked
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
+from discreet.forms.reading import take_table
 from discreet.principles.base import Principle
 from discreet.principles.itemsets import Transactions
 from discreet.release import Release
