@@ -70,11 +70,11 @@ def propose_marginals(
     nothing but quasi-identifiers: the choice tells nothing of who has which sensitive value.
 
     >>> import discreet as dc
-    >>> known = ["age", "sex", "education"]
+    >>> known = ["age", "education", "sex"]
     >>> data = dc.datasets.adult(sensitive="occupation", quasi_identifiers=known).head(500)
     >>> found = propose_marginals(data, k=20, budget=1)
     >>> found.marginals[0], len(found.marginals), found.divergence[1] < found.divergence[0]
-    (['age', 'sex', 'education'], 2, True)
+    (['age', 'education', 'sex'], 2, True)
     """
     return choose_marginals(data, KAnonymity(k), workload, budget, categories)
 
