@@ -37,6 +37,7 @@ from discreet.auditing.risks import measure_risks, refuse_members
 from discreet.auditing.roles import unite_roles
 from discreet.auditing.turnover import note_turnover
 from discreet.errors import SchemaError, name_closest
+from discreet.forms import find_form
 from discreet.forms.consistency import check
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
@@ -174,7 +175,13 @@ def audit(
         population=seen,
         kept_columns=kept_columns,
         composed=composed,
-        notes=[*adversary.notes, *unchecked, *notes, *note_turnover(release, before)],
+        notes=[
+            *filter(None, [find_form(release.form).beliefs]),
+            *adversary.notes,
+            *unchecked,
+            *notes,
+            *note_turnover(release, before),
+        ],
         attacks=attack(_widest(views), data, by_row[0]) if attacks else [],
         findings=[*findings, *inconsistent],
         several=several,

@@ -273,6 +273,8 @@ class Form(ABC):
     """So many times as much as in a table of boxes it takes to examine a record."""
     aggregates: ClassVar[frozenset[str]] = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
     """What people can be aggregated by; ``QUANTILE`` besides, where it can be told."""
+    beliefs: ClassVar[str] = ""
+    """What the beliefs of an audit are not, if they are not those of whoever knows most."""
     coverage: ClassVar[str] = ""
     """What is taken for granted in estimates and errors of its answers, in words."""
     spreads_coarse: ClassVar[bool] = False

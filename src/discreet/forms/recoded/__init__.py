@@ -26,6 +26,11 @@ class Recoded(Form):
         "Whoever shows a label is taken to have one of its items, each as likely. Only the bounds "
         "are hard."
     )
+    beliefs: ClassVar[str] = (
+        "Beliefs in a set are those of somebody who knows none of its items. Who knows some may "
+        "find the only person who has them, and the rest: k^m-anonymity bounds how few fit, and "
+        "rho-uncertainty what is inferred."
+    )
     auxiliary: ClassVar[frozenset[str]] = frozenset({ITEMS})
     transformations: ClassVar[dict[str, str]] = {
         "recoded": "as a set of items; labels stand for several, where `items_of_labels` lists "
