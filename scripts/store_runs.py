@@ -61,12 +61,12 @@ def _list_figures(paper: str) -> Iterator[str]:
 
 def _list_beyond(paper: str) -> Iterator[str]:
     """What is held against numbers here and is in no paper."""
-    yield from _head("experiment", "on", "added here", "found", "holds", "why not")
+    yield from _head("experiment", "added here", "found", "why not")
     for name in find_experiments(paper):
         for run in list_runs(name):
             for claim in _claims(run, beyond=True):
-                yield _row(f"`{name}`", _say_data(run), claim.paper, claim.here,
-                           claim.verdict, claim.why)  # fmt: skip
+                on = f"`{name}` on {_say_data(run)}"
+                yield _row(on, claim.paper, f"{claim.verdict}: {claim.here}", claim.why)
 
 
 def _count(_: str) -> Iterator[str]:
@@ -82,12 +82,12 @@ def _count(_: str) -> Iterator[str]:
 
 def _list_not(_: str) -> Iterator[str]:
     """The claims that do not hold, or not in all of their parts."""
-    yield from _head("experiment", "on", "the paper", "here", "holds", "why not")
+    yield from _head("experiment", "the paper", "here", "why not")
     for run in _all_runs(list(REGISTRY)):
         for claim in _claims(run, beyond=False):
             if not claim.holds:
-                yield _row(f"`{run.experiment}`, {run.figure}", _say_data(run),
-                           claim.paper, claim.here, claim.verdict, claim.why)  # fmt: skip
+                on = f"`{run.experiment}`, {run.figure}, on {_say_data(run)}"
+                yield _row(on, claim.paper, f"{claim.verdict}: {claim.here}", claim.why)
 
 
 def _all_runs(names: list[str]) -> Iterator[StoredRun]:
