@@ -425,7 +425,10 @@ SCENES = {
         begin_alone, run("ledger", "init", "book", "--source", "people"),
         {"book/ledger.sqlite": is_ledger},
     ),
-    "in-parts": Scene(begin_in_parts, run("publish", "plan.toml", "--memory", "1KB"), OUT),
+    "in-parts": Scene(
+        begin_in_parts, run("publish", "plan.toml", "--memory", "1KB"), OUT,
+        again=run("publish", "plan.toml", "--memory", "1KB", "--overwrite"),
+    ),
     "dry-run": Scene(begin_alone, run("publish", "plan.toml", "--dry-run"), {}),
     "evidence": Scene(
         begin_with_release, run(*AUDIT), EVIDENCE, again=run(*AUDIT, "--overwrite"),
