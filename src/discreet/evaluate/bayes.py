@@ -28,7 +28,7 @@ UNSEEN = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds:
+class LearnedValues:
     """What values of an attribute count as: numbers by interval, all others by themselves."""
 
     of_numbers: bool
@@ -36,12 +36,12 @@ class Kinds:
     """The ends of intervals, or the texts that were there to learn from."""
 
     @staticmethod
-    def find(cells: pl.Series) -> Kinds:
+    def find(cells: pl.Series) -> LearnedValues:
         """Find them in what is there to learn from."""
         if not cells.dtype.is_numeric():
-            return Kinds(False, np.unique(read_texts(cells)))
+            return LearnedValues(False, np.unique(read_texts(cells)))
         low, high = (float(end or 0) for end in (cells.min(), cells.max()))  # type: ignore[arg-type]
-        return Kinds(True, np.linspace(low, high, BINS + 1)[1:-1])
+        return LearnedValues(True, np.linspace(low, high, BINS + 1)[1:-1])
 
     def number(self, cells: pl.Series) -> Ints:
         """Number values; missing numbers come last, and what was not there to learn from."""
@@ -60,7 +60,7 @@ class NaiveBayes:
     target: str
     answers: NDArray[np.str_]
     """The values of the attribute that is told."""
-    kinds: dict[str, Kinds]
+    kinds: dict[str, LearnedValues]
     counts: dict[str, Floats]
     """Per other attribute, how often each answer goes with each kind of its values."""
 
@@ -71,14 +71,14 @@ class NaiveBayes:
             raise SchemaError(f"There is nothing to tell {target!r} from.")
         texts = {name: read_texts(told) for name, (_, told, _) in pairs.items()}
         answers = np.unique(np.concatenate(list(texts.values())))
-        kinds = {name: Kinds.find(cells) for name, (cells, _, _) in pairs.items()}
-        counts = {}
+        kinds = {name: LearnedValues.find(cells) for name, (cells, _, _) in pairs.items()}
+        counts: dict[str, Floats] = {}
         for name, (cells, _, often) in pairs.items():
             number = kinds[name].number(cells)
             many = int(number.max(initial=0)) + 1
             place = np.searchsorted(answers, texts[name]) * many + number
             held = np.bincount(place, weights=often, minlength=len(answers) * many)
-            counts[name] = held.reshape(len(answers), many)
+            counts[name] = held.reshape(len(answers), many).astype(np.float64)
         return NaiveBayes(target, answers, kinds, counts)
 
     def predict(self, people: pl.DataFrame) -> NDArray[np.str_]:
@@ -90,7 +90,7 @@ class NaiveBayes:
             unseen = max(int(number.max(initial=0)) + 1 - held.shape[1], 0)
             often = np.pad(held, ((0, 0), (0, unseen))) + UNSEEN
             score += np.log(often / often.sum(axis=1, keepdims=True)).T[number]
-        return self.answers[score.argmax(axis=1)]
+        return np.asarray(self.answers[score.argmax(axis=1)])
 
     def score(self, people: pl.DataFrame) -> float:
         """Give the share of people whose answer is right."""

@@ -20,7 +20,7 @@ from discreet.publishing import publish
 from discreet.publishing.methods.slicing import Slicing
 from discreet.table.microdata import Microdata
 
-MOST_DRAWN, ENOUGH = 10, 20_000
+MOST_DRAWN, ENOUGH = 5, 20_000
 """Buckets are drawn so many times, or fewer where so many people are in them all together."""
 
 
@@ -38,12 +38,12 @@ class ProposedBuckets(NamedTuple):
 def propose_buckets(data: Microdata, method: Slicing, ratio: Number) -> ProposedBuckets:
     """Propose the smallest random buckets with so many fakes per original, or more.
 
-    It is the mean over buckets drawn with seeds of their own, which keep the method's promise;
-    among people fewer by one it falls short, or some buckets break the promise. What is published
-    is drawn anew, and may have some more or fewer: the audit counts them. Larger buckets hold the
+    It is the mean over buckets drawn with seeds of their own, which keep the method's promise; in
+    buckets of one person fewer it falls short, or some break the promise. What is published is
+    drawn anew, and may have some more or fewer: the audit counts them. Larger buckets hold the
     combinations of the smaller that are put into them, so that one bucket of everybody has most: if
     that has too few, more columns are needed. The size is published, and sensitive values had a
-    part in it: round it up, if nothing of them may be told.
+    part in it.
 
     >>> import discreet as dc
     >>> known = ["age", "education"]
@@ -91,7 +91,9 @@ def _count(data: Microdata, method: Slicing, times: int) -> tuple[list[Fakes], l
     columns: list[list[str]] = []
     for seed in range(times):
         release = publish(data, method, insecure_seed=seed)
-        columns = release.parameters["columns"]
+        listed = release.parameters["columns"]
+        assert isinstance(listed, list)
+        columns = listed
         fakes = release.views[0].count_fakes(data)
         assert fakes is not None
         found.append(fakes)
@@ -100,5 +102,5 @@ def _count(data: Microdata, method: Slicing, times: int) -> tuple[list[Fakes], l
 
 def _average(found: list[Fakes]) -> Fraction:
     """Give fakes per original; everybody's combinations are the same in every draw."""
-    fakes = sum(Fraction(one.fakes) for one in found)
+    fakes = sum((Fraction(one.fakes) for one in found), Fraction(0))
     return fakes / sum(one.originals for one in found)
