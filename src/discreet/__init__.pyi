@@ -5,6 +5,7 @@ from . import evaluate as evaluate
 from .analysis import Combined, Crosstab, Fit, Histogram, combine
 from .auditing import AuditReport, audit
 from .errors import DiscreetError
+from .evaluate.bucket_sizes import ProposedBuckets, propose_buckets
 from .evaluate.tradeoffs import Tradeoff, tradeoff
 from .principles import (
     KE,

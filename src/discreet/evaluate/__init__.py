@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.evaluate.bayes import NaiveBayes, learn_bayes
 from discreet.evaluate.distributions import compare_distributions, measure_sensitive_loss
 from discreet.evaluate.divergence import measure_divergence
 from discreet.evaluate.loss import Loss, measure_loss
@@ -13,6 +14,7 @@ from discreet.forms.workload import Workload
 __all__ = [
     "Estimator",
     "Loss",
+    "NaiveBayes",
     "Tradeoff",
     "Workload",
     "compare_distributions",
@@ -20,6 +22,7 @@ __all__ = [
     "draw_ranges",
     "draw_workload",
     "estimate_counts",
+    "learn_bayes",
     "measure_divergence",
     "measure_error",
     "measure_loss",
