@@ -35,7 +35,8 @@ test: $(VENV)/installed-dev browser
 	# whoever asks a cluster mostly waits, and does so beside the rest; of the rest, each process
 	# has a core, and threads of their own would only wait for each other
 	$(BIN)/pytest -m spark > $(VENV)/spark.log 2>&1 & spark=$$!; \
-		POLARS_MAX_THREADS=1 $(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not spark'; rest=$$?; \
+		POLARS_MAX_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+		$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not spark'; rest=$$?; \
 		wait $$spark; clusters=$$?; cat $(VENV)/spark.log; \
 		test $$rest -eq 0 -a $$clusters -eq 0
 
