@@ -33,7 +33,7 @@ role = "sensitive"
 name = "generalization"
 [[method.principles]]
 name = "k-anonymity"
-k = {k}
+k = 3
 [release]
 folder = "out"
 """
@@ -43,7 +43,7 @@ folder = "out"
 def office(tmp_path: Path) -> Path:
     rows = [f"{20 + i % 40},{'abc'[i % 3]}" for i in range(120)]
     (tmp_path / "people.csv").write_text("\n".join(["age,illness", *rows, ""]), encoding="utf-8")
-    (tmp_path / "plan.toml").write_text(PLAN.format(k=3), encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(PLAN, encoding="utf-8")
     return tmp_path
 
 

@@ -16,6 +16,10 @@ from discreet.analysis.formula import read_formula
 from discreet.steward.inspection import inspect_table
 from hostile.making import METHODS, QUESTIONS, TAXONOMIES, lay_out, make_people, write_plan
 
+NAMES = [
+    "plan", "question", "formula", "manifest", "table", "taxonomy.csv", "taxonomy.json",
+    "taxonomy.txt",
+]  # fmt: skip
 FORMULAS = ["income ~ age + sex + region", 'Income ~ "age"']
 
 

@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from hostile.damaging import count_examples
 from hostile.mutating import mutate_bytes
-from hostile.targets import Target, make_targets
-
-NAMES = [
-    "plan", "question", "formula", "manifest", "table", "taxonomy.csv", "taxonomy.json",
-    "taxonomy.txt",
-]  # fmt: skip
+from hostile.targets import NAMES, Target, make_targets
 
 
 @pytest.fixture(scope="module")

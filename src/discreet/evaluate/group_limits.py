@@ -55,21 +55,19 @@ class GroupLimits:
         return int((kept[-groups:] - kept[:groups]).min())
 
     def count(self, k: int, e: int) -> int:
-        """Count the most groups of at least k different numbers over at least e; by halving.
+        """Count the most groups of at least k different numbers over at least e.
 
         >>> salaries = GroupLimits.of(np.array([54, 55, 56, 65, 70, 75, 75, 80, 85]))
         >>> salaries.count(3, 21), salaries.count(3, 22), salaries.count(9, 1)
         (3, 2, 0)
         """
-        most, beyond = 0, int(self.counts.sum()) // k + 1
-        while beyond - most > 1:
-            tried = (most + beyond) // 2
-            wide = self.widen(k, tried)
-            if wide is not None and wide >= e:
-                most = tried
-            else:
-                beyond = tried
-        return most
+        from discreet.kernels.dealing import count_most
+
+        if e > int(self.values[-1] - self.values[0]):
+            return 0
+        ends = np.cumsum(self.counts)
+        k = max(k, 2) if e > 0 else k  # one number has no range
+        return int(count_most(self.values, ends, 0, int(ends[-1]), k, e))
 
     def count_runs(self, k: int, e: int) -> int:
         """Count the most groups that are runs of the numbers in their order.

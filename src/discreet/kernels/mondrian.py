@@ -131,6 +131,14 @@ def open_side(child, node, s, ends, attrs, a, cut):
 
 
 @compiled
+def make_room(nodes, needed):
+    """Give a stack with room for so many nodes, which holds what it held."""
+    while needed > nodes.shape[0]:
+        nodes = np.concatenate((nodes, np.empty_like(nodes)))
+    return nodes
+
+
+@compiled
 def _try_cut(buffers, node, attrs, a, cut, trees, ends, fields, rules, tables, counts, touched):
     """Split a node if all sides obey every rule; give how many there are, 0 if they do not."""
     start, there = node[0], 1 - node[2]
@@ -170,8 +178,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
             node[i] = stack[top, i]
         start = node[0]
         if node[1] - start <= pause:
-            if waiting == paused.shape[0]:
-                paused = np.concatenate((paused, np.empty_like(paused)))
+            paused = make_room(paused, waiting + 1)
             paused[waiting] = node
             waiting += 1
             continue
@@ -208,8 +215,7 @@ def grow_tree(buffers, root, leaves, pause, attrs, least, trees, fields, rules, 
                     sides = split(buffers, node, attrs, a, cut, trees, ends)
         if sides == 0:
             leaves[start] = node[2]
-        while top + sides > stack.shape[0]:
-            stack = np.concatenate((stack, np.empty_like(stack)))
+        stack = make_room(stack, top + sides)
         for s in range(sides):
             side_start = start if s == 0 else ends[s - 1]
             if ends[s] - side_start < 2 * least:

@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.kernels import compiled
 from discreet.kernels.cuts import AT_HAND, BINS, UNSEEN, choose_cuts
-from discreet.kernels.mondrian import open_side, split
-from discreet.kernels.rules import DISTINCT, LIMITS, RECURSIVE, SIZE, SPREAD
+from discreet.kernels.mondrian import make_room, open_side, split
+from discreet.kernels.rules import DISTINCT, LIMITS, RECURSIVE, SHARE, SIZE, SPREAD
 
 NEAR = 100
 """A window around each code: ``tables`` says where it starts, then where it ends."""
@@ -35,6 +35,8 @@ def find_part_size(rules, r, tables, counts, touched, base, m):
         return _find_spread(tables, table, counts, touched, base, m, a, b)
     if op == NEAR:
         return a * _find_fullest(tables, table, counts, touched, base, m, c)
+    if op not in (SHARE, LIMITS):
+        return NEVER  # of other rules nothing is known here
     needed = 1
     for j in range(m):
         code = touched[base + j]
@@ -133,8 +135,7 @@ def grow_simulatable(buffers, root, leaves, pause, attrs, least, trees, fields, 
             node[i] = stack[top, i]
         start, n = node[0], node[1] - node[0]
         if n <= pause:
-            if waiting == paused.shape[0]:
-                paused = np.concatenate((paused, np.empty_like(paused)))
+            paused = make_room(paused, waiting + 1)
             paused[waiting] = node
             waiting += 1
             continue
@@ -147,8 +148,7 @@ def grow_simulatable(buffers, root, leaves, pause, attrs, least, trees, fields, 
             leaves[start] = node[2]
             continue
         sides = split(buffers, node, attrs, a, cuts[a], trees, ends)
-        while top + sides > stack.shape[0]:
-            stack = np.concatenate((stack, np.empty_like(stack)))
+        stack = make_room(stack, top + sides)
         for s in range(sides):
             open_side(stack[top], node, s, ends, attrs, a, cuts[a])
             top += 1
