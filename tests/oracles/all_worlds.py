@@ -42,6 +42,23 @@ class Worlds:
         values = {v for row in rows for v in self.believe(name)[row]}
         return {v: 1 - Fraction(self._count_without(rows, name, v), self.count) for v in values}
 
+    def believe_knowing(self, name: str, known: dict[int, Any]) -> list[Belief]:
+        """Per person the chance of every value to somebody who knows those of some rows."""
+
+        def count(told: dict[int, Any]) -> int:
+            def barred(row: int, option: Option) -> bool:
+                return row in told and _values(option)[name] != told[row]
+
+            return _count_ways(*listed, barred)
+
+        listed = _list_all(len(self.chances), self.publications)
+        whole = count(known)
+        return [
+            {v: Fraction(count({**known, row: v}), whole) for v in belief}
+            if row not in known else {known[row]: Fraction(1)}
+            for row, belief in enumerate(self.believe(name))
+        ]  # fmt: skip
+
     def _count_without(self, rows: Sequence[int], name: str, value: Any) -> int:
         """Count the worlds in which none of some rows has a value."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import DAMAGED, QueryError, StoreError
+from discreet.forms.adversaries import READ, Withstood
 from discreet.forms.reading import read_values
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
@@ -360,6 +361,10 @@ class Form(ABC):
     def transform(self, role: Role) -> str:  # noqa: ARG002
         """Give its word for what it does to attributes of a role that it does not blur."""
         return Transformation.EXACT
+
+    def list_withstood(self, release: Release) -> Withstood:  # noqa: ARG002
+        """Say against whom its promise holds; more than readers only where a form proves it."""
+        return READ
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]] | None:  # noqa: ARG002
         """Put what a release promises into words, as whoever makes this form does.

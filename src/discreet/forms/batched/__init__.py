@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
+from discreet.forms.adversaries import KNOWN, SIGNED, Withstood, list_resisted
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.batched.held import (
     BATCH,
@@ -37,7 +38,7 @@ from discreet.forms.grouped import COUNT as HELD
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete
 from discreet.forms.wording import ENDS, read_presence
-from discreet.principles import KAnonymity
+from discreet.principles import KAnonymity, MInvariance
 from discreet.release import PossibleRecords, Promise, Release
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
@@ -241,6 +242,11 @@ class Batched(GroupedForm):
     def transform(self, role: Role) -> str:
         """What is sensitive is counted in batches."""
         return "batched" if role is Role.SENSITIVE else super().transform(role)
+
+    def list_withstood(self, release: Release) -> Withstood:
+        """Batches hold what they hold, whatever is known of who is in which."""
+        signed = any(isinstance(part, MInvariance) for part in release.promise.principle.parts)
+        return {**KNOWN, **list_resisted(release.parameters), **(SIGNED if signed else {})}
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever angelizes does."""

@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from discreet.forms.adversaries import (
+    KNOWN,
+    READ,
+    SIGNED,
+    Adversary,
+    Withstood,
+    list_resisted,
+    look_blindly,
+)
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.boxes import may_cover_twice
 from discreet.forms.counterfeits import (
@@ -25,8 +34,9 @@ from discreet.forms.generalized.wording import (
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete, open_boxes
 from discreet.forms.wording import ENDS, read_presence
-from discreet.principles import KAnonymity
+from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import ratio
+from discreet.principles.linking import Linking
 from discreet.release import Promise, Release
 from discreet.release.release import PartedTable
 
@@ -125,6 +135,18 @@ class Generalized(GroupedForm):
         own = release.own(CLASS)
         finer = pl.struct(own, *names).rank("dense").cast(pl.Int32).alias(own)
         return replace(wider, tables={**release.tables, TABLE: table.with_columns(finer)})
+
+    def list_withstood(self, release: Release) -> Withstood:
+        """Promises of joins are about X; where people were dealt, about who knows their group."""
+        principle = release.promise.principle
+        if any(isinstance(part, Linking) for part in principle.parts):
+            return {**READ, Adversary.COLLECTOR: "those that it was made after"}
+        if any(isinstance(part, MInvariance) for part in principle.parts):
+            return {**KNOWN, **SIGNED}
+        found = {**KNOWN, **look_blindly(principle), **list_resisted(release.parameters)}
+        if principle.dealt and not resists_method(release.parameters):
+            return dict.fromkeys(found, "who knows the group of the person")
+        return found
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever generalizes does."""

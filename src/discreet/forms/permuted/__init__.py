@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
+from discreet.forms.adversaries import KNOWN, Adversary, Withstood, list_resisted
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Dealt, Incomplete
@@ -139,6 +140,10 @@ class Permuted(GroupedForm):
     def transform(self, role: Role) -> str:
         """What is sensitive is shuffled."""
         return "permuted" if role is Role.SENSITIVE else super().transform(role)
+
+    def list_withstood(self, release: Release) -> Withstood:
+        """Groups follow from the numbers alone, whosever they are."""
+        return {**KNOWN, Adversary.METHOD: "", **list_resisted(release.parameters)}
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever shuffles does."""

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import QueryError
+from discreet.forms.adversaries import KNOWN, Adversary, Withstood
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.incomplete import Incomplete
 from discreet.forms.perturbed.sample import open_noise, undo_perturbation
@@ -92,6 +93,12 @@ class Perturbed(Form):
     def transform(self, role: Role) -> str:
         """What is sensitive is drawn, or kept."""
         return "perturbed" if role is Role.SENSITIVE else super().transform(role)
+
+    def list_withstood(self, release: Release) -> Withstood:
+        """How numbers are drawn is told; the paper's check holds on average over what is shown."""
+        if release.parameters.get("check") != "safe":
+            return {Adversary.READER: "on average over the numbers shown"}
+        return {**KNOWN, Adversary.METHOD: ""}
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever perturbs does."""

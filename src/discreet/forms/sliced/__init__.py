@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
+from discreet.forms.adversaries import KNOWN, READ, Withstood, list_resisted
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.incomplete import Dealt, Incomplete, open_boxes
 from discreet.forms.sliced.sample import rebuild, relink
@@ -118,6 +119,12 @@ class Sliced(Form):
     def transform(self, role: Role) -> str:  # noqa: ARG002
         """Every column is shuffled."""
         return "sliced"
+
+    def list_withstood(self, release: Release) -> Withstood:
+        """The paper's check is about who knows the quasi-identifiers of one person."""
+        if release.parameters.get("check") == "paper":
+            return READ
+        return {**KNOWN, **list_resisted(release.parameters)}
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever slices does."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
+from discreet.forms.adversaries import KNOWN, Withstood
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.incomplete import Incomplete, Near
 from discreet.forms.several import list_each, project
@@ -85,6 +86,10 @@ class Swapped(Form):
     def transform(self, role: Role) -> str:
         """What is sensitive is exchanged."""
         return "swapped" if role is Role.SENSITIVE else super().transform(role)
+
+    def list_withstood(self, release: Release) -> Withstood:  # noqa: ARG002
+        """Windows hold every number that is possible, whatever is known of people."""
+        return KNOWN
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever exchanges does."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from discreet.evaluate.questions import Errors
+from discreet.forms.adversaries import word_withstood
 from discreet.steward.choosing.trial import Trial
 
 PURPOSES = {
@@ -81,6 +82,7 @@ def advise(
             told += _recommend(kind, purpose, reached, names)
     told += _recommend_models(reached, original, chance, tested, names)
     told += _recommend_hiding(made, names)
+    told += _tell_withstood(made, names)
     told += [Advice(f"{names[id(t)]}: {t.problem}") for t in trials if t.problem is not None]
     told.append(Advice(
         "What this does not say: errors are those of questions drawn from this one table; yours "
@@ -213,3 +215,15 @@ def _recommend_hiding(made: Sequence[Trial], names: dict[int, str]) -> list[Advi
         f"Who is in the table shows least: {names[id(best)]}; members are told from others in "
         f"{best.membership:.0%} of pairs (chance: 50%)."
     )]  # fmt: skip
+
+
+def _tell_withstood(made: Sequence[Trial], names: dict[int, str]) -> list[Advice]:
+    """Say of all releases against whom their promises hold: a sentence for those that are alike."""
+    alike: dict[str, list[str]] = {}
+    for t in made:
+        if t.withstands is not None:
+            alike.setdefault(word_withstood(t.withstands), []).append(names[id(t)])
+    return [
+        Advice(f"{'; '.join(dict.fromkeys(those))}: the promise holds against {said}.")
+        for said, those in alike.items()
+    ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.evaluate.charts import dress
+from discreet.forms.adversaries import Adversary
 from discreet.pages import write_page
 from discreet.pages.marks import GLYPHS, Mark, find_mark
 from discreet.steward.choosing.advice import PURPOSES
@@ -31,6 +32,7 @@ def show_comparison(found: Comparison, path: Path) -> Path:
         found=found,
         kinds=list(found.questions),
         purposes=PURPOSES,
+        adversaries=[str(one) for one in Adversary],
         diverged=any(t.divergence is not None for t in found.trials),
         charts=[(title, _write_svg(chart)) for title, chart in draw_frontiers(found)],
         marks={t.method: _show_mark(find_mark(t.method)) for t in found.trials},
