@@ -1,7 +1,7 @@
 """Against whom the promise of a release holds: what forms say is what worlds say.
 
 What only limits a reader (all quasi-identifiers) is tried by ``oracles``, who knows the method by
-``test_known_method``. Here are those whom hardly a release withstands, each shown to break a promise.
+``test_known_method``. Here are those whom hardly any release withstands: each breaks a promise.
 """
 
 from __future__ import annotations
