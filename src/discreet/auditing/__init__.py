@@ -189,6 +189,7 @@ def audit(
         uncovered=int((~covered).sum()),
         risks=measure_risks(release, data, control) if attacks else [],
         counted=find_counted(told, judged, adversary.certain, persons),
+        withstands={str(k): v for k, v in find_form(release.form).list_withstood(release).items()},
         examined=(release, data),
     )
 

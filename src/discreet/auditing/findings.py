@@ -29,6 +29,7 @@ from discreet.auditing.rates import PrivacyRisk
 from discreet.auditing.wording import AS_FAR
 from discreet.errors import PromiseError, SchemaError, list_problems
 from discreet.files import write_text
+from discreet.forms.adversaries import word_withstood
 from discreet.forms.exposure import JoinedCells
 from discreet.principles.base import Principle
 from discreet.release import Promise, Release
@@ -107,6 +108,8 @@ class AuditReport:
     """What somebody learns who knows the method, where the steward measured it."""
     counted: Counted | None = None
     """What is believed of values that count, where some are called not sensitive."""
+    withstands: dict[str, str] = field(default_factory=dict)
+    """Against whom what the release promises holds, each with what that is limited to."""
     examined: tuple[Release, Microdata] | None = field(default=None, repr=False)
     """What it is about."""
     times: Ints | None = None
@@ -171,6 +174,13 @@ class AuditReport:
     def reach(self) -> str | None:
         """How far it goes that nothing is wrong; ``None`` where something is."""
         return AS_FAR if self.kept else None
+
+    @property
+    def withstood(self) -> list[str]:
+        """Say against whom the promise holds, where it holds at all."""
+        if not self.kept or not self.withstands:
+            return []
+        return [f"What is promised holds against {word_withstood(self.withstands)}."]
 
     def require_kept(self) -> None:
         """Raise unless the release keeps its promise for everybody in the microdata."""

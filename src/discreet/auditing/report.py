@@ -88,6 +88,7 @@ def summarize(report: AuditReport) -> dict[str, Any]:
             "sensitive": {name: loss.to_dict() for name, loss in report.sensitive_loss.items()},
         },
         "not_protected": list(report.promise.leaves_open),
+        "withstands": report.withstands,
     }
 
 

@@ -228,6 +228,7 @@ def print_findings(found: Any) -> None:
         lines.append(f"Note: {NO_CONTROL}")
     lines += found.method_known.lines if found.method_known is not None else []
     lines += [f"Note: {note}." for note in found.notes]
+    lines += found.withstood
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
     if found.problems:
         lines.append("BREACH: do not publish this release.")

@@ -13,7 +13,6 @@ from discreet.errors import DiscreetError
 from discreet.evaluate.divergence import diverge_in_part
 from discreet.evaluate.questions import Errors, Questions, answer_questions
 from discreet.files import temporary_folder
-from discreet.forms import find_form
 from discreet.principles.base import Principle
 from discreet.publishing import publish
 from discreet.publishing.method import Method
@@ -203,7 +202,6 @@ def _examine(release: Release, course: Course) -> dict[str, Any]:
 
     found = audit(release, course.data)
     beliefs, counted = list(found.beliefs.values()), found.counted
-    withstood = find_form(release.form).list_withstood(release)
     return {
         "worst_belief": found.max_belief if counted is None else float(counted.worst),
         "mean_belief": float(np.mean([b.mean() for b in beliefs])) if beliefs else None,
@@ -223,7 +221,7 @@ def _examine(release: Release, course: Course) -> dict[str, Any]:
             for name in release.schema.quasi_identifiers
         ),
         "leaves_open": tuple(release.promise.leaves_open),
-        "withstands": {str(one): limit for one, limit in withstood.items()},
+        "withstands": found.withstands,
         "problem": None if found.kept else f"the audit says: {found.problems[0]}",
     }
 
