@@ -136,7 +136,7 @@ class EarlierTable:
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class EarlierTables:
     """All earlier releases, and which values of them cannot be somebody's of a new table."""
 
     tables: list[EarlierTable]
@@ -172,7 +172,7 @@ def read_history(
     data: CodedTable,
     names: Sequence[str],
     rules: Sequence[Inconsistency],
-) -> History:
+) -> EarlierTables:
     """Read what earlier releases show of some attributes and of those the new table has."""
     tables = []
     often = Counter(name for release in earlier for name in release.schema.names)
@@ -190,7 +190,7 @@ def read_history(
                 hint="Leave it out; what it tells together with this table is then not examined.",
             )
         tables.append(_read(release, records, data, shown))
-    return History(tables, tuple(rules))
+    return EarlierTables(tables, tuple(rules))
 
 
 def _read(

@@ -22,7 +22,7 @@ from discreet.publishing.method import Method, PartedRelease
 from discreet.publishing.methods.boxes import CodeCut, cut_codes, show_cuts, take_cuts
 from discreet.publishing.methods.cuts_in_parts import Cutting
 from discreet.publishing.methods.generalization import release_boxes
-from discreet.publishing.methods.lossy_join import History, Inconsistency, read_history
+from discreet.publishing.methods.lossy_join import EarlierTables, Inconsistency, read_history
 from discreet.publishing.methods.star_joins import find_unmatched
 from discreet.publishing.methods.x_groups import Link
 from discreet.publishing.partitioners.hierarchies import Gain
@@ -136,14 +136,14 @@ class Sequential(Method):
             cutting.require_examined(cuts, shared)
         return cutting.publish(cuts)
 
-    def specialize(self, data: Microdata, history: History | None = None) -> Specialized:
+    def specialize(self, data: Microdata, history: EarlierTables | None = None) -> Specialized:
         """Find the cut, with the steps that led to it; ``history`` if it was read already."""
         history = self._check(data, history)
         kinds, kind_of = collapse(data, self._list_needed(data, history))
         found = self._specialize(kinds, history)
         return replace(found, nodes=found.nodes[kind_of])
 
-    def _check(self, data: CodedTable, history: History | None) -> History:
+    def _check(self, data: CodedTable, history: EarlierTables | None) -> EarlierTables:
         """Refuse what cannot be asked of these tables; give what earlier releases show."""
         history = history or self.read_earlier(data)
         self._check_names(data, history.names)
@@ -163,7 +163,7 @@ class Sequential(Method):
             )
         return history
 
-    def _list_needed(self, data: CodedTable, history: History) -> list[str]:
+    def _list_needed(self, data: CodedTable, history: EarlierTables) -> list[str]:
         """Give the attributes by which people differ in anything that is decided."""
         shown = data.schema.published.names
         needed = {*self.generalized(data), self.target}
@@ -171,7 +171,7 @@ class Sequential(Method):
             needed |= {*history.joined(shown), *(() if isinstance(part.y, str) else part.y)}
         return [name for name in shown if name in needed]
 
-    def _specialize(self, kinds: Kinds, history: History) -> Specialized:
+    def _specialize(self, kinds: Kinds, history: EarlierTables) -> Specialized:
         """Find the cut of kinds of people."""
         data, names = kinds.data, self.generalized(kinds.data)
         links = [Link(part, data, history, tuple(names), kinds.weights)
@@ -240,19 +240,19 @@ class Sequential(Method):
             return known
         return [n for n in known if any(n in part.x for part in self._linkings())]
 
-    def read_earlier(self, data: CodedTable) -> History:
+    def read_earlier(self, data: CodedTable) -> EarlierTables:
         """Read what the earlier releases show of what this is about."""
         from discreet.release.store import load
 
         if not self.earlier:
-            return History([])
+            return EarlierTables([])
         releases = [r if isinstance(r, Release) else load(r) for r in self.earlier]
         needed = [n for part in self._linkings() for n in (*part.x, *part.y)]
         rules = [Inconsistency(here, tuple(values), there, tuple(others))
                  for here, values, there, others in self.inconsistent]  # fmt: skip
         return read_history(releases, data, needed, rules)
 
-    def _check_values(self, data: CodedTable, history: History) -> None:
+    def _check_values(self, data: CodedTable, history: EarlierTables) -> None:
         """Refuse thresholds for values that Y does not have, or shows only among others."""
         for part in self._linkings():
             if not isinstance(part, XYLinkability) or not part.values:
@@ -275,7 +275,7 @@ class Sequential(Method):
                         f"values: {name!r} has no value {value!r}.", hint=name_closest(value, texts)
                     )
 
-    def _check_rules(self, data: CodedTable, history: History) -> None:
+    def _check_rules(self, data: CodedTable, history: EarlierTables) -> None:
         """Refuse rules about values that nobody has: they would silently rule nothing out."""
         for here, values, there, others in self.inconsistent:
             shown = {text for column in history.columns if column.name == there
@@ -344,7 +344,7 @@ class Sequential(Method):
                 part.require(Groups.of_people(np.array([n])))
 
 
-def _require_population(kinds: Kinds, history: History) -> None:
+def _require_population(kinds: Kinds, history: EarlierTables) -> None:
     """Every row must match one of the other tables: else it drops out of what is counted."""
     data = kinds.data
     joined = history.joined(data.schema.published.names)

@@ -21,7 +21,7 @@ from discreet.errors import SchemaError
 from discreet.publishing.methods.lossy_join import (
     LARGEST,
     EarlierTable,
-    History,
+    EarlierTables,
     Inconsistency,
     refuse_counting,
 )
@@ -32,6 +32,8 @@ from discreet.table.microdata import representatives, row_ids
 
 MOST = 50_000_000
 """More combinations of X, Y and what is shared are not kept."""
+MOST_CELLS = 500_000_000
+"""More pairs of what is shown here and there are not matched."""
 AT_ONCE = 5_000_000
 """So many pairs are looked at before they are summed."""
 RUNS = 500
@@ -64,7 +66,7 @@ class Arm:
 
 
 @dataclass(frozen=True, eq=False)
-class Branch:
+class JoinBranch:
     """Earlier releases that share attributes with each other, directly or through others."""
 
     data: CodedTable
@@ -130,6 +132,12 @@ class Branch:
 
     def _match(self, arm: Arm, low: Ints, high: Ints, counted: bool) -> pl.DataFrame:
         """Give the rows of one release that match runs (``at``)."""
+        if len(low) * len(arm.keys.weights) > MOST_CELLS:
+            raise SchemaError(
+                f"{len(low):,} combinations here and {len(arm.keys.weights):,} in an earlier "
+                "release are too many to match.",
+                hint="Give what tables share taxonomies or coarser values, or put it into X.",
+            )
         columns = ["at", *(c for c in arm.rows.columns if c not in ("key", "w"))]
         step, found, height = max(AT_ONCE // max(arm.rows.height, 1), 1), [], 0
         for start in range(0, max(len(low), 1), step):
@@ -144,12 +152,12 @@ class Branch:
 
 
 def grow(
-    history: History,
+    history: EarlierTables,
     data: CodedTable,
     names: Sequence[str],
     x: Sequence[str] = (),
     y: Sequence[str] = (),
-) -> list[Branch]:
+) -> list[JoinBranch]:
     """Sort earlier releases into branches, each with what matters of it.
 
     Given are the attributes by which the new table may be matched, and those of X and Y. Of Y the
@@ -167,14 +175,14 @@ def grow(
             others = {name for j in members - {i} for name in tables[j].names}
             told = [name for name in y if name in tables[i].names and history.find_first(name) == i]
             arms[i] = _bend(i, tables[i], history, names, others, x, told)
-        branches.append(Branch(data, arms, history.rules))
+        branches.append(JoinBranch(data, arms, history.rules))
     return branches
 
 
 def _bend(
     i: int,
     table: EarlierTable,
-    history: History,
+    history: EarlierTables,
     names: Sequence[str],
     others: set[str],
     x: Sequence[str],
@@ -220,7 +228,7 @@ def join_branches(here: pl.DataFrame, parts: Sequence[pl.DataFrame]) -> pl.DataF
     """Sum, over the rows of a new table, what goes with each in all branches.
 
     A row has its weight ``w`` and, in ``q0``, ``q1``, …, its run in each of the parts that
-    :meth:`Branch.weigh` gave. All other columns are kept.
+    :meth:`JoinBranch.weigh` gave. All other columns are kept.
     """
     for i, part in sorted(enumerate(parts), key=lambda found: found[1].width):
         run = f"q{i}"
@@ -293,7 +301,7 @@ def refuse_size() -> SchemaError:
 
 
 def find_unmatched(
-    history: History, data: CodedTable, names: Sequence[str], rows: Ints
+    history: EarlierTables, data: CodedTable, names: Sequence[str], rows: Ints
 ) -> tuple[Bools, int]:
     """Find who matches nobody: rows of codes of some attributes, and records of earlier releases.
 
@@ -324,7 +332,7 @@ def find_unmatched(
     return ~there, lost
 
 
-def _weigh_some(branch: Branch, runs: Ints) -> Iterator[tuple[Ints, pl.DataFrame]]:
+def _weigh_some(branch: JoinBranch, runs: Ints) -> Iterator[tuple[Ints, pl.DataFrame]]:
     """Say what goes with single codes, not too many rows at a time; and which rows these are."""
     for start in range(0, len(runs), RUNS):
         part = np.arange(start, min(start + RUNS, len(runs)))

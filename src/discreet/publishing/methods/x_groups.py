@@ -17,10 +17,10 @@ import polars as pl
 
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
-from discreet.publishing.methods.lossy_join import LARGEST, History, refuse_counting
+from discreet.publishing.methods.lossy_join import LARGEST, EarlierTables, refuse_counting
 from discreet.publishing.methods.star_joins import (
     MOST,
-    Branch,
+    JoinBranch,
     grow,
     join_branches,
     refuse_size,
@@ -38,7 +38,7 @@ class Link:
 
     principle: Linking
     data: Microdata
-    history: History
+    history: EarlierTables
     names: tuple[str, ...]
     """The attributes that are generalized."""
     weights: Ints | None = None
@@ -109,12 +109,12 @@ class Link:
         ]
 
     @cached_property
-    def branches(self) -> list[Branch]:
+    def branches(self) -> list[JoinBranch]:
         """Earlier releases, as far as X and Y are about them."""
         return grow(self.history, self.data, self.joined, self.principle.x, self.told_before)
 
     @cached_property
-    def _deciding(self) -> list[Branch]:
+    def _deciding(self) -> list[JoinBranch]:
         """The same, as far as they decide whether groups keep the principle.
 
         Where X covers what tables are matched by, a group is one partition's, and what a branch
@@ -135,7 +135,7 @@ class Link:
         pairs = self.principle.y == PAIRS
         known: list[dict[bytes, int]] = [{} for _ in self.branches]
 
-        def count(branch: Branch, low: Ints, high: Ints) -> Ints:
+        def count(branch: JoinBranch, low: Ints, high: Ints) -> Ints:
             found = branch.weigh(low, high, counted=pairs)
             x = [name for name in found.columns if name.startswith("x")]
             often = found.group_by("run", *x).agg(pl.col("w").sum())
@@ -224,7 +224,7 @@ class Link:
         linked = isinstance(self.principle, XYLinkability)
         return self._list(low, high, self._deciding, counted=linked or self.principle.y == PAIRS)
 
-    def _list(self, low: Ints, high: Ints, branches: list[Branch], *, counted: bool) -> Groups:
+    def _list(self, low: Ints, high: Ints, branches: list[JoinBranch], *, counted: bool) -> Groups:
         at = [self.names.index(name) for name in self.known]
         known = _run_ids(low[:, at], high[:, at])
         joined = self.joined
