@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
 from random import Random
 
 import polars as pl
@@ -15,7 +14,7 @@ import discreet as dc
 from discreet.auditing.links import list_x_groups
 from discreet.errors import SchemaError
 from discreet.publishing import Method
-from oracles.lossy_joins import Row, list_values
+from oracles.lossy_joins import list_possible, list_values
 
 EARLIER: dict[str, Method] = {
     "generalized": dc.Generalization(dc.DistinctDiversity(2)),
@@ -41,32 +40,6 @@ def read(frame: pl.DataFrame, known: Sequence[str], told: Sequence[str]) -> dc.M
     shown = frame.select(*known, *told)
     schema = dc.Schema.infer(shown, quasi_identifiers=[*known], sensitive=[*told])
     return dc.read(shown, schema)
-
-
-def list_possible(release: dc.Release) -> Iterator[tuple[Row, Fraction]]:
-    """List everything that somebody may be and have, each as likely as it is for one record."""
-    tables = {title: table.to_dicts() for title, table in release.tables.items()}
-    if "sliced" in tables:
-        parts = [[{"bucket": row["bucket"], **{n: row[n] for n in column}} for row in
-                  tables["sliced"]] for column in release.parameters["columns"]]  # type: ignore[attr-defined]  # fmt: skip
-    elif "permuted" in tables:
-        table = tables["permuted"]
-        parts = [[{k: v for k, v in row.items() if k != "pay"} for row in table],
-                 [{"group": row["group"], "pay": row["pay"]} for row in table]]  # fmt: skip
-    elif "batches" in tables:
-        held = [{"batch": row["batch"], "pay": row["pay"]} for row in tables.pop("batches")
-                for _ in range(row["count"])]  # fmt: skip
-        parts = [*tables.values(), held]
-    else:
-        parts = [tables["generalized"]]
-    for rows in product(*parts):
-        owners = {row[owner] for row in rows for owner in ("bucket", "group", "batch")
-                  if owner in row}  # fmt: skip
-        if len(owners) <= 1:
-            size = len([row for row in parts[0] if owners & {*(
-                (row.get("bucket"), row.get("group"), row.get("batch")))}])  # fmt: skip
-            weight = Fraction(1, size ** (len(parts) - 1)) if owners else Fraction(1)
-            yield {key: value for row in rows for key, value in row.items()}, weight
 
 
 def join(

@@ -2,28 +2,28 @@
 
 Wang and Fung, KDD 2006, sections 3.3, 5 and 7. Rows of tables match if what they show of every
 common attribute may come from one value: if runs, sets or intervals overlap, which in a taxonomy is
-to lie on one path. Earlier releases are kept as distinct combinations with weights; several are
-joined with each other first, their own common attributes respected.
+to lie on one path. Earlier releases are kept as distinct combinations with weights, each by itself;
+what several of them make of a row is summed in ``star_joins``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.errors import SchemaError
 from discreet.release import PossibleRecords, Release
 from discreet.release.labels import Extent, Labels, read_labels
-from discreet.table.arrays import Bools, Ints
+from discreet.table.arrays import Bools, Ints, add_up
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import representatives, row_ids
 from discreet.table.schema import refuse_other_kind
 
-MOST_PAIRS, MOST_CELLS = 50_000_000, 500_000_000
+LARGEST = 2**62
+"""More rows of a join are not counted: 64 bits would not hold them."""
 
 
 @dataclass(frozen=True)
@@ -63,56 +63,49 @@ class EarlierAttribute:
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedEarlier:
-    """Earlier releases as one table of distinct combinations."""
+class EarlierTable:
+    """One earlier release as distinct combinations of what it shows."""
 
     columns: list[EarlierAttribute]
-    """A common attribute of several releases has a column for each."""
     codes: Ints
     """Per column and combination the number of its label."""
     weights: Ints
-    members: Ints
-    """Per release and combination, which of the release's own combinations it is made of."""
-    counts: list[Ints]
-    """Per release how many records its own combinations have; 0 where these are only possible."""
     counted: bool = True
     """Whether weights are numbers of records, and not how likely combinations are."""
-    rules: tuple[Inconsistency, ...] = ()
 
     @property
     def names(self) -> list[str]:
         """The attributes there are."""
-        return list(dict.fromkeys(column.name for column in self.columns))
+        return [column.name for column in self.columns]
 
-    def number(self, names: Sequence[str]) -> Ints:
-        """Number the combinations of what all releases show of some attributes."""
-        return self._number([i for i, c in enumerate(self.columns) if c.name in names])
-
-    def number_once(self, names: Sequence[str]) -> Ints:
-        """Number the combinations of what the first release that has each attribute shows."""
-        return self._number(self.find_first(names))
-
-    def find_first(self, names: Sequence[str]) -> list[int]:
-        """Give the first column of each of some attributes."""
-        shown = [column.name for column in self.columns]
-        return [shown.index(name) for name in names]
-
-    def _number(self, places: Sequence[int]) -> Ints:
+    def number(self, names: Collection[str]) -> Ints:
+        """Number the combinations of what it shows of some attributes."""
+        places = [i for i, column in enumerate(self.columns) if column.name in names]
         return row_ids((self.codes[i] for i in places), len(self.weights))
 
-    def joined(self, names: Sequence[str]) -> list[str]:
+    def take(self, names: Collection[str]) -> EarlierTable:
+        """Give what it shows of some attributes only; the weights of what is then alike add up."""
+        number = self.number(names)
+        first = representatives(number)
+        places = [i for i, column in enumerate(self.columns) if column.name in names]
+        codes = self.codes[places][:, first]
+        weights = add_up(number, self.weights, len(first))
+        return EarlierTable([self.columns[i] for i in places], codes, weights, self.counted)
+
+    def joined(self, names: Sequence[str], rules: Sequence[Inconsistency]) -> list[str]:
         """Which attributes of a new table decide what matches."""
-        ruled = {rule.here for rule in self.rules}
+        ruled = {rule.here for rule in rules if rule.there in self.names}
         return [name for name in names if name in self.names or name in ruled]
 
-    def match(self, data: CodedTable, names: Sequence[str], low: Ints, high: Ints) -> Bools:
+    def match(
+        self,
+        data: CodedTable,
+        names: Sequence[str],
+        low: Ints,
+        high: Ints,
+        rules: Sequence[Inconsistency],
+    ) -> Bools:
         """Of runs of codes of some attributes (rows): which combinations match."""
-        if len(low) * len(self.weights) > MOST_CELLS:
-            raise SchemaError(
-                f"{len(low):,} combinations here and {len(self.weights):,} in earlier releases are "
-                "too many to match.",
-                hint="Give what tables share taxonomies or coarser values, or put it into X.",
-            )
         met = np.ones((len(low), len(self.weights)), dtype=bool)
         for column, codes in zip(self.columns, self.codes, strict=True):
             if column.name in names and column.extent is not None:
@@ -120,18 +113,10 @@ class JoinedEarlier:
                 domain = data.domains[column.name]
                 missing = domain.size - 1 if domain.missing else -1
                 met &= column.overlaps(low[:, a], high[:, a], missing)[:, codes]
-        for rule in self.rules:
-            met &= ~self._contradict(rule, data, names, low, high)
+        for rule in rules:
+            if rule.there in self.names:
+                met &= ~self._contradict(rule, data, names, low, high)
         return met
-
-    def count_unmet(self, met: Bools) -> int:
-        """Count the records, of any release, in no combination that is met."""
-        lost = 0
-        for counts, members in zip(self.counts, self.members, strict=True):
-            there = np.zeros(len(counts), dtype=bool)
-            there[members[met]] = True
-            lost += int(counts[~there].sum())
-        return lost
 
     def _contradict(
         self, rule: Inconsistency, data: CodedTable, names: Sequence[str], low: Ints, high: Ints
@@ -150,14 +135,46 @@ class JoinedEarlier:
         return np.asarray(here[:, None] & there)
 
 
+@dataclass(frozen=True, eq=False)
+class EarlierTables:
+    """All earlier releases, and which values of them cannot be somebody's of a new table."""
+
+    tables: list[EarlierTable]
+    rules: tuple[Inconsistency, ...] = ()
+
+    @property
+    def columns(self) -> list[EarlierAttribute]:
+        """What releases show, one after the other; of a common attribute each shows its own."""
+        return [column for table in self.tables for column in table.columns]
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes there are."""
+        return list(dict.fromkeys(column.name for column in self.columns))
+
+    @property
+    def counted(self) -> bool:
+        """Whether all weights are numbers of records."""
+        return all(table.counted for table in self.tables)
+
+    def find_first(self, name: str) -> int:
+        """Give the first release that has an attribute: of Y it is the one that counts."""
+        return next(i for i, table in enumerate(self.tables) if name in table.names)
+
+    def joined(self, names: Sequence[str]) -> list[str]:
+        """Which attributes of a new table decide what matches."""
+        deciding = {n for table in self.tables for n in table.joined(names, self.rules)}
+        return [name for name in names if name in deciding]
+
+
 def read_history(
     earlier: Sequence[Release],
     data: CodedTable,
     names: Sequence[str],
     rules: Sequence[Inconsistency],
-) -> JoinedEarlier:
+) -> EarlierTables:
     """Read what earlier releases show of some attributes and of those the new table has."""
-    parts = []
+    tables = []
     often = Counter(name for release in earlier for name in release.schema.names)
     common = [name for name, times in often.items() if times > 1]
     seen = {attribute.name: attribute for attribute in data.public_schema}
@@ -172,14 +189,13 @@ def read_history(
                 f"An earlier release by {release.method} has no records to join with.",
                 hint="Leave it out; what it tells together with this table is then not examined.",
             )
-        parts.append(_read(release, records, data, shown))
-    whole = reduce(_combine, parts)
-    return replace(whole, rules=tuple(rules))
+        tables.append(_read(release, records, data, shown))
+    return EarlierTables(tables, tuple(rules))
 
 
 def _read(
     release: Release, records: PossibleRecords, data: CodedTable, names: list[str]
-) -> JoinedEarlier:
+) -> EarlierTable:
     table = records.table
     columns, codes = [], []
     for name in names:
@@ -187,34 +203,18 @@ def _read(
         extent = labels.cover(data.domains[name]) if name in data.domains else None
         columns.append(EarlierAttribute(name, labels, extent))
         codes.append(number)
+    if records.weights.sum(dtype=np.float64) > LARGEST:
+        raise refuse_counting()
     key = row_ids(codes, table.height)
     first = representatives(key)
-    weights = np.zeros(len(first), dtype=np.int64)
-    np.add.at(weights, key, records.weights)
+    weights = add_up(key, records.weights, len(first))
     kept = np.array([c[first] for c in codes], dtype=np.int64).reshape(len(codes), len(first))
-    # of combinations that are merely possible, most are nobody's
-    counts = weights if records.own else np.zeros_like(weights)
-    return JoinedEarlier(columns, kept, weights, np.arange(len(weights))[None], [counts],
-                         counted=records.own)  # fmt: skip
+    return EarlierTable(columns, kept, weights, counted=records.own)
 
 
-def _combine(one: JoinedEarlier, other: JoinedEarlier) -> JoinedEarlier:
-    """Join what two releases show; their common attributes must overlap."""
-    pairs = len(one.weights) * len(other.weights)
-    if pairs > MOST_PAIRS:
-        raise SchemaError(
-            f"The earlier releases have {pairs:,} combinations together.",
-            hint="Check against fewer of them at a time.",
-        )
-    met = np.ones((len(one.weights), len(other.weights)), dtype=bool)
-    for column, codes in zip(one.columns, one.codes, strict=True):
-        for shown, numbers in zip(other.columns, other.codes, strict=True):
-            if shown.name == column.name:
-                met &= column.labels.meets(shown.labels)[codes][:, numbers]
-    left, right = np.nonzero(met)
-    codes = np.concatenate([one.codes[:, left], other.codes[:, right]])
-    weights = one.weights[left] * other.weights[right]
-    members = np.concatenate([one.members[:, left], other.members[:, right]])
-    columns = [*one.columns, *other.columns]
-    return JoinedEarlier(columns, codes, weights, members, [*one.counts, *other.counts],
-                         counted=one.counted and other.counted)  # fmt: skip
+def refuse_counting() -> SchemaError:
+    """Say that a join is too large for 64 bits."""
+    return SchemaError(
+        "The join of this table with the earlier releases has more rows than can be counted.",
+        hint="Check against fewer of them at a time.",
+    )

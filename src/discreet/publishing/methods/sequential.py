@@ -22,7 +22,8 @@ from discreet.publishing.method import Method, PartedRelease
 from discreet.publishing.methods.boxes import CodeCut, cut_codes, show_cuts, take_cuts
 from discreet.publishing.methods.cuts_in_parts import Cutting
 from discreet.publishing.methods.generalization import release_boxes
-from discreet.publishing.methods.lossy_join import Inconsistency, JoinedEarlier, read_history
+from discreet.publishing.methods.lossy_join import EarlierTables, Inconsistency, read_history
+from discreet.publishing.methods.star_joins import find_unmatched
 from discreet.publishing.methods.x_groups import Link
 from discreet.publishing.partitioners.hierarchies import Gain
 from discreet.publishing.partitioners.kinds import Kinds, collapse
@@ -32,9 +33,6 @@ from discreet.release.explanation import Branch, Explanation, Step
 from discreet.table.arrays import Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata, representatives
-
-AT_ONCE = 500
-"""Combinations that are matched with earlier releases at a time."""
 
 
 @dataclass(frozen=True)
@@ -138,14 +136,14 @@ class Sequential(Method):
             cutting.require_examined(cuts, shared)
         return cutting.publish(cuts)
 
-    def specialize(self, data: Microdata, history: JoinedEarlier | None = None) -> Specialized:
+    def specialize(self, data: Microdata, history: EarlierTables | None = None) -> Specialized:
         """Find the cut, with the steps that led to it; ``history`` if it was read already."""
         history = self._check(data, history)
         kinds, kind_of = collapse(data, self._list_needed(data, history))
         found = self._specialize(kinds, history)
         return replace(found, nodes=found.nodes[kind_of])
 
-    def _check(self, data: CodedTable, history: JoinedEarlier | None) -> JoinedEarlier:
+    def _check(self, data: CodedTable, history: EarlierTables | None) -> EarlierTables:
         """Refuse what cannot be asked of these tables; give what earlier releases show."""
         history = history or self.read_earlier(data)
         self._check_names(data, history.names)
@@ -165,7 +163,7 @@ class Sequential(Method):
             )
         return history
 
-    def _list_needed(self, data: CodedTable, history: JoinedEarlier) -> list[str]:
+    def _list_needed(self, data: CodedTable, history: EarlierTables) -> list[str]:
         """Give the attributes by which people differ in anything that is decided."""
         shown = data.schema.published.names
         needed = {*self.generalized(data), self.target}
@@ -173,7 +171,7 @@ class Sequential(Method):
             needed |= {*history.joined(shown), *(() if isinstance(part.y, str) else part.y)}
         return [name for name in shown if name in needed]
 
-    def _specialize(self, kinds: Kinds, history: JoinedEarlier) -> Specialized:
+    def _specialize(self, kinds: Kinds, history: EarlierTables) -> Specialized:
         """Find the cut of kinds of people."""
         data, names = kinds.data, self.generalized(kinds.data)
         links = [Link(part, data, history, tuple(names), kinds.weights)
@@ -242,20 +240,19 @@ class Sequential(Method):
             return known
         return [n for n in known if any(n in part.x for part in self._linkings())]
 
-    def read_earlier(self, data: CodedTable) -> JoinedEarlier:
+    def read_earlier(self, data: CodedTable) -> EarlierTables:
         """Read what the earlier releases show of what this is about."""
         from discreet.release.store import load
 
         if not self.earlier:
-            nothing, one = np.zeros((0, 1), dtype=np.int64), np.ones(1, dtype=np.int64)
-            return JoinedEarlier([], nothing, one, nothing, [])
+            return EarlierTables([])
         releases = [r if isinstance(r, Release) else load(r) for r in self.earlier]
         needed = [n for part in self._linkings() for n in (*part.x, *part.y)]
         rules = [Inconsistency(here, tuple(values), there, tuple(others))
                  for here, values, there, others in self.inconsistent]  # fmt: skip
         return read_history(releases, data, needed, rules)
 
-    def _check_values(self, data: CodedTable, history: JoinedEarlier) -> None:
+    def _check_values(self, data: CodedTable, history: EarlierTables) -> None:
         """Refuse thresholds for values that Y does not have, or shows only among others."""
         for part in self._linkings():
             if not isinstance(part, XYLinkability) or not part.values:
@@ -264,7 +261,7 @@ class Sequential(Method):
             if name in data.domains:
                 texts = list(data.domains[name].texts)
             else:
-                column = history.columns[history.find_first([name])[0]]
+                column = next(c for c in history.columns if c.name == name)
                 sets = column.labels.sets
                 if sets is None or any(len(found) > 1 for found in sets):
                     raise SchemaError(
@@ -278,7 +275,7 @@ class Sequential(Method):
                         f"values: {name!r} has no value {value!r}.", hint=name_closest(value, texts)
                     )
 
-    def _check_rules(self, data: CodedTable, history: JoinedEarlier) -> None:
+    def _check_rules(self, data: CodedTable, history: EarlierTables) -> None:
         """Refuse rules about values that nobody has: they would silently rule nothing out."""
         for here, values, there, others in self.inconsistent:
             shown = {text for column in history.columns if column.name == there
@@ -331,7 +328,7 @@ class Sequential(Method):
             zeros = np.zeros((link.data.n, len(link.names)), dtype=np.int64)
             sizes = [link.data.domains[name].size - 1 for name in link.names]
             most = zeros + np.array(sizes, dtype=np.int64)
-            groups = link.list_groups(zeros, most)
+            groups = link.judge_groups(zeros, most)
             good = link.principle.admits(groups)
             if not good.all():
                 worst = int(np.flatnonzero(~good)[0])
@@ -347,7 +344,7 @@ class Sequential(Method):
                 part.require(Groups.of_people(np.array([n])))
 
 
-def _require_population(kinds: Kinds, history: JoinedEarlier) -> None:
+def _require_population(kinds: Kinds, history: EarlierTables) -> None:
     """Every row must match one of the other tables: else it drops out of what is counted."""
     data = kinds.data
     joined = history.joined(data.schema.published.names)
@@ -355,13 +352,8 @@ def _require_population(kinds: Kinds, history: JoinedEarlier) -> None:
     first = representatives(number)
     rows = np.array([data.codes[n][first] for n in joined], dtype=np.int64)
     rows = rows.reshape(len(joined), len(first)).T
-    alone, there = np.zeros(len(rows), dtype=bool), np.zeros(len(history.weights), dtype=bool)
-    for start in range(0, len(rows), AT_ONCE):
-        part = rows[start : start + AT_ONCE]
-        met = history.match(data, joined, part, part)
-        alone[start : start + AT_ONCE] = ~met.any(axis=1)
-        there |= met.any(axis=0)
-    lonely, unmet = int(kinds.weights[alone[number]].sum()), history.count_unmet(there)
+    alone, unmet = find_unmatched(history, data, joined, rows)
+    lonely = int(kinds.weights[alone[number]].sum())
     if lonely or unmet:
         raise PromiseError(
             f"By {', '.join(joined) or 'nothing'}, {lonely:,} people here match nobody in the "

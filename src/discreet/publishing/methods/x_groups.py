@@ -17,7 +17,14 @@ import polars as pl
 
 from discreet.principles.groups import Groups
 from discreet.principles.linking import PAIRS, PEOPLE, Linking, XYAnonymity, XYLinkability
-from discreet.publishing.methods.lossy_join import JoinedEarlier
+from discreet.publishing.methods.lossy_join import LARGEST, EarlierTables, refuse_counting
+from discreet.publishing.methods.star_joins import (
+    MOST,
+    JoinBranch,
+    grow,
+    join_branches,
+    refuse_size,
+)
 from discreet.publishing.partitioners.specialization import Limit, TableCheck
 from discreet.table.arrays import Ints
 from discreet.table.domain import Domain
@@ -31,7 +38,7 @@ class Link:
 
     principle: Linking
     data: Microdata
-    history: JoinedEarlier
+    history: EarlierTables
     names: tuple[str, ...]
     """The attributes that are generalized."""
     weights: Ints | None = None
@@ -101,32 +108,57 @@ class Link:
             for row in first
         ]
 
-    def _multiply(self) -> Callable[[Ints, Ints], Ints]:
-        """Of runs: the least that the earlier tables add, over all X of theirs that match."""
-        history, joined = self.history, self.joined
-        at = [self.names.index(name) for name in joined]
-        group = history.number(list(self.principle.x))
-        told = history.number_once(self.told_before)
-        known: dict[bytes, int] = {}
+    @cached_property
+    def branches(self) -> list[JoinBranch]:
+        """Earlier releases, as far as X and Y are about them."""
+        return grow(self.history, self.data, self.joined, self.principle.x, self.told_before)
 
-        def count(low: Ints, high: Ints) -> int:
-            met = history.match(self.data, joined, low, high)[0]
-            if self.principle.y == PAIRS:
-                sums = np.bincount(group[met], weights=history.weights[met])
-                return int(sums[sums > 0].min())
-            pairs = np.unique(np.stack([group[met], told[met]], axis=1), axis=0)
-            different = np.bincount(pairs[:, 0])
-            return int(different[different > 0].min())
+    @cached_property
+    def _deciding(self) -> list[JoinBranch]:
+        """The same, as far as they decide whether groups keep the principle.
+
+        Where X covers what tables are matched by, a group is one partition's, and what a branch
+        without Y shows goes with all of its Y alike: shares and different values stay as they are.
+        """
+        if self.principle.y == PAIRS or not set(self.joined) <= set(self.known):
+            return self.branches
+        alone = grow(self.history, self.data, self.joined, (), self.told_before)
+        return [branch if any(arm.tells_y for arm in branch.arms.values()) else plain
+                for branch, plain in zip(self.branches, alone, strict=True)]  # fmt: skip
+
+    def _multiply(self) -> Callable[[Ints, Ints], Ints]:
+        """Of runs: the least that the earlier tables add, over all X of theirs that match.
+
+        Branches show their X whatever others do, so the least of all is the product of the least.
+        """
+        people = self.data.n if self.weights is None else int(self.weights.sum())
+        pairs = self.principle.y == PAIRS
+        known: list[dict[bytes, int]] = [{} for _ in self.branches]
+
+        def count(branch: JoinBranch, low: Ints, high: Ints) -> Ints:
+            found = branch.weigh(low, high, counted=pairs)
+            x = [name for name in found.columns if name.startswith("x")]
+            often = found.group_by("run", *x).agg(pl.col("w").sum())
+            least = often.group_by("run").agg(pl.col("w").min())
+            counts = np.zeros(len(low), dtype=np.int64)
+            counts[least["run"].to_numpy()] = least["w"].to_numpy()
+            return counts
 
         def times(low: Ints, high: Ints) -> Ints:
-            distinct, which = _distinct_runs(low[:, at], high[:, at])
-            found = np.empty(len(distinct), dtype=np.int64)
-            for i, run in enumerate(distinct):
-                key = run.tobytes()
-                if key not in known:
-                    known[key] = count(run[None, : len(at)], run[None, len(at) :])
-                found[i] = known[key]
-            return found[which]
+            product = np.ones(len(low), dtype=np.int64)
+            for branch, counted in zip(self.branches, known, strict=True):
+                at = [self.names.index(name) for name in branch.joined]
+                distinct, which = _distinct_runs(low[:, at], high[:, at])
+                keys = [run.tobytes() for run in distinct]
+                new = [i for i, key in enumerate(keys) if key not in counted]
+                if new:
+                    found = count(branch, distinct[new, : len(at)], distinct[new, len(at) :])
+                    counted.update(zip([keys[i] for i in new], found.tolist(), strict=True))
+                factor = np.array([counted[key] for key in keys], dtype=np.int64)[which]
+                if float(product.max(initial=1)) * float(factor.max(initial=1)) * people > LARGEST:
+                    raise refuse_counting()
+                product *= factor
+            return product
 
         return times
 
@@ -135,27 +167,25 @@ class Link:
 
         For Y that tables are matched by as well: then rows of a partition match different rows.
         """
-        history, joined = self.history, self.joined
-        at = [name for name in joined if name in self.names]
+        at = [name for name in self.joined if name in self.names]
         places = [self.names.index(name) for name in at]
         first = representatives(self.data.number(self.told))
-        group = history.number(list(self.principle.x))
+        people = self.data.n if self.weights is None else int(self.weights.sum())
         known: dict[bytes, Ints] = {}
 
         def repeat(low: Ints, high: Ints) -> Ints:
-            ends = [
-                np.stack([
-                    np.full(len(first), end[at.index(n)]) if n in at
-                    else self.data.codes[n][first].astype(np.int64)
-                    for n in joined
-                ], axis=1)
-                for end in (low, high)
-            ]  # fmt: skip
-            met = history.match(self.data, joined, *ends)
-            found = np.zeros((int(group.max()) + 1, len(first)), dtype=np.int64)
-            y, w = np.nonzero(met)
-            np.add.at(found, (group[w], y), history.weights[w])
-            return np.asarray(found[found.any(axis=1)])
+            found = np.ones((1, len(first)), dtype=np.int64)
+            for branch in self.branches:
+                ends = [
+                    np.stack([
+                        np.full(len(first), end[at.index(n)]) if n in at
+                        else self.data.codes[n][first].astype(np.int64)
+                        for n in branch.joined
+                    ], axis=1) if branch.joined else np.zeros((len(first), 0), dtype=np.int64)
+                    for end in (low, high)
+                ]  # fmt: skip
+                found = _multiply_rows(found, _spread(branch.weigh(*ends), len(first)), people)
+            return found
 
         def weigh(low: Ints, high: Ints) -> tuple[Ints, list[Ints]]:
             distinct, which = _distinct_runs(low[:, places], high[:, places])
@@ -170,7 +200,7 @@ class Link:
         """The principle as a question about the whole join."""
 
         def ask(low: Ints, high: Ints, row_of: Ints) -> tuple[bool, float]:
-            groups = self.list_groups(low[row_of], high[row_of])
+            groups = self.judge_groups(low[row_of], high[row_of])
             good = bool(self.principle.admits(groups).all())
             if isinstance(self.principle, XYAnonymity):
                 counts = groups.sizes if isinstance(self.principle.y, str) else groups.distinct
@@ -184,6 +214,17 @@ class Link:
 
     def list_groups(self, low: Ints, high: Ints) -> Groups:
         """List the X-groups of the join with a table that shows runs of codes of ``names``."""
+        return self._list(low, high, self.branches, counted=self.principle.y != PEOPLE)
+
+    def judge_groups(self, low: Ints, high: Ints) -> Groups:
+        """List them as far as they decide: groups that are as good as another may be missing.
+
+        For k different values, how often each is there is not counted.
+        """
+        linked = isinstance(self.principle, XYLinkability)
+        return self._list(low, high, self._deciding, counted=linked or self.principle.y == PAIRS)
+
+    def _list(self, low: Ints, high: Ints, branches: list[JoinBranch], *, counted: bool) -> Groups:
         at = [self.names.index(name) for name in self.known]
         known = _run_ids(low[:, at], high[:, at])
         joined = self.joined
@@ -195,60 +236,63 @@ class Link:
         ]  # fmt: skip
         place = _run_ids(*runs)
         first = representatives(place)
-        met = self.history.match(self.data, joined, runs[0][first], runs[1][first])
+        columns, parts = {}, []
+        for i, branch in enumerate(branches):
+            at = [joined.index(name) for name in branch.joined]
+            distinct, which = _distinct_runs(runs[0][first][:, at], runs[1][first][:, at])
+            columns[f"q{i}"] = which[place]
+            parts.append(branch.weigh(*np.hsplit(distinct, 2), counted=counted))
         told = self._number_told()
         each = np.ones(self.data.n, dtype=np.int64) if self.weights is None else self.weights
-        y1 = np.zeros(self.data.n, dtype=np.int64) if told is None else told
-        here = (
-            pl.DataFrame({"place": place, "x1": known, "y1": y1, "w1": each})
-            .group_by("place", "x1", "y1").agg(pl.col("w1").sum())
-        )  # fmt: skip
-        places, groups = np.nonzero(met)
-        there = pl.DataFrame({
-            "place": places,
-            "x2": self.history.number(list(self.principle.x))[groups],
-            "y2": self.history.number_once(self.told_before)[groups],
-            "w2": self.history.weights[groups],
-        }).group_by("place", "x2", "y2").agg(pl.col("w2").sum())  # fmt: skip
-        if self.principle.y == PEOPLE:
-            there = there.select("place", "x2", y2=0, w2=1).unique()
-        rows = here.join(there, on="place").group_by("x1", "x2", "y1", "y2").agg(
-            (pl.col("w1") * pl.col("w2")).sum().alias("w")
-        )  # fmt: skip
+        y = np.zeros(self.data.n, dtype=np.int64) if told is None else told
+        here = pl.DataFrame({**columns, "x": known, "y": y, "w": each})
+        here = here.group_by(pl.exclude("w")).agg(pl.col("w").sum())
+        rows = join_branches(here, parts)
         if self.principle.y == PEOPLE and told is not None:  # everybody once, by whatever row
-            rows = rows.with_columns(y1=0, w=1).group_by("x1", "x2", "y1", "y2").agg(
-                pl.col("w").sum().cast(pl.Int64))  # fmt: skip
+            rows = rows.drop("y", "w").with_columns(y=0).group_by(pl.all()).agg(
+                w=pl.len().cast(pl.Int64))  # fmt: skip
+        if rows["w"].cast(pl.Float64).sum() > LARGEST:
+            raise refuse_counting()
         return self._pack(rows)
 
     def _pack(self, rows: pl.DataFrame) -> Groups:
-        rows = rows.with_columns(
-            x=pl.struct("x1", "x2").rank("dense") - 1, y=pl.struct("y1", "y2").rank("dense") - 1
-        ).sort("x", "y")
-        x, y = rows["x"].to_numpy().astype(np.int64), rows["y"].to_numpy().astype(np.int32)
-        first = rows.unique("y", keep="first").sort("y")
-        texts = [self._word(a, b) for a, b in first.select("y1", "y2").iter_rows()]
+        x, y = ([name for name in rows.columns if name.startswith(mark)] for mark in "xy")
+        numbered = rows.with_columns(
+            group=pl.struct(x).rank("dense") - 1, code=pl.struct(y).rank("dense") - 1
+        ).sort("group", "code")  # fmt: skip
+        first = numbered.unique("code", keep="first").sort("code")
+        texts = [self._word(row) for row in first.select(y).iter_rows(named=True)]
         attribute = Attribute(str(self.principle.y), Role.SENSITIVE, Type.CATEGORY)
         domain = Domain(attribute, np.array(texts, dtype=object))
-        return Groups.from_entries(x, y, rows["w"].to_numpy().astype(np.int64), domain)
+        return Groups.from_entries(
+            numbered["group"].to_numpy().astype(np.int64),
+            numbered["code"].to_numpy().astype(np.int32),
+            numbered["w"].to_numpy().astype(np.int64),
+            domain,
+        )
 
-    def _word(self, here: int, there: int) -> str:
-        return ", ".join(words[i] for words, i in zip(self._words, (here, there), strict=True)
-                         if words)  # fmt: skip
+    def _word(self, row: dict[str, int]) -> str:
+        """Say a Y of the join in words: what the new table shows, and what earlier ones do."""
+        here = [self._words_here[row["y"]]] if self.told else []
+        return ", ".join([*here, *(texts[row[column]] for column, texts in self._words_before)])
 
     @cached_property
-    def _words(self) -> tuple[list[str], list[str]]:
-        """Every Y of the new table, and of earlier ones, in words."""
-        here = self._word_told() if self.told else []
-        if not self.told_before:
-            return here, []
-        history = self.history
-        places = history.find_first(self.told_before)
-        first = representatives(history.number_once(self.told_before))
-        there = [
-            ", ".join(history.columns[i].labels.texts[history.codes[i][row]] for i in places)
-            for row in first
-        ]
-        return here, there
+    def _words_here(self) -> list[str]:
+        return self._word_told()
+
+    @cached_property
+    def _words_before(self) -> list[tuple[str, list[str]]]:
+        """Of each Y of earlier tables: the column of numbers, and what each of them shows."""
+        found = []
+        for name in self.told_before:
+            i = self.history.find_first(name)
+            table = self.history.tables[i]
+            told = [other for other in self.told_before if self.history.find_first(other) == i]
+            first = representatives(table.number(told))
+            a = table.names.index(name)
+            texts = table.columns[a].labels.texts
+            found.append((f"y{i}", [texts[label] for label in table.codes[a][first]]))
+        return found
 
 
 def _run_ids(low: Ints, high: Ints) -> Ints:
@@ -261,3 +305,30 @@ def _distinct_runs(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     number = _run_ids(low, high)
     first = representatives(number)
     return np.concatenate([low, high], axis=1)[first], number
+
+
+def _spread(found: pl.DataFrame, runs: int) -> Ints:
+    """Write out what goes with runs: a row per X, a column per run."""
+    x = [name for name in found.columns if name.startswith("x")]
+    number = row_ids((found[name].to_numpy() for name in x), found.height)
+    table = np.zeros((int(number.max(initial=-1)) + 1, runs), dtype=np.int64)
+    np.add.at(table, (number, found["run"].to_numpy()), found["w"].to_numpy())
+    return table
+
+
+def _multiply_rows(one: Ints, other: Ints, people: int) -> Ints:
+    """Multiply each row of a table with each of another, and give the different ones.
+
+    Shares that rows lead to stay as they are if a row is divided by what all of it can be.
+    """
+    if len(one) * other.size > MOST:
+        raise refuse_size()
+    if float(one.max(initial=0)) * float(other.max(initial=0)) > LARGEST:
+        raise refuse_counting()
+    rows = (one[:, None, :] * other[None]).reshape(-1, other.shape[1])
+    rows = rows[rows.any(axis=1)]
+    if len(rows):
+        rows = np.unique(rows // np.gcd.reduce(rows, axis=1, keepdims=True), axis=0)
+    if float(rows.max(initial=0)) * people > LARGEST:
+        raise refuse_counting()
+    return rows
