@@ -1,0 +1,109 @@
+"""The columns of a sliced table, as its manifest lists them, and the attributes that some share.
+
+Overlapping slicing (Li, Li, Zhang, Molloy, TKDE 2012, section 9): an attribute may stand in several
+columns. Pieces of these go together only if they agree on it; so they are shuffled not within
+buckets but within what of a bucket shows one value of it. Every row shows pieces that agree, and
+the table has the attribute once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from discreet.errors import StoreError
+from discreet.forms.matching import number_shown
+from discreet.release import Release
+from discreet.table.arrays import Ints
+
+TABLE, BUCKET = "sliced", "bucket"
+
+
+class Tied(NamedTuple):
+    """Columns that share attributes, all of them the same ones."""
+
+    names: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+
+    def order(self, column: Sequence[str]) -> list[str]:
+        """Give the attributes of a column in the order by which it is sorted: what it shares first.
+
+        Buckets hold every value of that as often in each of these columns; so sorting each column
+        by itself puts pieces side by side that agree.
+        """
+        shared = [name for name in self.names if name in column]
+        return [*shared, *(name for name in column if name not in shared)]
+
+    def find_own(self, columns: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Give every attribute to one column, the first that has it."""
+        seen: set[str] = set()
+        found = []
+        for column in columns:
+            found.append([name for name in column if name not in seen])
+            seen.update(column)
+        return found
+
+
+def find_tied(columns: Sequence[Sequence[str]]) -> Tied | None:
+    """Say which columns share attributes; nothing if not all of these share the same ones.
+
+    Pieces of columns that share A with one neighbour and B with another can be put together, too,
+    but not column by column; and where three share an attribute with each other pair by pair, it is
+    not even easy to find a way.
+
+    >>> find_tied([["age", "sex"], ["sex", "zip"], ["disease"]])
+    Tied(names=('sex',), places=(0, 1))
+    >>> find_tied([["age", "sex"], ["sex", "zip"], ["zip", "disease"]]) is None
+    True
+    """
+    listed = dict.fromkeys(name for column in columns for name in column)
+    stands = {name: tuple(i for i, c in enumerate(columns) if name in c) for name in listed}
+    names = tuple(name for name, places in stands.items() if len(places) > 1)
+    ways = {stands[name] for name in names}
+    return None if len(ways) > 1 else Tied(names, *ways) if ways else Tied()
+
+
+def read_columns(release: Release) -> tuple[tuple[str, ...], ...]:
+    """Give the attributes of each column, as the manifest lists them."""
+    declared = release.parameters.get("columns")
+    if isinstance(declared, list) and all(isinstance(column, list) for column in declared):
+        columns = tuple(tuple(map(str, column)) for column in declared)
+        if _are_columns(release, columns):
+            return columns
+    raise StoreError("The release does not say which attributes stand together.")
+
+
+def _are_columns(release: Release, columns: tuple[tuple[str, ...], ...]) -> bool:
+    """Whether every attribute is there, and those in several columns may be."""
+    names, tied = [name for column in columns for name in column], find_tied(columns)
+    if {*names} != {*release.schema.names} or any(len({*c}) < len(c) for c in columns):
+        return False
+    if tied is None or {*tied.names} & {*release.schema.sensitive}:
+        return False
+    # regions of different columns need not be the same, and so could not be held side by side
+    return not (tied.names and any(r.is_blurred for r in release.recodings.values()))
+
+
+def read_tied(release: Release) -> Tied:
+    """Say which columns share attributes."""
+    tied = find_tied(read_columns(release))
+    assert tied is not None  # others are no columns of a release
+    return tied
+
+
+class Owners(NamedTuple):
+    """Among whom pieces are anybody's: per row its bucket, and what of that agrees."""
+
+    bucket: Ints
+    within: Ints
+    """What of the bucket shows one value of shared attributes; without these, the bucket."""
+
+
+def number_owners(release: Release) -> Owners:
+    """Number the buckets of a sliced table from 0 on, and what agrees in them."""
+    table = release.tables[TABLE]
+    _, bucket = np.unique(table[release.own(BUCKET)].to_numpy(), return_inverse=True)
+    bucket, names = bucket.astype(np.int64), read_tied(release).names
+    return Owners(bucket, number_shown(release, table, names, bucket) if names else bucket)
