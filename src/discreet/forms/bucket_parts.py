@@ -31,7 +31,7 @@ def part_side(asked: AskedSide) -> AskedSide:
     return asked._replace(side=asked.side._replace(table=PARTS, bucket=PART), is_part=True)
 
 
-class Together(NamedTuple):
+class TiedSides(NamedTuple):
     """Sides that share attributes, put together, as those see them that share nothing."""
 
     sides: list[AskedSide]
@@ -77,7 +77,7 @@ def number_parts(side: Side) -> exp.Select:
 
 def choose_sides(
     own: AskedSide, others: Sequence[AskedSide]
-) -> tuple[AskedSide, list[AskedSide], Together | None]:
+) -> tuple[AskedSide, list[AskedSide], TiedSides | None]:
     """Take buckets apart where a side is asked together with others with which it shares something.
 
     Sides that share something with each other only are put together.
@@ -88,5 +88,5 @@ def choose_sides(
         return part_side(own), [*map(part_side, bound), *free], None
     if len(bound) < 2:
         return own, list(others), None
-    together = Together([part_side(part) for part in bound])
+    together = TiedSides([part_side(part) for part in bound])
     return own, [together.side, *free], together

@@ -30,7 +30,7 @@ from discreet.forms.bucket_bounds import (
     write_cells,
     write_centred,
 )
-from discreet.forms.bucket_parts import PARTS, Together, choose_sides, number_parts
+from discreet.forms.bucket_parts import PARTS, TiedSides, choose_sides, number_parts
 from discreet.forms.bucket_products import (
     CrossProduct,
     bound_products,
@@ -73,7 +73,7 @@ class _Block(NamedTuple):
     own: AskedSide
     others: list[AskedSide]
     aggregates: list[tuple[Aggregate, Measure | None]]
-    together: Together | None
+    together: TiedSides | None
     """Those of the others that are put together, as they share attributes."""
 
     @property

@@ -126,11 +126,13 @@ class Sliced(Form):
         """
         tied = read_tied(release)
         if {*tied.names} & {*names}:
-            told = [{*read_columns(release)[place]} - {*tied.names, *names} for place in tied.places]
+            told = [
+                {*read_columns(release)[place]} - {*tied.names, *names} for place in tied.places
+            ]
             if sum(map(bool, told)) > 1:
                 raise StoreError(f"What agrees in several columns is not known: {tied.names[0]}.")
-        columns = [[n for n in part if n not in names] for part in read_columns(release)]
-        parameters = {**release.parameters, "columns": [part for part in columns if part]}
+        left = [[n for n in part if n not in names] for part in read_columns(release)]
+        parameters = {**release.parameters, "columns": [part for part in left if part]}
         return replace(super().leave_out(release, names), parameters=parameters)
 
     def add_known(self, release: Release, names: Collection[str]) -> Release:  # noqa: ARG002

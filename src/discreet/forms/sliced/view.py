@@ -33,7 +33,6 @@ from discreet.forms.reading import read_values, take_table
 from discreet.forms.sliced.columns import (
     BUCKET,
     TABLE,
-    Tied,
     number_owners,
     read_columns,
     read_tied,
@@ -42,6 +41,7 @@ from discreet.forms.sliced.consistency import compare_slices
 from discreet.forms.sliced.fakes import count_fakes
 from discreet.forms.sliced.matching import SlicedMatches, match_buckets
 from discreet.forms.sliced.parts import SliceParts, join_parts
+from discreet.forms.sliced.tied import Tied
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release

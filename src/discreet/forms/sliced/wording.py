@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.forms.sliced.columns import Tied, find_tied
+from discreet.forms.sliced.tied import Tied, find_tied
 from discreet.forms.wording import word_several
 from discreet.principles.base import Principle
 from discreet.release import Promise

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import SchemaError, name_closest
-from discreet.forms.sliced.columns import Tied, find_tied
+from discreet.forms.sliced.tied import Tied, find_tied
 from discreet.forms.sliced.wording import word_sliced
 from discreet.principles.base import require_choice, require_whole
 from discreet.publishing.backends import Backend
