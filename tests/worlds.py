@@ -28,7 +28,10 @@ def sliced_posteriors(
 
 
 def shuffles(release: dc.Release) -> list[list[dict[str, Any]]]:
-    """Every table that shuffling columns within buckets can make of a release."""
+    """Every table that shuffling columns within buckets can make of a release.
+
+    What stands in several columns has to be the same in each of them.
+    """
     columns = [list(map(str, c)) for c in release.parameters["columns"]]  # type: ignore[attr-defined]
     return [world for rows in _fill(release) for world in _shuffle(rows, columns)]
 
@@ -58,6 +61,9 @@ def _shuffle(rows: list[dict[str, Any]], columns: list[list[str]]) -> list[list[
         worlds = []
         for order in product(permutations(lines), repeat=len(columns) - 1):
             links = list(zip(columns, (lines, *order), strict=True))
+            cells = [{(n, here[o[k]][n]) for c, o in links for n in c} for k in lines]
+            if any(len({n for n, _ in cell}) < len(cell) for cell in cells):
+                continue
             worlds.append([{n: here[o[k]][n] for c, o in links for n in c} for k in lines])
         ways.append(worlds)
     return [[row for part in world for row in part] for world in product(*ways)]

@@ -91,6 +91,15 @@ CASES: dict[str, Method] = {
     "anatomy": dc.Anatomy(dc.FrequencyDiversity(2)),
     "slicing": dc.Slicing(dc.FrequencyDiversity(2)),
     "slicing, blurred": dc.Slicing(dc.FrequencyDiversity(2), frequency=3),
+    "slicing, shared": dc.Slicing(
+        dc.FrequencyDiversity(2),
+        columns=[
+            ["age", "sex", "region", "education"],
+            ["sex", "marital", "household"],
+            ["birthplace", "workclass"],
+            ["sex", "income"],
+        ],
+    ),
     "republication": dc.Republication(dc.MInvariance(3)),
     "invariant-angelization": dc.InvariantAngelization(dc.MInvariance(3), k=4),
     "sequential": dc.Sequential(dc.KAnonymity(3)),
@@ -304,7 +313,11 @@ def test_sums_of_expected_weights_and_bounds_of_pairs_are_those_of_questions(cas
             np.testing.assert_allclose(fetch(release, needed, text), [estimate], rtol=1e-9)
             if function == "AVG":
                 continue
-            pairs, needed = form.expect(release, names, paired=True)
+            try:
+                pairs, needed = form.expect(release, names, paired=True)
+            except dc.errors.QueryError as error:  # three columns of a sliced release
+                assert "of 3 columns that are mixed with each other" in error.message
+                continue
             bounds = (
                 bound_count(pairs, "weight") if function == "COUNT" else bound_sum(pairs, "weight")
             )

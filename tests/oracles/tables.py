@@ -264,6 +264,30 @@ def draw_slices(
     return draw
 
 
+def draw_shared(*told: str) -> Callable[[Random], Drawn]:
+    """Draw slices of which some columns share a quasi-identifier."""
+
+    def draw(rng: Random) -> Drawn:
+        names = [*told] or [_value(rng)]
+        first, second = names[0], names[-1]
+        shapes = [
+            [["q"], ["r", first], ["r", second]], [["q", "r"], ["r", first], [second]],
+        ] if told else [
+            [["q", "r"], ["r", "s"], [first]], [["q", "r"], ["s"], ["r", first]],
+            [["q"], ["r", "s"], ["r", first]], [["q"], ["s"], ["r"], ["r", first]],
+        ]  # fmt: skip
+        promises = [draw_principle(rng, name, k=not told) for name in names]
+        promise = promises[0] & promises[1] if told else promises[0]
+        if rng.random() < 0.4:  # few tables of so few people keep another one
+            promise = dc.KAnonymity(rng.choice([2, 3]))
+        method = dc.Slicing(
+            promise, columns=rng.choice(shapes), buckets=rng.choice(["mondrian", 2, 3, 4])
+        )
+        return _draw(rng, ["q", "r"] if told else ["q", "r", "s"], names, method)
+
+    return draw
+
+
 def draw_pair(rng: Random) -> Drawn:
     """Draw two releases of the same people, who are known by one attribute in each."""
     name = _value(rng)
@@ -324,6 +348,8 @@ SETUPS: dict[str, Callable[[Random], Drawn]] = {
     "slicing, random buckets": draw_slices(2, scattered=True),
     "slicing, random buckets, 3 columns": draw_slices(3, scattered=True),
     "slicing, random buckets, beside the value": draw_slices(2, beside=True, scattered=True),
+    "slicing, shared": draw_shared(),
+    "slicing, shared, two sensitive": draw_shared("pay", "ill"),
     "slicing, the paper's check": draw_slices(2, beside=True, printed=True),
     "sequential": draw_sequential,
 }

@@ -397,8 +397,12 @@ def test_bad_parameters_are_refused(make: object, reason: str) -> None:
     [
         ([["age", "sex"], ["disease"]], "'zip' to none"),
         ([["age", "sex", "disease"], ["zip", "disease"]], "'disease' is sensitive and in several"),
-        ([["age", "sex"], ["age", "zip"], ["disease"]], "'age' is in some columns"),
-        ([["age", "age", "sex", "zip"], ["age", "disease"]], "'age' is in some columns"),
+        (
+            [["age", "sex"], ["age", "zip"], ["zip", "disease"]],
+            "'age' and 'zip' are in several",
+        ),
+        ([["age", "sex"], ["sex", "zip"], ["zip", "age"], ["disease"]], "not in the same ones"),
+        ([["age", "age", "sex", "zip"], ["age", "disease"]], "'age' is twice in one column"),
         ([["age", "sex", "zipp"], ["disease"]], "no attribute 'zipp'"),
     ],
 )

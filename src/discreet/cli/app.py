@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-FLOW = ("studio", "inspect", "plan", "tradeoff", "ratings", "columns", "compare", "publish",
-        "ledger", "query", "crosstab", "histogram", "regress", "export", "install", "serve",
-        "audit", "verify", "croissant", "reproduce")  # fmt: skip
+FLOW = ("studio", "inspect", "plan", "tradeoff", "ratings", "columns", "buckets", "compare",
+        "publish", "ledger", "query", "crosstab", "histogram", "regress", "export", "install",
+        "serve", "audit", "verify", "croissant", "reproduce")  # fmt: skip
 
 
 class Commands(TyperGroup):

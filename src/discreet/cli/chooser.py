@@ -1,4 +1,4 @@
-"""The steward's choice: compare."""
+"""The steward's choices: buckets, compare."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from discreet.cli.screen import (
     make_table,
     open_console,
     print_json,
+    refuse_unreached,
     say,
     show,
     working,
     working_in_stages,
 )
-from discreet.errors import visible
+from discreet.errors import PlanError, visible
 
 if TYPE_CHECKING:
     from discreet.evaluate.questions import Errors
+    from discreet.publishing.methods.slicing import Slicing
     from discreet.steward.choosing import Comparison
 
 
@@ -38,6 +40,57 @@ class Purpose(StrEnum):
     SUM = "sum"
     AVERAGE = "average"
     OWN = "own"
+
+
+@app.command()
+def buckets(
+    plan: Annotated[Path, typer.Argument(help="A plan whose method is slicing.")],
+    ratio: Annotated[
+        str, typer.Option(help="Combinations that nobody has per one that somebody has: 20, 5/2.")
+    ],
+    json: Json = False,
+) -> None:
+    """Find the smallest random buckets that hide members behind so many fakes, and the columns.
+
+    Buckets are drawn in several sizes, and what they hold is counted. What to write under [method]
+    of the plan is printed; nothing is written, and the plan stays as it is.
+    """
+    from discreet.evaluate.bucket_sizes import propose_buckets
+    from discreet.publishing.methods.slicing import Slicing
+    from discreet.steward.drafting import draft_buckets
+    from discreet.steward.plan import Plan
+    from discreet.table.microdata import read
+
+    wanted = Plan.read(plan)
+    if not isinstance(wanted.method, Slicing):
+        raise PlanError(
+            f"{plan.name}: {wanted.method.title} has no buckets of that kind.",
+            hint='Write name = "slicing" under [method].',
+        )
+    refuse_unreached(wanted.remote, None)
+    with working(f"Reading {wanted.source.name}"):
+        data = read(wanted.table, wanted.schema)
+    with working("Drawing buckets"):
+        found = propose_buckets(data, wanted.method, ratio)
+    lines, taken = draft_buckets(found.method), _list_replaced(wanted.method)
+    if json:
+        print_json({"buckets": found.method.buckets, "columns": found.method.columns,
+                    "ratio": found.ratio, "exact": found.exact, "plan": lines,
+                    "leave_out": taken})  # fmt: skip
+        return
+    about = "" if found.exact else "about "
+    say(f"Random buckets of {found.method.buckets:,}: {about}{found.ratio:,.3g} combinations that "
+        "nobody has per one that somebody has. What is published is drawn anew; its audit counts "
+        "again.")  # fmt: skip
+    left = f", instead of {' and '.join(taken)}" if taken else ""
+    say(f"Under [method] of the plan{left}:")
+    show(lines)
+
+
+def _list_replaced(method: Slicing) -> list[str]:
+    """List what of a plan does not go with columns that are given."""
+    told = {"alpha": method.alpha is not None, "together": method.together}
+    return [name for name, given in told.items() if given]
 
 
 @app.command()

@@ -8,6 +8,13 @@ as long as they are negative; and in the order of numbers every count follows fr
 
 With a and b of each person, A = Σ E[a] and so on, the sums over those taken have the covariance
 Var[H]·AB/n² + E[H²]·(Σ E[ab] - Σ E[a]E[b])/n² + E[H - H²/n]·(Σ E[ab] - E[AB]/n)/(n-1).
+
+Where several sides share attributes, these are counted in the parts of a bucket that agree on them
+(`bucket_parts`), and n is the size of a part. A side that shares nothing takes people of a whole
+bucket of N: of the part's n people W/N each, leaves out N - S at most, and each two of them with
+the chance of two of the bucket. So what it takes of two parts is not independent: with the sums A
+and B expected of those taken, of two parts, and r = Π((W² - V)/W²)·(N/(N-1)) - 1 over such sides,
+the covariance is r·AB.
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ from typing import NamedTuple
 
 from sqlglot import exp, select
 
-from discreet.forms.bucket_sides import BUCKET, MANY, AskedSide, Measure, name_key
+from discreet.forms.bucket_sides import BUCKET, MANY, PART, WHOLE, AskedSide, Measure, name_key
 from discreet.sql.quantiles import COUNTS, MEAN, VALUE
 from discreet.sql.query import Query
 from discreet.sql.trees import column, formula, named_table
@@ -39,17 +46,22 @@ class AddedPart(NamedTuple):
 
 def name_cells(own: AskedSide) -> str:
     """Name the clause with the buckets, by group, in which a side is asked together with others."""
-    return f"#cell {own.place}"
+    return f"#cell {own.title}"
 
 
 def name_ranked(own: AskedSide) -> str:
     """Name the clause with the rows of a side in the order of its numbers."""
-    return f"#ranked {own.place}"
+    return f"#ranked {own.title}"
 
 
 def name_centred(own: AskedSide) -> str:
     """Name the clause with the rows of a side and what their group averages."""
-    return f"#centred {own.place}"
+    return f"#centred {own.title}"
+
+
+def name_sizes(own: AskedSide) -> str:
+    """Name the clause with the number of people of every bucket, or part of one."""
+    return f"{SIZES} {PART}" if own.is_part else SIZES
 
 
 def name_out(what: str, measure: Measure | None) -> str:
@@ -64,13 +76,18 @@ def write_cells(
     joined = (own, *others)
     n = find_size(joined)
     columns = [column(BUCKET, own.tally), formula(f'CAST({n} AS DOUBLE) AS "{SIZE}"')]
+    wholes = [part for part in others if own.is_part and not part.is_part]
+    if own.is_part:
+        columns.append(column(WHOLE, own.tally))
+        columns.append(formula(f'{_relate_parts(wholes)} AS "#between"'))
     for i, owner in sorted((i, part) for part in joined for i, _ in part.keys):
         columns.append(column(name_key(i), owner.tally))
     for measure in (None, *own.measures):
         letters = "MSWV" + ("TQRDAZ" if measure is not None and measure.is_number else "")
         for name in dict.fromkeys(own.stat(letter, measure) for letter in letters):
             columns.append(column(name.strip('"'), own.tally))
-    columns += [formula(f'{text} AS "#{name}"') for name, text in _take_others(others, n).items()]
+    taken = _take_others(others, [find_size([part]) if part in wholes else n for part in others], n)
+    columns += [formula(f'{text} AS "#{name}"') for name, text in taken.items()]
     found = join_tallies(select(*columns), joined)
     size, squared = f'"{SIZE}"', '("#var" + "#h" * "#h")'
     made = [
@@ -87,36 +104,57 @@ def write_cells(
 
 
 def find_size(joined: Sequence[AskedSide]) -> str:
-    """Say where the number of a bucket's people stands."""
+    """Say where the number of people of a bucket, or of a part of it, stands."""
     whole = next((part for part in joined if not part.asks), None)
-    return f'"{SIZES}"."{MANY}"' if whole is None else f'"{whole.tally}"."#all M"'
+    if whole is None or whole.is_part:
+        return f'"{name_sizes(joined[0])}"."{MANY}"'
+    return f'"{whole.tally}"."#all M"'
 
 
 def join_tallies(found: exp.Select, joined: Sequence[AskedSide]) -> exp.Select:
     """Join what sides take within every bucket."""
-    first, *rest = [part.tally for part in joined]
-    if all(part.asks for part in joined):
-        rest.append(SIZES)
-    found = found.from_(named_table(first), copy=False)
-    for name in rest:
-        same = column(BUCKET, first).eq(column(BUCKET, name))
-        found.join(named_table(name), on=same, copy=False)
+    own, *others = joined
+    rest = [(part.tally, part.is_part == own.is_part) for part in others]
+    if own.is_part or all(part.asks for part in joined):
+        rest.append((name_sizes(own), True))
+    if not all(same for _, same in rest):
+        rest.append((SIZES, False))
+    found = found.from_(named_table(own.tally), copy=False)
+    for name, same in rest:
+        on = column(BUCKET if same else WHOLE, own.tally).eq(column(BUCKET, name))
+        found.join(named_table(name), on=on, copy=False)
     return found
 
 
-def _take_others(others: Sequence[AskedSide], n: str) -> dict[str, str]:
-    """How many people other sides take: expected, variance, at most, and left out at most."""
+def _relate_parts(wholes: Sequence[AskedSide]) -> str:
+    """How far sides that take people of whole buckets relate what they take of two parts."""
+    if not wholes:
+        return "0"
+    ratios = []
+    for part in wholes:
+        w, v, n = part.stat("W", None), part.stat("V", None), find_size([part])
+        w, v = f'CAST("{part.tally}".{w} AS DOUBLE)', f'"{part.tally}".{v}'
+        ratios.append(f"({w} * {w} - {v}) / NULLIF({w} * {w}, 0) * {n} / NULLIF({n} - 1, 0)")
+    return f"COALESCE({' * '.join(ratios)} - 1, 0)"
+
+
+def _take_others(others: Sequence[AskedSide], sizes: Sequence[str], n: str) -> dict[str, str]:
+    """How many people other sides take: expected, variance, at most, and left out at most.
+
+    Each takes them from so many; they are counted among n of these.
+    """
     w, v, s, m = ([f'"{part.tally}".{part.stat(letter, None)}' for part in others]
                   for letter in "WVSM")  # fmt: skip
-    left = " + ".join(f"({n} - {sure})" for sure in s)
+    left = " + ".join(f"({size} - {sure})" for size, sure in zip(sizes, s, strict=True))
     if len(others) == 1:
         return {"h": f"CAST({w[0]} AS DOUBLE)", "var": f"CAST({w[0]} - {v[0]} AS DOUBLE)",
                 "l": m[0], "g": left}  # fmt: skip
-    size = f"CAST({n} AS DOUBLE)"
-    expected = " * ".join([size, *(f"({weight} / {size})" for weight in w)])
+    size, of = f"CAST({n} AS DOUBLE)", [f"CAST({whole} AS DOUBLE)" for whole in sizes]
+    expected = " * ".join([size, *(f"({weight} / {whole})"
+                                   for weight, whole in zip(w, of, strict=True))])  # fmt: skip
     pairs = " * ".join([f"{size} * ({size} - 1)", *(
-        f"(({a} * {a} - {b}) / NULLIF({size} * ({size} - 1), 0))"
-        for a, b in zip(w, v, strict=True))])  # fmt: skip
+        f"(({a} * {a} - {b}) / NULLIF({whole} * ({whole} - 1), 0))"
+        for a, b, whole in zip(w, v, of, strict=True))])  # fmt: skip
     spread = f"{expected} + COALESCE({pairs}, 0) - {expected} * {expected}"
     return {"h": expected, "var": f"GREATEST({spread}, 0)", "l": f"LEAST({', '.join(m)})",
             "g": left}  # fmt: skip
@@ -137,20 +175,35 @@ def _covary(a: str, b: str, both: str, apart: str) -> str:
             f'+ "#apart" * ({both} - ({a} * {b} + {own}) / "{SIZE}")')  # fmt: skip
 
 
-def count_cells(own: AskedSide, measures: Sequence[Measure | None]) -> AddedPart:
-    """Give what buckets add: people, sums, their variances, and what numbers lie between."""
+def count_cells(
+    own: AskedSide, measures: Sequence[Measure | None], related: Sequence[str] = ()
+) -> AddedPart:
+    """Give what buckets add: people, sums, their variances, and what numbers lie between.
+
+    What they take of those that have the same in ``related`` columns is not independent.
+    """
     size, found = f'"{SIZE}"', dict[str, str]()
+
+    def covary(a: str, b: str, both: str, apart: str) -> str:
+        within = _covary(a, b, both, apart)
+        if not related:
+            return within
+        one, other = (f'("#h" * {total} / {size})' for total in (a, b))
+        groups = ", ".join(f'"{name}"' for name in related)
+        return (f'{within} + "#between" * {one} '
+                f"* (SUM({other}) OVER (PARTITION BY {groups}) - {other})")  # fmt: skip
+
     for measure in measures:
         m, s, w, v = (own.stat(letter, measure) for letter in "MSWV")
         parts = {
             "people": f'"#h" * {w} / {size}', "fewest": f'GREATEST({s} - "#g", 0)',
-            "most": f'LEAST({m}, "#l")', "spread": _covary(w, w, w, v),
+            "most": f'LEAST({m}, "#l")', "spread": covary(w, w, w, v),
         }  # fmt: skip
         if measure is not None and measure.is_number:
             t, q, r, d, a, z = (own.stat(letter, measure) for letter in "TQRDAZ")
             parts |= {
-                "sum": f'"#h" * {t} / {size}', "sum spread": _covary(t, t, q, r),
-                "both": _covary(t, w, t, d), "least": a, "largest": z,
+                "sum": f'"#h" * {t} / {size}', "sum spread": covary(t, t, q, r),
+                "both": covary(t, w, t, d), "least": a, "largest": z,
                 "centre": f'"{name_out("centre", measure)}"',
             }  # fmt: skip
         found |= {name_out(what, measure): text for what, text in parts.items()}

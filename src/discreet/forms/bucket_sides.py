@@ -36,6 +36,8 @@ from discreet.sql.widths import weigh_ends
 
 BUCKET, MANY = "#b", "#n"
 """Whose row it is, and how many of it there are."""
+WHOLE, PART = "#whole", "#part"
+"""The bucket of which a row's is a part that agrees, and the table that numbers such parts."""
 
 
 class Side(NamedTuple):
@@ -52,6 +54,14 @@ class Side(NamedTuple):
     """A table with how many rows of a bucket are people's, ``#hits`` of ``#total``, if not all."""
     lacks: bool = False
     """Whether it has fewer rows than others, of which some are nobody's."""
+    ties: tuple[str, ...] = ()
+    """What it shares with all others that share anything: their rows stand side by side so that
+    they agree on it, and only what agrees is one person's."""
+
+    @property
+    def own(self) -> frozenset[str]:
+        """What it shows and shares with no other."""
+        return self.attributes.difference(self.ties)
 
     def find_bucket(self, table: str | None = None) -> exp.Expr:
         """Say whose a row is."""
@@ -115,16 +125,27 @@ class AskedSide(NamedTuple):
     measures: list[Measure]
     asks: bool
     """Whether conditions or groups depend on it."""
+    is_part: bool = False
+    """Whether its buckets are parts of buckets, which agree on what several sides share."""
+    is_mixed: bool = False
+    """Whether it is chance how many of its rows are taken: it is several sides, put together."""
+
+    @property
+    def title(self) -> str:
+        """Its place, and what its buckets and rows are."""
+        if self.is_mixed:
+            return f"{self.place} together"
+        return f"{self.place} {PART}" if self.is_part else f"{self.place}"
 
     @property
     def rows(self) -> str:
         """The clause with the rows that are taken."""
-        return f"#side {self.place}"
+        return f"#side {self.title}"
 
     @property
     def tally(self) -> str:
         """The clause that counts them, by bucket and group."""
-        return f"#tally {self.place}"
+        return f"#tally {self.title}"
 
     @property
     def key_columns(self) -> list[str]:
@@ -134,7 +155,7 @@ class AskedSide(NamedTuple):
     @property
     def by(self) -> list[str]:
         """What rows are counted by."""
-        return [BUCKET, *self.key_columns]
+        return [BUCKET, *([WHOLE] if self.is_part else []), *self.key_columns]
 
     def stat(self, letter: str, measure: Measure | None) -> str:
         """Name a count or sum that the tally has, of people or of those who have a measure.
@@ -142,7 +163,7 @@ class AskedSide(NamedTuple):
         With the weight w of n people: M = Σn, S those who are taken for sure, W = Σnw, V = Σnw²,
         T = Σnwx, Q = Σnwx², R = Σn(wx)², D = Σnw²x. Without weights several are the same.
         """
-        if not self.shares:
+        if not self.shares and not self.is_mixed:
             letter = {"S": "M", "W": "M", "V": "M", "R": "Q", "D": "T"}.get(letter, letter)
         return f'"#all {letter}"' if measure is None else f'"#all {letter} {measure.number}"'
 
@@ -169,12 +190,23 @@ def find_side(buckets: Buckets, what: exp.Expr) -> int | None:
 
 
 def find_sides(sides: Sequence[Side], names: Collection[str]) -> list[int]:
-    """Give the sides that show some of these attributes."""
-    return [i for i, side in enumerate(sides) if side.attributes & set(names)]
+    """Give the sides that show these attributes: one that shows all, if there is one.
+
+    What several share is shown by any of them that is needed for something else, or by the first.
+    """
+    every = [i for i, side in enumerate(sides) if side.attributes >= {*names}]
+    if names and every:
+        return every[:1]
+    needed = [i for i, side in enumerate(sides) if side.own & {*names}]
+    for i, side in enumerate(sides):
+        if side.attributes & {*names}.difference(*(sides[place].attributes for place in needed)):
+            needed.append(i)
+    return sorted(needed)
 
 
 def _first(names: Sequence[str], side: Side) -> str:
-    return next(name for name in names if name in side.attributes)
+    return next(name for name in (*filter(side.own.__contains__, names), *side.ties, *names)
+                if name in names and name in side.attributes)  # fmt: skip
 
 
 class Question(NamedTuple):
@@ -300,6 +332,8 @@ def take_rows(asked: AskedSide) -> exp.Select:
     many = number(1) if side.often is None else column(side.often, table)
     weight, sure = weigh_shares(shares)
     columns: dict[str, exp.Expr] = {BUCKET: side.find_bucket(table)}
+    if asked.is_part:
+        columns[WHOLE] = column(WHOLE, table)
     for i, key in asked.keys:
         columns[name_key(i)] = (
             column(f"#v {key.name}", find_share(key, shares)) if key.columns & shared

@@ -25,10 +25,12 @@ from discreet.forms.bucket_bounds import (
     name_centred,
     name_out,
     name_ranked,
+    name_sizes,
     rank_rows,
     write_cells,
     write_centred,
 )
+from discreet.forms.bucket_parts import PARTS, TiedSides, choose_sides, number_parts
 from discreet.forms.bucket_products import (
     CrossProduct,
     bound_products,
@@ -36,6 +38,7 @@ from discreet.forms.bucket_products import (
     write_products,
 )
 from discreet.forms.bucket_sides import (
+    WHOLE,
     AskedSide,
     Buckets,
     Measure,
@@ -70,6 +73,8 @@ class _Block(NamedTuple):
     own: AskedSide
     others: list[AskedSide]
     aggregates: list[tuple[Aggregate, Measure | None]]
+    together: TiedSides | None
+    """Those of the others that are put together, as they share attributes."""
 
     @property
     def certain(self) -> bool:
@@ -93,11 +98,15 @@ def rewrite_buckets(query: Query, release: Release, buckets: Buckets) -> Stateme
         share.table: share.clause for side in sides for share in side.shares
         if share.clause is not None
     }  # fmt: skip
+    clauses |= _write_parts(buckets, blocks)
     clauses |= _write_sides(buckets, blocks, products)
+    for block in blocks:
+        if block.together is not None:
+            clauses |= block.together.tally()
     parts: list[AddedPart] = []
     for block in blocks:
         clauses |= _write_block(block, len(query.keys))
-        parts += _list_parts(block)
+        parts += _list_parts(block, len(query.keys))
     for product in products:
         clauses[product.cells] = write_products(product)
         parts.append(count_products(product))
@@ -134,12 +143,30 @@ def _list_blocks(
             place, measure = single[aggregate.term.name]
             asked.setdefault(place, []).append((aggregate, measure))
     people = [(a, None) for a in query.aggregates if a.term is None]
+    asking = [side for side in sides if side.asks]
     if people or not asked:
-        asked.setdefault(next(iter(asked), home), []).extend(people)
-    return [
-        _Block(sides[place], [s for s in sides if s.asks and s.place != place], aggregates)
-        for place, aggregates in asked.items()
-    ]
+        place = next(iter(asked), home)
+        if sides[
+            place
+        ].side.ties:  # what shares nothing sees whole buckets, and bounds more closely
+            place = next((side.place for side in asking if not side.side.ties), place)
+        asked.setdefault(place, []).extend(people)
+    blocks = []
+    for place, aggregates in asked.items():
+        others = [side for side in asking if side.place != place]
+        own, others, together = choose_sides(sides[place], others)
+        blocks.append(_Block(own, others, aggregates, together))
+    return blocks
+
+
+def _write_parts(buckets: Buckets, blocks: Sequence[_Block]) -> dict[str, exp.Expr]:
+    """Number and count the parts of buckets, where any are asked."""
+    asked = [block.together.sides[0] if block.together else block.own for block in blocks]
+    part = next((side for side in asked if side.is_part), None)
+    if part is None:
+        return {}
+    bound = next(side for side in buckets.sides if side.ties)
+    return {PARTS: number_parts(bound), name_sizes(part): count_people([part.side])}
 
 
 def _write_sides(
@@ -148,19 +175,21 @@ def _write_sides(
     """Write the rows that sides take, and the tallies of those that are joined."""
     alone = [block.own for block in blocks if not block.others]
     joined = [[b.own, *b.others] for b in blocks if b.others] + [list(p.sides) for p in products]
-    every = {side.place: side for sides in (alone, *joined) for side in sides}
-    tallied = {side.place: side for sides in joined for side in sides}
+    shown = [[side for side in sides if not side.is_mixed] for sides in joined]
+    shown += [block.together.sides for block in blocks if block.together is not None]
+    every = {side.title: side for sides in (alone, *shown) for side in sides}
+    tallied = {side.title: side for sides in shown for side in sides}
     clauses: dict[str, exp.Expr] = {side.rows: take_rows(side) for side in every.values()}
     clauses |= {side.tally: tally_rows(side) for side in tallied.values()}
-    if any(all(side.asks for side in sides) for sides in joined):
+    if any(all(side.asks for side in sides) or sides[0].is_part for sides in joined):
         clauses[SIZES] = count_people(buckets.sides)
-    ranked = {p.sides[i].place: (p.sides[i], [p.factors[i]])
+    ranked = {p.sides[i].title: (p.sides[i], [p.factors[i]])
               for p in products if p.bounded for i in (0, 1)}  # fmt: skip
     for block in blocks:
         if block.others:
             measures = block.list_measures("SUM", "AVG", *ORDERED)
-            side, factors = ranked.get(block.own.place, (block.own, []))
-            ranked[side.place] = (side, [*factors, *measures])
+            side, factors = ranked.get(block.own.title, (block.own, []))
+            ranked[side.title] = (side, [*factors, *measures])
     clauses |= {name_ranked(side): rank_rows(side, measures)
                 for side, measures in ranked.values() if measures}  # fmt: skip
     return clauses
@@ -176,14 +205,17 @@ def _write_block(block: _Block, keys: int) -> dict[str, exp.Expr]:
     return {}
 
 
-def _list_parts(block: _Block) -> list[AddedPart]:
+def _list_parts(block: _Block, keys: int) -> list[AddedPart]:
     """Give what a side adds to the answer."""
     own = block.own
     people = [None] if any(m is None for _, m in block.aggregates) else []
     measures = [*people, *block.list_measures("COUNT", "SUM", "AVG")]
     if block.others:
         summed = block.list_measures("SUM", "AVG")
-        counted = count_cells(own, measures)
+        # of a side that shares nothing it is the same people, whatever part they are taken of
+        apart = own.is_part and not all(side.is_part for side in block.others)
+        related = [WHOLE, *map(name_key, range(keys))] if apart else []
+        counted = count_cells(own, measures, related)
         return [counted, bound_sums(own, summed)] if summed else [counted]
     centred = bool(block.list_measures("AVG")) and not block.certain
     source = name_centred(own) if centred else own.rows

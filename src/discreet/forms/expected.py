@@ -15,7 +15,8 @@ from sqlglot import exp, select
 from discreet.errors import QueryError, name_closest
 from discreet.forms import find_form
 from discreet.forms.base import Statement
-from discreet.forms.bucket_sides import BUCKET, Side
+from discreet.forms.bucket_parts import PARTS, number_parts
+from discreet.forms.bucket_sides import BUCKET, PART, WHOLE, Side, find_sides
 from discreet.release import Release, number_title
 from discreet.release.cells import list_cells
 from discreet.sql.trees import add_up_over, column, double, named_table, number
@@ -66,10 +67,10 @@ def join_sides(
 ) -> Statement:
     """Mix, per bucket, what sides show of some attributes; those without any of them are left out.
 
-    Paired, it says besides whose is mixed with whose.
+    Sides that share attributes are mixed in the parts of buckets that agree on these. Paired, it
+    says besides whose is mixed with whose.
     """
-    told = [(side, [n for n in names if n in side.attributes]) for side in sides]
-    asked = [(side, some) for side, some in told if some]
+    asked = _choose(names, sides)
     alone = len(asked) == 1
     if paired and len(asked) > 2:
         raise QueryError(
@@ -82,10 +83,16 @@ def join_sides(
     for i in range(1, len(asked)):
         share = double(column("#n", _alias(i))) / double(column("#size", _alias(i)))
         weight = weight * exp.paren(share)
-    kinds = [_count_kinds(side, some, alone=alone, paired=paired) for side, some in asked]
+    bound = [side for side, _ in asked if side.ties]
+    parted = len(bound) > 1
+    kinds = [
+        _count_kinds(side, some, alone=alone, paired=paired, parted=parted and side in bound)
+        for side, some in asked
+    ]
     tree = select().from_(kinds[0].subquery(_alias(0)))
     for i in range(1, len(asked)):
-        same = column(BUCKET, _alias(0)).eq(column(BUCKET, _alias(i)))
+        owner = WHOLE if parted and asked[i][0] not in bound else BUCKET
+        same = column(owner, _alias(0)).eq(column(BUCKET, _alias(i)))
         tree = tree.join(kinds[i].subquery(_alias(i)), on=same)
     needed: dict[str, pl.DataFrame] = {}
     for name in names:
@@ -101,6 +108,17 @@ def join_sides(
         weight = weight * column("share", title)
     tree = tree.select(weight.as_(release.own(WEIGHT), quoted=True))
     return (tree.select(*_pair(alone=alone)) if paired else tree), needed
+
+
+def _choose(names: Sequence[str], sides: Sequence[Side]) -> list[tuple[Side, list[str]]]:
+    """Choose sides that show all attributes, and what each gives; first those that share any."""
+    asked, left = [], [*names]
+    for side in sorted(
+        (sides[i] for i in find_sides(sides, names)), key=lambda side: not side.ties
+    ):
+        asked.append((side, [name for name in left if name in side.attributes]))
+        left = [name for name in left if name not in side.attributes]
+    return asked
 
 
 def name_cells(release: Release, table: str, name: str) -> str:
@@ -135,11 +153,18 @@ def _alias(place: int) -> str:
     return f"#side {place}"
 
 
-def _count_kinds(side: Side, names: list[str], *, alone: bool, paired: bool) -> exp.Select:
-    """Count, per bucket, who shows the same; numbered, where they are to be told apart."""
+def _count_kinds(
+    side: Side, names: list[str], *, alone: bool, paired: bool, parted: bool
+) -> exp.Select:
+    """Count, per bucket, who shows the same; numbered, where they are to be told apart.
+
+    Parted, it is done in every part of a bucket that agrees on what the side shares.
+    """
     keys: list[exp.Expr] = [column(name) for name in names]
     people = exp.Count(this=exp.Star()) if side.often is None else exp.Sum(this=column(side.often))
-    source = named_table(side.table)
+    source: exp.Expr = named_table(side.table)
+    if parted:
+        source, side = number_parts(side).subquery(PARTS), side._replace(table=PARTS, bucket=PART)
     if side.shared is not None:  # some rows are nobody's
         keys = [column(name, side.table) for name in names]
         hits, total = column("#hits", side.shared), column("#total", side.shared)
@@ -149,7 +174,9 @@ def _count_kinds(side: Side, names: list[str], *, alone: bool, paired: bool) -> 
     made = select(*keys, people.as_("#n", quoted=True))
     if not alone:
         bucket = side.find_bucket()
-        keys = [bucket, *keys]
+        keys = [bucket, *([column(WHOLE)] if parted else []), *keys]
+        if parted:
+            made = made.select(column(WHOLE))
         size = add_up_over(people, [bucket])
         made = made.select(bucket.as_(BUCKET, quoted=True), size.as_("#size", quoted=True))
     if paired:

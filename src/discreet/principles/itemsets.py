@@ -149,7 +149,9 @@ class KMAnonymity(Principle):
     """Whoever knows up to ``m`` items of a person finds at least ``k`` transactions that fit.
 
     Terrovitis, Mamoulis, Kalnis, VLDB 2008, Definition 1: no attacker who has background knowledge
-    of up to m items of a transaction can use these items to identify fewer than k transactions.
+    of up to m items of a transaction can use these items to identify fewer than k transactions. So
+    any items, up to m, that are together in some transaction are in k or more: k itself is enough.
+    Items that are together in none identify nothing.
 
     >>> from discreet.table.schema import Attribute, Role, Type
     >>> baskets = Attribute("items", Role.SENSITIVE, Type.SET)
@@ -224,6 +226,8 @@ class RhoUncertainty(Principle):
     Cao, Karras, Raïssi, Tan, VLDB 2010: for any transaction, any subset χ of its items and any
     sensitive item α that is not in χ, the probability that a transaction with χ has α is less than
     ρ. The subset may be empty, and may hold sensitive items. Without ``sensitive`` all items are.
+    The threshold is strict: ρ itself breaks the promise, as 1 must for ρ = 1 to mean anything. Who
+    goes by works that allow ρ itself gets no less from it here, and may give a little more than ρ.
 
     >>> from discreet.table.schema import Attribute, Role, Type
     >>> baskets = Attribute("items", Role.SENSITIVE, Type.SET)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from discreet.errors import visible
 from discreet.publishing.methods import REGISTRY as METHODS
+from discreet.publishing.methods.slicing import Slicing
 from discreet.table.databases import DatabaseTable, has_password
 from discreet.table.schema import Attribute, Missing, Schema
 from discreet.table.spelling import PLAIN
@@ -213,3 +214,16 @@ def _leave_out(name: str, value: str, others: Sequence[tuple[str, float]]) -> li
 
 def _quote(text: str) -> str:
     return visible(json.dumps(str(text), ensure_ascii=False))
+
+
+def draft_buckets(method: Slicing) -> str:
+    """Write what a plan says under ``[method]`` of random buckets and their columns.
+
+    >>> from discreet.principles import KAnonymity
+    >>> print(draft_buckets(Slicing(KAnonymity(2), columns=[["age"], ["job"]], buckets=8)))
+    buckets = 8
+    columns = [["age"], ["job"]]
+    """
+    assert not isinstance(method.columns, int)
+    columns = ", ".join(f"[{', '.join(map(_quote, column))}]" for column in method.columns)
+    return f"buckets = {method.buckets}\ncolumns = [{columns}]"

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
+from discreet.errors import StoreError
 from discreet.forms.adversaries import KNOWN, READ, Withstood, list_resisted
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.incomplete import Dealt, Incomplete, open_boxes
+from discreet.forms.sliced.columns import BUCKET, TABLE, number_owners, read_columns, read_tied
 from discreet.forms.sliced.sample import rebuild, relink
-from discreet.forms.sliced.view import BUCKET, TABLE, read_columns, read_sliced
+from discreet.forms.sliced.view import read_sliced
 from discreet.forms.sliced.wording import word_sliced
 from discreet.release import PossibleRecords, Promise, Release
 from discreet.release.release import PartedTable
@@ -71,35 +73,46 @@ class Sliced(Form):
 
     def expect(self, release: Release, names: list[str], *, paired: bool = False) -> Statement:
         """Mix, in every bucket, the columns with each other."""
-        from discreet.forms.bucket_sides import Side
         from discreet.forms.expected import join_sides
+        from discreet.forms.sliced.sql import list_sides
 
-        columns, own = map(frozenset, read_columns(release)), release.own(BUCKET)
-        sides = [Side(TABLE, own, None, column) for column in columns]
-        return join_sides(release, names, sides, paired=paired)
+        return join_sides(release, names, list_sides(release), paired=paired)
 
     def list_possible(self, release: Release, names: Collection[str]) -> PossibleRecords:
         """Combine what the columns of each bucket show."""
         from discreet.forms.possible_records import DealtPart, combine
 
-        table, bucket = release.tables[TABLE], release.own(BUCKET)
-        columns = read_columns(release)
-        return combine(release, names, [DealtPart(column, table, bucket) for column in columns])
+        table, bucket, tied = release.tables[TABLE], release.own(BUCKET), read_tied(release)
+        within = "#within"
+        table = table.with_columns(pl.Series(within, number_owners(release).within))
+        # rows of columns that share attributes are the records: they say what agrees
+        parts = [
+            DealtPart(column, table, within if place in tied.places else bucket)
+            for place, column in enumerate(read_columns(release))
+        ]
+        parts.sort(key=lambda part: part.owner == bucket)
+        return combine(release, names, parts)
 
     def open_records(self, release: Release, names: list[str]) -> Incomplete:
         """Every column is anybody's of its bucket; attributes of one stand side by side."""
-        table = release.tables[TABLE]
-        bucket = table[release.own(BUCKET)].to_numpy().astype(np.int64)
-        asked = [[n for n in names if n in column] for column in read_columns(release)]
-        asked = [column for column in asked if column]
+        table, columns, tied = release.tables[TABLE], read_columns(release), read_tied(release)
+        owners = number_owners(release)
         cells = open_boxes(release, TABLE, table, names)
-        if len(asked) < 2:
+        if any({*names} <= {*column} for column in columns):
             return Incomplete(table.select(names), cells)
+        # what columns share is told of every record, and stands beside whatever is dealt
+        dealt = [
+            Dealt(tuple(own), owners.within if place in tied.places else owners.bucket)
+            for place, column in enumerate(columns)
+            if (own := [n for n in column if n in names and n not in tied.names])
+        ]
+        parts = [own for own, _ in dealt]
+        if len(parts) == 1:
+            parts.append(tuple(n for n in names if n in tied.names))
         apart = (
-            f"{asked[0][0]} and {asked[1][0]} are in different columns of this sliced release: "
+            f"{parts[0][0]} and {parts[1][0]} are in different columns of this sliced release: "
             "their correlation was destroyed on purpose"
         )
-        dealt = [Dealt(tuple(column), bucket) for column in asked]
         return Incomplete(table.select(names), cells, dealt, apart=apart)
 
     def matched_by(self, release: Release) -> list[str]:
@@ -107,9 +120,19 @@ class Sliced(Form):
         return [name for name in release.schema.names if name not in release.schema.sensitive]
 
     def leave_out(self, release: Release, names: Collection[str]) -> Release:
-        """Columns lose attributes, too."""
-        columns = [[n for n in part if n not in names] for part in read_columns(release)]
-        parameters = {**release.parameters, "columns": [part for part in columns if part]}
+        """Columns lose attributes, too; refused where it is these that others agree on.
+
+        Whoever does not know what a person shows of it still knows that columns show the same.
+        """
+        tied = read_tied(release)
+        if {*tied.names} & {*names}:
+            told = [
+                {*read_columns(release)[place]} - {*tied.names, *names} for place in tied.places
+            ]
+            if sum(map(bool, told)) > 1:
+                raise StoreError(f"What agrees in several columns is not known: {tied.names[0]}.")
+        left = [[n for n in part if n not in names] for part in read_columns(release)]
+        parameters = {**release.parameters, "columns": [part for part in left if part]}
         return replace(super().leave_out(release, names), parameters=parameters)
 
     def add_known(self, release: Release, names: Collection[str]) -> Release:  # noqa: ARG002

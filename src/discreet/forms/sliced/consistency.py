@@ -48,7 +48,9 @@ def compare_slices(view: SlicedView, matches: Matches, data: Microdata) -> list[
     if len(pairs) > MOST_PAIRS:  # what is sensitive against all, and neighbours
         pairs = [p for p in pairs if p[1] in (p[0] + 1, len(numbers) - 1)][-MOST_PAIRS:]
     for i, j in pairs:
-        hits, expected = _count_links(view, *numbers[i], *numbers[j])
+        both = i in view.tied.places and j in view.tied.places
+        owner = view.within if both else view.bucket
+        hits, expected = _count_links(owner, *numbers[i], *numbers[j])
         if hits:
             one, other = (", ".join(view.columns[c]) for c in (i, j))
             findings.append(
@@ -70,18 +72,20 @@ def _is_sorted(view: SlicedView) -> bool:
 
     Columns of older releases were shuffled; of those chance tells.
     """
-    ranks = [number_shown(view.release, view.table, column) for column in view.columns]
+    ranks = [
+        number_shown(view.release, view.table, view.tied.order(column)) for column in view.columns
+    ]
     order = np.lexsort((*reversed(ranks), view.bucket))
     falls = [np.diff(rank[order]) < 0 for rank in ranks]
     return not (np.any(falls, axis=0) & (np.diff(view.bucket[order]) == 0)).any()
 
 
 def _count_links(
-    view: SlicedView, own: Ints, shown: Ints, theirs: Ints, beside: Ints
+    owner: Ints, own: Ints, shown: Ints, theirs: Ints, beside: Ints
 ) -> tuple[int, float]:
     """Count the rows whose values of two columns somebody has together, if that is too many.
 
-    Too many is what shuffling the buckets again never comes near.
+    Too many is what shuffling again never comes near, among rows of the same ``owner``.
     """
     size = int(max(theirs.max(), beside.max())) + 1
     people = np.unique(own * size + theirs)
@@ -92,11 +96,11 @@ def _count_links(
         return int((people[at] == keys).sum())
 
     rng = np.random.default_rng(0)
-    order = np.argsort(view.bucket, kind="stable")
+    order = np.argsort(owner, kind="stable")
     chance = []
     for _ in range(SHUFFLES):
         rows = np.empty_like(order)
-        rows[order] = np.lexsort((rng.random(len(order)), view.bucket))
+        rows[order] = np.lexsort((rng.random(len(order)), owner))
         chance.append(count(rows))
     hits, expected = count(np.arange(len(order))), float(np.mean(chance))
     return (hits if hits > expected + 8 * float(np.std(chance)) + 2 else 0), expected

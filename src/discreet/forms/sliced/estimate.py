@@ -1,4 +1,7 @@
-"""How a sliced release answers many questions: in every bucket, the product of columns' shares."""
+"""How a sliced release answers many questions: in every bucket, the product of columns' shares.
+
+Columns that share attributes are multiplied in what of a bucket agrees on these.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def estimate_sliced(view: SlicedView, asked: Asked) -> Floats:
-    """Per bucket of a sliced release the product of the columns' shares, times its size."""
+    """Per part of a bucket that agrees the product of the columns' shares, times its size."""
     codes: dict[str, Ints] = {}
     shares: dict[str, Floats] = {}
     for name, takes in asked.known.items():
@@ -32,13 +35,21 @@ def estimate_sliced(view: SlicedView, asked: Asked) -> Floats:
     if asked.told is not None:
         codes |= asked.read_codes([asked.told])
         shares[asked.told] = asked.weigh(slice(0, asked.count))
-    sizes, estimates = view.bucket_sizes, np.zeros(asked.count)
+    sizes, estimates = np.bincount(view.within), np.zeros(asked.count)
+    bucket = np.empty(len(sizes), dtype=np.int64)
+    bucket[view.within] = view.bucket
+    columns = view.tied.find_own(view.columns)
     for question in range(asked.count):
         expected = sizes.astype(float)
-        for column in view.columns:
+        for place, column in enumerate(columns):
             named = [name for name in column if name in shares]
-            if named:
-                taken = np.prod([shares[name][codes[name], question] for name in named], axis=0)
-                expected *= np.bincount(view.bucket, weights=taken, minlength=len(sizes)) / sizes
+            if not named:
+                continue
+            taken = np.prod([shares[name][codes[name], question] for name in named], axis=0)
+            if place in view.tied.places:
+                expected *= np.bincount(view.within, weights=taken, minlength=len(sizes)) / sizes
+            else:
+                share = np.bincount(view.bucket, weights=taken) / view.bucket_sizes
+                expected *= share[bucket]
         estimates[question] = expected.sum()
     return estimates

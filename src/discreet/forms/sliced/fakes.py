@@ -2,7 +2,8 @@
 
 Li, Li, Zhang, Molloy, TKDE 2012, section 5: a bucket matches every combination of its columns'
 values. Those that nobody has are fake; the more of them there are, and the more alike the numbers
-of buckets are that match fakes and originals, the less a match tells.
+of buckets are that match fakes and originals, the less a match tells. Values of columns that share
+attributes are a combination only if they agree.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def count_fakes(view: SlicedView, data: Microdata) -> Fakes:
         pl.DataFrame({name: shown, "bucket": view.bucket}).unique().sort("bucket", name)
         for name, (_, shown) in zip(names, values, strict=True)
     ]
-    tuples, total = _list_combinations(postings, names, len(view.bucket_sizes))
+    tuples, total = _list_combinations(view, [shown for _, shown in values], names)
     exact = tuples.height == total
     some = people.sort(names).sample(MOST, seed=0) if people.height > MOST else people
     original = _count_matches(some, postings, names)
@@ -63,27 +64,39 @@ def count_fakes(view: SlicedView, data: Microdata) -> Fakes:
 
 
 def _list_combinations(
-    postings: list[pl.DataFrame], names: list[str], buckets: int
+    view: SlicedView, values: list[Ints], names: list[str]
 ) -> tuple[pl.DataFrame, int]:
-    """List the combinations of column values of every bucket, or draw as many as are looked at."""
-    lists = [
-        np.split(p[name].to_numpy(), np.searchsorted(p["bucket"].to_numpy(), np.arange(1, buckets)))
-        for p, name in zip(postings, names, strict=True)
+    """List the combinations of column values of every bucket, or draw as many as are looked at.
+
+    A bucket is taken apart by what its columns share: each part has combinations of its own.
+    """
+    parts = len(np.unique(view.within))
+    bucket = np.empty(parts, dtype=np.int64)
+    bucket[view.within] = view.bucket
+    lists, owner_of = [], []
+    for place, (shown, owner) in enumerate(zip(values, view.owners, strict=True)):
+        held = pl.DataFrame({"owner": owner, "value": shown}).unique().sort("owner", "value")
+        ends = np.searchsorted(held["owner"].to_numpy(), np.arange(1, int(owner.max()) + 1))
+        lists.append(np.split(held["value"].to_numpy(), ends))
+        owner_of.append(np.arange(parts) if place in view.tied.places else bucket)
+    sizes = [
+        prod(len(column[of[part]]) for column, of in zip(lists, owner_of, strict=True))
+        for part in range(parts)
     ]
-    sizes = [prod(len(column[b]) for column in lists) for b in range(buckets)]
     total = sum(sizes)
     most = max(MOST // len(names), 2000)
     if total <= most:
         grids = [
-            np.stack([g.ravel() for g in np.meshgrid(*(c[b] for c in lists), indexing="ij")])
-            for b in range(buckets)
-        ]
+            np.stack([g.ravel() for g in np.meshgrid(
+                *(c[of[part]] for c, of in zip(lists, owner_of, strict=True)), indexing="ij")])
+            for part in range(parts)
+        ]  # fmt: skip
         return pl.DataFrame(np.concatenate(grids, axis=1).T, schema=names), total
     rng = np.random.default_rng(0)
-    chosen = rng.choice(buckets, most, p=np.array([size / total for size in sizes]))
+    drawn = rng.choice(parts, most, p=np.array([size / total for size in sizes]))
     columns = {}
-    for name, column in zip(names, lists, strict=True):
-        lengths = np.array([len(part) for part in column])
+    for name, column, of in zip(names, lists, owner_of, strict=True):
+        lengths, chosen = np.array([len(part) for part in column]), of[drawn]
         starts = np.cumsum(lengths) - lengths
         at = starts[chosen] + rng.integers(0, lengths[chosen])
         columns[name] = np.concatenate(column)[at]

@@ -3,6 +3,9 @@
 Li, Li, Zhang, Molloy, TKDE 2012, sections 2.1 and 3.2: a bucket matches a person if every column of
 it has the person's values; of several, one is the likelier the more of its rows match. Corrected: a
 bucket counts by its size, as each of its people is as likely the one sought.
+
+Of columns that share attributes all but the last count by the share that their pieces are among
+those that agree with the person: whoever has a piece of one has one of the others that agrees.
 """
 
 from __future__ import annotations
@@ -88,6 +91,9 @@ def match_buckets(view: SlicedView, data: Microdata) -> Found:
     postings, start = [], 0
     for i, (_, shown) in enumerate(values):
         rows = pl.DataFrame({f"v{i}": shown, "bucket": view.bucket})
+        # whom a piece may be given to: all of its bucket, or those of it who agree
+        among = view.within if i in view.tied.places[:-1] else view.bucket
+        rows = rows.with_columns(pl.Series(f"d{i}", np.bincount(among)[among]))
         if i >= told:
             rows = rows.with_columns(pl.Series(f"p{i}", view.parts.of_row[:, i - told]))
         posted = rows.group_by(rows.columns).agg(pl.len().alias(f"n{i}"))
@@ -96,15 +102,15 @@ def match_buckets(view: SlicedView, data: Microdata) -> Found:
         start += posted.height
     numbered = people.with_row_index("person").with_columns(pl.col("person").cast(pl.Int64))
     counts, cells = [f"n{i}" for i in range(last + 1)], [f"c{i}" for i in range(last + 1)]
+    sizes = [f"d{i}" for i in range(last + 1)]
     parts = [f"p{i}" for i in range(told, last + 1)]
     lines = pl.concat(
-        part.select("person", "bucket", *parts, *counts, *cells)
+        part.select("person", *parts, *counts, *sizes, *cells)
         for part in join_postings(numbered, postings, people.columns)
     ).sort("person", *parts)
-    sizes = view.bucket_sizes[lines["bucket"].to_numpy()].astype(float)
     likely = np.ones(lines.height)
     for i in range(last):
-        likely *= lines[f"n{i}"].to_numpy() / sizes
+        likely *= lines[f"n{i}"].to_numpy() / lines[f"d{i}"].to_numpy().astype(float)
     fewest = lines.select(pl.min_horizontal(counts)).to_series().to_numpy().astype(np.int64)
     rooms = [p[name].to_numpy() for p, name in zip(postings, counts, strict=True)]
     return Found(

@@ -1,11 +1,12 @@
 """Parts: the pieces of a bucket that stand beside one rest of a sensitive column.
 
 Of several sensitive columns somebody is in a part of each. Which parts of a bucket go together is
-not told, so all do.
+not told, so all do that agree on what their columns share.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -52,13 +53,18 @@ class SliceParts:
         return row_ids(list(together.T), len(together))[len(self.of_group) :]
 
 
-def join_parts(bucket: Ints, parts: list[Ints]) -> SliceParts:
-    """Put the parts of every bucket together in all ways."""
+def join_parts(bucket: Ints, parts: list[Ints], within: Ints, agree: Sequence[bool]) -> SliceParts:
+    """Put the parts of every bucket together in all ways.
+
+    Those of columns that have to ``agree`` are of one part of the bucket, which is ``within``.
+    """
     of_row = np.stack(parts, axis=1)
     if len(parts) == 1:
         return SliceParts(of_row, np.arange(int(of_row.max()) + 1)[:, None])
+    owners = pl.DataFrame({"bucket": bucket, "within": within})
     listed = [
-        pl.DataFrame({"bucket": bucket, f"p{i}": part}).unique() for i, part in enumerate(parts)
+        (owners if tied else owners.drop("within")).with_columns(pl.Series(f"p{i}", part)).unique()
+        for i, (part, tied) in enumerate(zip(parts, agree, strict=True))
     ]
     sizes = [np.bincount(part["bucket"].to_numpy()).astype(float) for part in listed]
     if np.prod(sizes, axis=0).sum() > MOST_GROUPS:
@@ -66,6 +72,11 @@ def join_parts(bucket: Ints, parts: list[Ints]) -> SliceParts:
             "The sensitive columns can be put together in too many ways.",
             hint="Leave fewer attributes beside sensitive ones.",
         )
-    joined = reduce(lambda one, other: one.join(other, on="bucket"), listed)
+    joined = reduce(
+        lambda one, other: one.join(
+            other, on=[name for name in owners.columns if name in one and name in other]
+        ),
+        listed,
+    )
     names = [f"p{i}" for i in range(len(parts))]
     return SliceParts(of_row, joined.select(names).sort(names).to_numpy().astype(np.int64))

@@ -30,18 +30,24 @@ from discreet.forms.matches import Matches
 from discreet.forms.matching import number_jointly, number_shown
 from discreet.forms.possibilities import Possibilities, list_people
 from discreet.forms.reading import read_values, take_table
+from discreet.forms.sliced.columns import (
+    BUCKET,
+    TABLE,
+    number_owners,
+    read_columns,
+    read_tied,
+)
 from discreet.forms.sliced.consistency import compare_slices
 from discreet.forms.sliced.fakes import count_fakes
 from discreet.forms.sliced.matching import SlicedMatches, match_buckets
 from discreet.forms.sliced.parts import SliceParts, join_parts
+from discreet.forms.sliced.tied import Tied
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.release import Release
 from discreet.release.labels import read_codes
 from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
-
-TABLE, BUCKET = "sliced", "bucket"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +68,10 @@ class SlicedView(View):
     bucket: Ints
     """Per row its bucket, numbered from 0."""
     parts: SliceParts
+    tied: Tied
+    """Which columns share attributes."""
+    within: Ints
+    """Per row what of its bucket shows one value of these, numbered from 0."""
 
     @cached_property
     def count(self) -> int:
@@ -72,6 +82,14 @@ class SlicedView(View):
     def bucket_sizes(self) -> Ints:
         """Rows per bucket."""
         return np.bincount(self.bucket)
+
+    @cached_property
+    def owners(self) -> list[Ints]:
+        """Per column and row among whom its pieces are anybody's: in what agrees, or the bucket."""
+        return [
+            self.within if place in self.tied.places else self.bucket
+            for place in range(len(self.columns))
+        ]
 
     @cached_property
     def bucket_of(self) -> Ints:
@@ -242,19 +260,19 @@ def read_sliced(release: Release) -> list[View]:
     table = take_table(release, {TABLE}, TABLE, {own, *shown})
     if not table[own].dtype.is_integer() or table[own].null_count():
         raise StoreError("The table 'sliced' does not give every row a bucket.")
-    _, bucket = np.unique(table[own].to_numpy(), return_inverse=True)
     refuse_finer_labels(release, table)
-    bucket = bucket.astype(np.int64)
-    parts = [bucket]
+    bucket, within = number_owners(release)
+    parts, tied, agree = [bucket], read_tied(release), [False]
     if sensitive:
-        rests = [
-            [n for n in column if n not in sensitive] for column in columns[told.index(True) :]
-        ]
+        first = told.index(True)
+        rests = [[n for n in column if n not in sensitive] for column in columns[first:]]
         parts = [number_shown(release, table, names, bucket) for names in rests]
-    made = join_parts(bucket, parts)
+        agree = [place in tied.places for place in range(first, len(columns))]
+    made = join_parts(bucket, parts, within, agree)
     _refuse_rare(release, table, columns)
     kind = PaperSlicedView if release.parameters.get("check") == "paper" else SlicedView
-    return [kind(release, table, made.find_groups(made.of_row), columns, bucket, made)]
+    groups = made.find_groups(made.of_row)
+    return [kind(release, table, groups, columns, bucket, made, tied, within)]
 
 
 def _refuse_rare(
@@ -272,13 +290,3 @@ def _refuse_rare(
                 f"The table 'sliced' shows values of {', '.join(names)} that fewer than "
                 f"{frequency} people have."
             )
-
-
-def read_columns(release: Release) -> tuple[tuple[str, ...], ...]:
-    """Give the attributes of each column, as the manifest lists them."""
-    declared = release.parameters.get("columns")
-    if isinstance(declared, list) and all(isinstance(column, list) for column in declared):
-        columns = tuple(tuple(map(str, column)) for column in declared)
-        if sorted(name for column in columns for name in column) == sorted(release.schema.names):
-            return columns
-    raise StoreError("The release does not say which attributes stand together.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from discreet.forms.sliced.tied import Tied, find_tied
 from discreet.forms.wording import word_several
 from discreet.principles.base import Principle
 from discreet.release import Promise
@@ -11,8 +12,9 @@ from discreet.release import Promise
 ABOUT = (
     "As many rows per `{own}` as people. Values of the attributes of one column ({columns}) stand "
     "together as people have them{regions}; which values of different columns belong to one person "
-    "is not told: within a bucket, each column is sorted by itself. A row is nobody's record."
+    "is not told: within a bucket, each column is sorted by itself. {tied}A row is nobody's record."
 )
+TIED = "Those of {columns} belong together only if they show the same {names}. "
 REGIONS = ", quasi-identifiers by regions that at least {frequency} people are in"
 EXACTLY = (
     "That somebody in the table has certain values of one column: columns are published as they "
@@ -65,4 +67,8 @@ def word_sliced(
         regions, seen = REGIONS.format(frequency=frequency), BY_REGION
     words = "; ".join(", ".join(column) for column in columns)
     promise = Promise(principle, " ".join(said), (*opened, seen, *together, *OPEN))
-    return promise, {"sliced": ABOUT.format(own=own, columns=words, regions=regions)}
+    shared, tied = find_tied(columns) or Tied(), ""
+    if shared.names:
+        sharing = " and ".join(f"({', '.join(columns[place])})" for place in shared.places)
+        tied = TIED.format(columns=sharing, names=", ".join(shared.names))
+    return promise, {"sliced": ABOUT.format(own=own, columns=words, regions=regions, tied=tied)}

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from discreet.errors import SchemaError, name_closest
+from discreet.forms.sliced.tied import Tied, find_tied
 from discreet.forms.sliced.wording import word_sliced
 from discreet.principles.base import require_choice, require_whole
 from discreet.publishing.backends import Backend
@@ -54,15 +55,15 @@ class Slicing(Method):
     """Part attributes into columns and people into buckets; shuffle each column in each bucket.
 
     Li, Li, Zhang, Molloy, TKDE 2012. ``columns`` is their number, found from correlations, or the
-    columns themselves; an attribute in every one of them stays linked to all, and buckets hold one
-    value of it. With ``alpha`` the sensitive column has that many attributes; without, those found,
-    as far as they do not give the sensitive value away. Several sensitive attributes stand in a
-    column each, for which further columns are added where need be; or, if they may be told
-    ``together``, in one. ``buckets`` is ``"mondrian"``, where every combination that matches does
-    so in one bucket, or the size of random buckets, with more combinations that nobody has but more
-    matches for members. ``check="paper"`` bounds p(t,s) as the paper does, which is not safe; see
-    the audit. ``similarity="agreement"`` is for ratings: items stay together that people rated the
-    same.
+    columns themselves. What several of them list stays linked to the rest of each, for their pieces
+    go together only if they agree on it; if all list it, buckets hold one value of it. With
+    ``alpha`` the sensitive column has that many attributes; without, those found, as far as they do
+    not give the sensitive value away. Several sensitive attributes stand in a column each, for
+    which further columns are added where need be; or, if they may be told ``together``, in one.
+    ``buckets`` is ``"mondrian"``, where every combination that matches does so in one bucket, or
+    the size of random buckets, with more combinations that nobody has but more matches for members.
+    ``check="paper"`` bounds p(t,s) as the paper does, which is not safe; see the audit.
+    ``similarity="agreement"`` is for ratings: items stay together that people rated the same.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
@@ -147,7 +148,8 @@ class Slicing(Method):
                 data.taken(rows), shown.people.taken(rows), columns, draws
             ),
         )
-        ranks = [shown.people.number(column) for column in columns]
+        tied = find_tied(columns) or Tied()
+        ranks = [shown.people.number(tied.order(column)) for column in columns]
         number = pl.Series(_name_bucket(data), number_groups(partition, ranks))
         table = _sort(shown.cells, ranks, number)
         return self._describe(data, columns, table, shown.recodings)
@@ -177,9 +179,11 @@ class Slicing(Method):
                 lambda column: is_possible_in_parts(facts, rows, layout, self.principle, column),
             )
         else:
-            columns, shared = self._read_columns(self.columns, names, facts.sensitive)
-            if shared:
-                raise refuse_scale(f"Slicing with {shared[0]!r} in several columns")
+            columns, _ = self._read_columns(self.columns, names, facts.sensitive)
+            given = [name for column in self.columns for name in column]
+            for name in names:
+                if given.count(name) > 1:
+                    raise refuse_scale(f"Slicing with {name!r} in several columns")
         leaves = slice_in_parts(backend, rows, layout, self.principle, columns, TABLE)
         shown = [name for column in columns for name in column]
         series = [facts.domains[n].series().alias(n) for n in shown]
@@ -230,9 +234,9 @@ class Slicing(Method):
     def _read_columns(
         self, asked: Sequence[Sequence[str]], names: list[str], sensitive: list[str]
     ) -> tuple[list[list[str]], list[str]]:
-        """Give the columns that are asked for.
+        """Give the columns that are asked for, and the attributes that stand in all of them.
 
-        A shared attribute is listed in the first column only: it is the same all over a bucket.
+        These are listed in the first column only: they are the same all over a bucket.
         """
         given = [name for column in asked for name in column]
         for name in given:
@@ -247,8 +251,10 @@ class Slicing(Method):
                 + (f"; {missing[0]!r} to none." if missing else "."),
                 hint="List each attribute.",
             )
-        shared = [name for name in names if given.count(name) > 1]
-        self._refuse_shared(shared, sensitive)
+        self._refuse_shared([name for name in names if given.count(name) > 1], sensitive)
+        shared = [
+            name for name in names if len(asked) > 1 and all(name in column for column in asked)
+        ]
         columns = [list(column) for column in asked]
         for name in shared:
             for column in columns[1:]:
@@ -294,8 +300,9 @@ class Slicing(Method):
         return is_possible(shown.people, self.principle, [column])
 
     def _refuse_shared(self, shared: list[str], sensitive: list[str]) -> None:
-        """Only what is in every column, and not sensitive, can be checked exactly."""
+        """Refuse what cannot be checked exactly, or not be put together column by column."""
         assert not isinstance(self.columns, int)
+        some = []
         for name in shared:
             if name in sensitive:
                 raise SchemaError(
@@ -303,10 +310,18 @@ class Slicing(Method):
                     "put together again by it.",
                     hint="List it in one column.",
                 )
-            if any(list(column).count(name) != 1 for column in self.columns):
+            if any(list(column).count(name) > 1 for column in self.columns):
                 raise SchemaError(
-                    f"columns: {name!r} is in some columns.",
-                    hint="List each attribute once, or once in every column.",
+                    f"columns: {name!r} is twice in one column.", hint="List it there once."
+                )
+            if any(name not in column for column in self.columns):
+                some.append(name)
+        for name in some[1:]:
+            if any((name in column) != (some[0] in column) for column in self.columns):
+                raise SchemaError(
+                    f"columns: {some[0]!r} and {name!r} are in several columns, but not in the "
+                    "same ones.",
+                    hint="List both in the same columns, or one of them in one column or in all.",
                 )
         if shared and self.frequency > 1:
             raise SchemaError(
@@ -331,6 +346,9 @@ def _sort(columns: list[pl.DataFrame], ranks: list[Ints], number: pl.Series) -> 
     Nothing is left of who had which values: the order follows from what the column holds.
     """
     made, high = [pl.DataFrame([number.sort()])], number.to_numpy().astype(np.int64) << 32
+    seen: set[str] = set()
     for column, rank in zip(columns, ranks, strict=True):
-        made.append(column[np.argsort(high | rank)])
+        # what columns share they are sorted by first: it is the same in all of them
+        made.append(column.drop(seen & {*column.columns})[np.argsort(high | rank)])
+        seen.update(column.columns)
     return pl.concat(made, how="horizontal")
