@@ -9,6 +9,7 @@ from functools import partial
 from itertools import count
 from multiprocessing import get_context
 
+from oracles.known_method import KNOWN_METHOD
 from oracles.noise import NOISE
 from oracles.running import Tally, tally_trials
 from oracles.tables import SETUPS, TOGETHER
@@ -40,6 +41,12 @@ def main() -> int:
             noise = try_tables(asked.tables, seed=1)
             print(form, *(f"{what}: {many:g}" for what, many in noise.items()), sep="; ")
             wrong |= noise["under"] + noise["broken"] > 0
+    for form, try_known in KNOWN_METHOD.items():
+        if asked.only in f"{form}, method known":
+            known = try_known(asked.tables, seed=1)
+            said = (f"{what}: {many}" for what, many in known.items())
+            print(f"{form}, method known", *said, sep="; ")
+            wrong |= known["broken"] > 0
     return int(wrong)
 
 

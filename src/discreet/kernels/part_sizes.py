@@ -1,4 +1,4 @@
-"""Part sizes: from how many rows on any part of a node obeys a rule, and cuts that only ask that.
+"""Part sizes: from how many rows on any part of a node obeys a rule.
 
 Each has its twin in ``discreet.principles``, and a contract test holds the two together.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.kernels import compiled
-from discreet.kernels.cuts import AT_HAND, BINS, UNSEEN, choose_cuts
-from discreet.kernels.mondrian import make_room, open_side, split
 from discreet.kernels.rules import DISTINCT, LIMITS, RECURSIVE, SHARE, SIZE, SPREAD
 
 NEAR = 100
@@ -25,16 +23,16 @@ def find_part_size(rules, r, tables, counts, touched, base, m):
     if op == SIZE:
         return a
     if op == DISTINCT:
-        return _sum_largest(counts, touched, base, m, a - 1) + 1 if m >= a else NEVER
+        return sum_largest(counts, touched, base, m, a - 1) + 1 if m >= a else NEVER
     if op == RECURSIVE:
         if m < c or a == 0:
             return NEVER
-        most = _sum_largest(counts, touched, base, m, 1)
-        return _sum_largest(counts, touched, base, m, c - 1) + most * b // a + 1
+        most = sum_largest(counts, touched, base, m, 1)
+        return sum_largest(counts, touched, base, m, c - 1) + most * b // a + 1
     if op == SPREAD:
         return _find_spread(tables, table, counts, touched, base, m, a, b)
     if op == NEAR:
-        return a * _find_fullest(tables, table, counts, touched, base, m, c)
+        return a * find_fullest(tables, table, counts, touched, base, m, c)
     if op not in (SHARE, LIMITS):
         return NEVER  # of other rules nothing is known here
     needed = 1
@@ -50,7 +48,8 @@ def find_part_size(rules, r, tables, counts, touched, base, m):
 
 
 @compiled
-def _sum_largest(counts, touched, base, m, many):
+def sum_largest(counts, touched, base, m, many):
+    """Add up the so many largest counts of a bag."""
     ranked = np.empty(m, np.int64)
     for j in range(m):
         ranked[j] = -counts[base + touched[base + j]]
@@ -61,9 +60,17 @@ def _sum_largest(counts, touched, base, m, many):
 @compiled
 def _find_spread(tables, table, counts, touched, base, m, k, e):
     """One more than k - 1 codes have together, or than all codes have within less than e."""
-    codes = np.sort(touched[base : base + m])
-    if m < k or tables[table + codes[m - 1]] - tables[table + codes[0]] < e:
+    codes = touched[base : base + m]
+    if m < k or tables[table + codes.max()] - tables[table + codes.min()] < e:
         return NEVER
+    most = find_nearest(tables, table, counts, touched, base, m, e)
+    return max(most, sum_largest(counts, touched, base, m, k - 1)) + 1
+
+
+@compiled
+def find_nearest(tables, table, counts, touched, base, m, e):
+    """Give the most rows of a bag whose numbers all lie within less than e."""
+    codes = np.sort(touched[base : base + m])
     held, most, tail = 0, 0, 0
     for j in range(m if e > 0 else 0):
         held += counts[base + codes[j]]
@@ -71,11 +78,11 @@ def _find_spread(tables, table, counts, touched, base, m, k, e):
             held -= counts[base + codes[tail]]
             tail += 1
         most = max(most, held)
-    return max(most, _sum_largest(counts, touched, base, m, k - 1)) + 1
+    return most
 
 
 @compiled
-def _find_fullest(tables, table, counts, touched, base, m, size):
+def find_fullest(tables, table, counts, touched, base, m, size):
     """Give the most rows in the window around any code of the bag."""
     codes = np.sort(touched[base : base + m])
     held, most, tail, head = 0, 0, 0, 0
@@ -88,68 +95,3 @@ def _find_fullest(tables, table, counts, touched, base, m, size):
             tail += 1
         most = max(most, held)
     return most
-
-
-@compiled
-def size_parts(buffers, node, least, fields, rules, tables, counts, touched):
-    """Say from how many rows on any part of a node obeys every rule, ``least`` at least."""
-    needed, here = least, node[2]
-    for f in range(fields.shape[0]):
-        m = 0
-        plane, shift, mask, base = fields[f, 0], fields[f, 1], fields[f, 2], fields[f, 4]
-        for i in range(node[0], node[1]):
-            code = (buffers[here, plane, i] >> shift) & mask
-            if counts[base + code] == 0:
-                touched[base + m] = code
-                m += 1
-            counts[base + code] += 1
-        for r in range(rules.shape[0]):
-            if rules[r, 1] == f:
-                needed = max(needed, find_part_size(rules, r, tables, counts, touched, base, m))
-        for j in range(m):
-            counts[base + touched[base + j]] = 0
-    return needed
-
-
-@compiled
-def grow_simulatable(buffers, root, leaves, pause, attrs, least, trees, fields, rules, tables):
-    """Split a node depth first where any rows on the smaller side would obey every rule.
-
-    Writes leaves, and gives nodes back unsplit, as ``grow_tree`` does.
-    """
-    d, codes = attrs.shape[0], 1
-    for f in range(fields.shape[0]):
-        codes += fields[f, 3]
-    widest = attrs[:, 3].max() + 1
-    hist, merit = np.zeros(max(BINS, widest) + 2, np.int64), np.empty(d)
-    counts, touched = np.zeros(codes, np.int64), np.empty(codes, np.int64)
-    cuts, ends = np.empty(d, np.int64), np.empty(max(2, widest), np.int64)
-    stack = np.empty((256, 3 + 3 * d), np.int64)
-    paused = np.empty((256, 3 + 3 * d), np.int64)
-    node = root.copy()
-    stack[0] = node
-    top, waiting = 1, 0
-    while top:
-        top -= 1
-        for i in range(node.shape[0]):
-            node[i] = stack[top, i]
-        start, n = node[0], node[1] - node[0]
-        if n <= pause:
-            paused = make_room(paused, waiting + 1)
-            paused[waiting] = node
-            waiting += 1
-            continue
-        a = -1
-        needed = size_parts(buffers, node, least, fields, rules, tables, counts, touched)
-        if n >= 2 * needed:
-            merit[:] = UNSEEN
-            a = choose_cuts(buffers, node, attrs, needed, trees, hist, merit, False, cuts, AT_HAND)
-        if a < 0:
-            leaves[start] = node[2]
-            continue
-        sides = split(buffers, node, attrs, a, cuts[a], trees, ends)
-        stack = make_room(stack, top + sides)
-        for s in range(sides):
-            open_side(stack[top], node, s, ends, attrs, a, cuts[a])
-            top += 1
-    return paused[:waiting].copy()

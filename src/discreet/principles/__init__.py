@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from discreet.errors import PlanError, name_closest
+from discreet.principles.alpha import AlphaK
 from discreet.principles.base import All, Feasibility, KernelRule, Principle, demands
 from discreet.principles.closeness import TCloseness
 from discreet.principles.diversity import (
-    AlphaK,
     DistinctDiversity,
     EntropyDiversity,
     FrequencyDiversity,

@@ -15,7 +15,6 @@ from discreet.principles.base import (
     Feasibility,
     KernelRule,
     Number,
-    Principle,
     ratio,
     require_ratio,
     require_whole,
@@ -23,7 +22,6 @@ from discreet.principles.base import (
 from discreet.principles.exact import at_most, fits, times_down
 from discreet.principles.groups import Groups
 from discreet.principles.parts import PartBound, sum_largest
-from discreet.principles.size import KAnonymity
 from discreet.principles.thresholds import ShareBound, Thresholds, read_thresholds, share_of
 from discreet.table.arrays import Bools, Ints
 
@@ -80,6 +78,16 @@ class DistinctDiversity(CountedPrinciple, PartBound):
         """One more than the l - 1 most frequent values have together."""
         few = sum_largest(groups, self.l - 1) + 1
         return np.where(groups.distinct >= self.l, few, UNBOUNDED)
+
+    def weigh_parts(self, bag: Groups, sizes: Ints) -> float:
+        """As likely as a part has too few values: then none loses more than half of its share.
+
+        What is promised, that values are possible, holds with any odds.
+        """
+        from discreet.kernels.odds import weigh_distinct
+
+        few = int(sum_largest(bag, self.l - 1)[0])
+        return float(weigh_distinct(int(bag.sizes[0]), len(bag.codes), few, sizes, self.l))
 
     def rules(self, whole: Groups) -> list[KernelRule]:  # noqa: ARG002
         """The number of codes touched."""
@@ -291,6 +299,20 @@ class RecursiveDiversity(PartBound):
         few = sum_largest(groups, self.l - 1)
         return np.where(groups.distinct >= self.l, few + tail, UNBOUNDED)
 
+    def weigh_parts(self, bag: Groups, sizes: Ints) -> float:
+        """Of every l - 1 values by themselves.
+
+        A bag satisfies it if and only if q_v + c·(q_S - 1) < 0 for the shares of any l - 1 values S
+        and any v of them. As q_v ≤ q_S, that exceeds 0 by no more than (1 + c)·q_S exceeds c.
+        """
+        from discreet.kernels.odds import weigh_recursive
+
+        a, b = ratio(self.c).as_integer_ratio()
+        if not a or len(bag.codes) < self.l or not fits(max(a, b), int(bag.sizes[0])):
+            return math.inf
+        most, few = int(bag.largest[0]), int(sum_largest(bag, self.l - 1)[0])
+        return float(weigh_recursive(int(bag.sizes[0]), most, few, sizes, a, b))
+
     @property
     def max_share(self) -> Fraction:  # type: ignore[override]
         """The largest count r1 is below c times all others: r1 < c · (n - r1)."""
@@ -335,101 +357,6 @@ class RecursiveDiversity(PartBound):
         return (
             f"Even with {max(self.l - 2, 0)} values ruled out, no sensitive value of a person is "
             f"believed with probability above {_over_one_more(ratio(self.c))}."
-        )
-
-
-@dataclass(frozen=True)
-class AlphaK(ShareBound):
-    """At least ``k`` people, and no value more frequent than ``alpha``, in every bag.
-
-    (α,k)-anonymity (Wong et al., KDD 2006), with every sensitive value protected.
-
-    >>> AlphaK(alpha=0.5, k=3).admits(Groups.of([["a", "b"], ["a", "b", "c"]])).tolist()
-    [False, True]
-
-    ``values`` gives some values an α of their own, or none, as in :class:`FrequencyDiversity`.
-
-    **Guarantee**: k-anonymity, and a belief of at most α in any value.
-    """
-
-    title: ClassVar[str] = "alpha-k"
-    paper: ClassVar[str] = "Wong, Li, Fu, Wang: (α,k)-Anonymity, KDD 2006"
-    monotone: ClassVar[bool] = True
-    leaves_open: ClassVar[str] = FrequencyDiversity.leaves_open
-
-    alpha: Number
-    k: int
-    values: Thresholds | None = None
-
-    def __post_init__(self) -> None:
-        require_ratio("alpha", self.alpha, 0, 1)
-        require_whole("k", self.k)
-        object.__setattr__(self, "values", read_thresholds(self.values, 0, 1))
-
-    @property
-    def common(self) -> Fraction:
-        """α."""
-        return ratio(self.alpha)
-
-    @property
-    def own(self) -> dict[str, Fraction]:
-        """The α of each."""
-        return {value: share_of(alpha) for value, alpha in (self.values or {}).items()}
-
-    def admits(self, groups: Groups) -> Bools:
-        """Size at least k, no share above its α."""
-        return np.asarray((groups.sizes >= self.k) & self.keep_thresholds(groups), dtype=bool)
-
-    def feasible(self, whole: Groups) -> Feasibility:
-        """Reachable down to the share of a value: of the most frequent one, or any."""
-        n, worst = int(whole.sizes[0]), self.find_worst(whole)
-        most, text = int(whole.weights[worst]), whole.domain.texts[whole.codes[worst]]
-        value = f"value {text!r}" if self.own else "most frequent value"
-        best = (
-            f"{whole.domain.attribute.name}'s {value} covers {most} of {n} rows: "
-            f"{f'values.{text}' if text in self.own else 'α'} ≥ "
-            f"{math.ceil(most / n * 1000) / 1000:g} and k ≤ {n}"
-        )
-        return Feasibility(bool(self.admits(whole)[0]), best)
-
-    @property
-    def min_size(self) -> int:
-        """k, or as many as make one row no more than α."""
-        return max(self.k, super().min_size)
-
-    @property
-    def distinct_enough(self) -> int:
-        """k, or as many as make one row no more than any α."""
-        return max(self.k, super().distinct_enough)
-
-    def over_rows(self, rows: int, together: int) -> Principle:
-        """So many people, and of each row that many times less believed."""
-        values = {v: a if a is None else ratio(a) / rows for v, a in (self.values or {}).items()}
-        rare = replace(self, alpha=ratio(self.alpha) / rows, k=1, values=values or None)
-        return rare & KAnonymity(self.k).over_rows(rows, together)
-
-    def part_size(self, groups: Groups) -> Ints:
-        """At least k."""
-        return np.maximum(super().part_size(groups), self.k)
-
-    def rules(self, whole: Groups) -> list[KernelRule] | None:
-        """The size and the largest share, or every one."""
-        from discreet.kernels.rules import SIZE
-
-        rules = self.limit(whole)
-        return rules and [KernelRule(SIZE, self.k), *rules]
-
-    @property
-    def look_alikes(self) -> int:
-        """Exactly k."""
-        return self.k
-
-    @property
-    def promise(self) -> str:
-        """In words."""
-        return (
-            f"Every person looks the same as at least {self.k - 1} others, and no sensitive value "
-            f"of a person is believed with probability above {self.alpha}.{self.own_in_words}"
         )
 
 

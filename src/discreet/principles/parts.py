@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -21,6 +22,24 @@ class PartBound(Principle, ABC):
 
         ``UNBOUNDED`` where no number will do.
         """
+
+    def cut_odds(self, bag: Groups, sizes: Ints) -> float:
+        """Say with what odds r/(1 - r) a cut of one bag must be left untried, so that it may fail.
+
+        Parts have these sizes, and a node stays whole where one of them breaks the principle. With
+        such odds or more that tells no more than the principle allows; see
+        :mod:`discreet.publishing.partitioners.simulatable`. 0 for two halves, and where no parts
+        break it.
+        """
+        if len(sizes) == 2 and sizes[0] == sizes[1]:
+            return 0.0
+        if int(sizes.min()) >= int(self.part_size(bag)[0]):
+            return 0.0
+        return self.weigh_parts(bag, sizes)
+
+    def weigh_parts(self, bag: Groups, sizes: Ints) -> float:  # noqa: ARG002
+        """Say the same where some parts break it; without bound if nothing is known of them."""
+        return math.inf
 
     def part_rules(self, whole: Groups) -> list[KernelRule] | None:
         """Say the same for kernels: of most principles their rules tell it."""

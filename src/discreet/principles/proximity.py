@@ -163,6 +163,13 @@ class Proximity(CountedPrinciple, PartBound):
         """``m`` × the fullest neighbourhood of the bag: no part has more near any number of it."""
         return self.m * np.maximum.reduceat(self.neighbours(groups), groups.offsets[:-1])
 
+    def weigh_parts(self, bag: Groups, sizes: Ints) -> float:
+        """Of every neighbourhood by itself."""
+        from discreet.kernels.odds import weigh_window
+
+        most = int(self.part_size(bag)[0]) // self.m
+        return float(weigh_window(int(bag.sizes[0]), most, sizes, self.m))
+
     def part_rules(self, whole: Groups) -> list[KernelRule] | None:
         """A window around each number."""
         from discreet.kernels.part_sizes import NEAR

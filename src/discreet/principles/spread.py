@@ -86,16 +86,30 @@ class KE(PartBound):
 
     def part_size(self, groups: Groups) -> Ints:
         """One more than k - 1 numbers have together, or than all within less than e."""
+        few = np.maximum(sum_largest(groups, self.k - 1), self._count_near(groups)) + 1
+        return np.where(self.admits(groups), few, UNBOUNDED)
+
+    def weigh_parts(self, bag: Groups, sizes: Ints) -> float:
+        """As likely as a part has too few numbers, or all within less than e."""
+        from discreet.kernels import odds
+
+        n, m = int(bag.sizes[0]), len(bag.codes)
+        few = int(sum_largest(bag, self.k - 1)[0])
+        distinct = odds.weigh_distinct(n, m, few, sizes, self.k)
+        return float(distinct + odds.weigh_near(n, m, int(self._count_near(bag)[0]), sizes))
+
+    def _count_near(self, groups: Groups) -> Ints:
+        """Give the most people of each bag whose numbers all lie within less than e."""
         from discreet.kernels.near import weigh_near
 
         e, numbers = units(self.e, groups), groups.domain.numbers
-        beyond = np.searchsorted(numbers, numbers + max(e, 1))
+        if e <= 0:
+            return np.zeros(groups.count, dtype=np.int64)
+        beyond = np.searchsorted(numbers, numbers + e)
         within = weigh_near(
             groups.offsets, groups.codes, groups.weights, np.arange(len(numbers)), beyond
         )
-        near = np.maximum.reduceat(within, groups.offsets[:-1]) if e > 0 else 0
-        few = np.maximum(sum_largest(groups, self.k - 1), near) + 1
-        return np.where(self.admits(groups), few, UNBOUNDED)
+        return np.maximum.reduceat(within, groups.offsets[:-1])
 
     def rules(self, whole: Groups) -> list[KernelRule]:
         """The number of codes and their outermost numbers."""

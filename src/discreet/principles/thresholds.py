@@ -132,6 +132,19 @@ class ShareBound(CountedPrinciple, PartBound):
                 needed[meant] = -times_down(-groups.weights[meant], b, a)
         return np.maximum.reduceat(needed, groups.offsets[:-1])
 
+    def weigh_parts(self, bag: Groups, sizes: Ints) -> float:
+        """Of every value by itself, whatever other values do."""
+        from discreet.kernels.odds import weigh_share
+
+        shares, which = self.bound(bag.domain)
+        n, worst = int(bag.sizes[0]), 0.0
+        for code, weight in zip(bag.codes, bag.weights.tolist(), strict=True):
+            a, b = shares[which[code]].as_integer_ratio()
+            if not fits(b, n):
+                return math.inf
+            worst = max(worst, weigh_share(n, weight, sizes, a, b))
+        return worst
+
     def find_worst(self, whole: Groups) -> int:
         """Give the entry of a table that is farthest above its threshold, or nearest to it."""
         shares, which = self.bound(whole.domain)

@@ -22,8 +22,8 @@ CHOSEN = (
 JOINED = "What follows from joining this release with others about the same people."
 BLIND = (
     " That holds against who knows how the groups were found, too: it follows from the "
-    "quasi-identifiers and from what each group holds. That they were found so is the publisher's "
-    "word."
+    "quasi-identifiers, from what each group holds, and from chance. That they were found so is "
+    "the publisher's word."
 )
 MIXED = (
     "Boxes of different groups may overlap. The promise is about somebody who knows which group a "

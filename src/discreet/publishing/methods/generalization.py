@@ -136,7 +136,7 @@ class Generalization(Method):
         if self.ends == "cuts":
             data = widen(data, trees=self.categories == "ancestor")
         if self.resist == "method":
-            partition = split_simulatably(data, self.principle, categories=self.categories)
+            partition = split_simulatably(data, self.principle, draws, categories=self.categories)
         elif not self.principle.dealt:
             keyed, asked = count_units(*bind_guards(data, self.principle))
             partition = mondrian(keyed, asked, data.quasi_identifiers, categories=self.categories)

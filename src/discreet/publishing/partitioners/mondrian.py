@@ -305,9 +305,11 @@ def write_rules(
     return np.array(rows, dtype=np.int64).reshape(-1, 6), np.concatenate(tables), complete
 
 
-def split_depth_first(tree: Tree, root: Ints, grow_tree: Callable[..., Any]) -> None:
+def split_depth_first(
+    tree: Tree, root: Ints, grow_tree: Callable[..., Any], *further: object
+) -> None:
     """Grow a tree by a kernel, its subtrees by all cores."""
-    cells, fixed, n = tree.cells, tree.fixed, len(tree.leaves)
+    cells, fixed, n = tree.cells, (*tree.fixed, *further), len(tree.leaves)
     cores = os.cpu_count() or 1
     pause = n // (8 * cores) if n >= PARALLEL and cores > 1 else 0
     subtrees = grow_tree(cells.buffers, root, tree.leaves, pause, *fixed)

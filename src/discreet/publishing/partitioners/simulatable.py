@@ -1,20 +1,54 @@
-"""Simulatable splits: whoever knows how groups were found learns nothing from it.
+"""Simulatable splits: whoever knows how groups were found learns no more than is promised.
 
 A search that stops where a promise ends tells by where it stopped that a finer split would have
 broken it: the minimality attack (Wong, Fu, Wang, Pei, VLDB 2007). As in the auditing of queries
 (Kenthapadi, Mishra, Nissim, PODS 2005), a decision tells nothing that the adversary could have made
-as well. So a node is cut only where *every* way to hand its values out to its people would keep the
-principle on both sides.
+as well. So of every node one cut is considered, which follows from the quasi-identifiers of its
+people and from how often each value occurs in it; with a chance r that follows from the same it is
+not even tried, and if it is, it is made where both sides keep the principle. A node whose cut is
+not made is a group: it may be one of which nothing was asked.
 
-**What holds.** Whether and where a node is cut follows from the quasi-identifiers of its people and
-from how often each value occurs in it, and from nothing else. Take any other arrangement of the
-values within the groups of a release. Every node is a union of groups, so it holds the same values
-as before; so every step is the same, and so are the groups. Who knows the method and everybody's
-quasi-identifiers can therefore rule no arrangement out, and none has become likelier: what is
-believed of a person is the share of their group, which the principle bounds. ∎
+**What is assumed.** Whoever reads the release knows the method and everybody's quasi-identifiers,
+and takes all ways to hand the values of the table out to its people for equally likely.
 
-It is dear where a value is frequent: no cut is made of a node in which a value has more than half
-of what the promise allows. Numbers that differ are cut as finely as ever.
+**How likely each way is then.** Take a way that gives every group of the release the values it
+holds. Every node is a union of groups, so it holds the same values as in truth: so which cut is
+considered, and r, are the same, and whether the sides of a cut that was made keep the principle as
+well. Only of a group whose cut was not made does it matter how its own values are handed out: that
+happens with chance 1 where a side breaks the principle (event F), else with chance r. So groups
+are independent of each other, and the belief that a person of a group has a value v, which p of
+the group have, is
+
+    (r·p + (1 - r)·P(F and v)) / (r + (1 - r)·P(F)),
+
+where P is of handing the values of the group out at random.
+
+**How large r is.** Let a value be promised to be believed with at most θ, and let X be how many of
+the m people of the person's side have it. F depends on what sides hold, and on nothing else, so who
+of a side has which of its values is still open, and P(F and v) = E[1_F·X/m]. So the belief is at
+most θ if and only if
+
+    r·(θ - p) ≥ (1 - r)·E[1_F·(X/m - θ)],
+
+and that is so whenever r/(1 - r) ≥ E[max(X/m - θ, 0)] / (θ - p), whatever F is. The right side is a
+sum over a hypergeometric distribution; r is computed from it, rounded up. ∎ The same holds for all
+that is said of shares in a bag and is linear in them: of each value with its own θ, of several
+sensitive attributes, of neighbourhoods of numbers, and of recursive diversity.
+
+**How much smaller it may be.** Outside of the event that v itself breaks θ on some side, X/m - θ
+is not above 0; that event belongs to F where θ is a bound on single values. Of two sides only one
+can break it, and if the other does, X/m - θ is below 0. So E[max(X/m - θ, 0)] may be lessened by
+the mean of that (``weigh_share``). ∎ And if two sides are halves, r may be 0 under any principle: F
+is the same when both are exchanged, so given F either half is as likely the person's, and
+P(F and v) = p·P(F): nothing is told of any one person. ∎
+
+A node is a group where r would be large, and r is 0 where *every* way to hand the values out keeps
+the principle (``PartBound.part_size``): then nothing is told at all. Of principles that promise
+that values are possible, it is enough that r is more than 0 where F is possible, or that sides are
+halves: then every value that a group holds is possible for everybody in it.
+
+Groups are larger than those of a search that may look, since a cut that is likely to fail must not
+be tried, and since a node stays whole where values go with quasi-identifiers so that it fails.
 """
 
 from __future__ import annotations
@@ -28,8 +62,9 @@ from discreet.errors import PromiseError
 from discreet.principles.base import Principle
 from discreet.principles.groups import Groups
 from discreet.principles.parts import PartBound, bound_parts
+from discreet.publishing.draws import Draws
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.levels import LevelSplitter, SplitCells, SplitCheck
+from discreet.publishing.partitioners.levels import LevelSplitter, Split, SplitCells, SplitCheck
 from discreet.publishing.partitioners.mondrian import (
     Categories,
     Demand,
@@ -43,11 +78,14 @@ from discreet.table.microdata import Microdata
 
 Resisted = Literal["reader", "method"]
 """Who reads the release, and who knows the method that made it as well."""
+DEAREST = 2**53 // 8
+"""A cut that must be left untried with a larger chance, of 2**53, is not considered."""
 
 
 def split_simulatably(
     data: Microdata,
     principle: Principle,
+    draws: Draws,
     attributes: Sequence[str] | None = None,
     *,
     categories: Categories = "set",
@@ -57,7 +95,7 @@ def split_simulatably(
     Of principles that tell by a bag alone which of its parts keep them.
     """
     from discreet.kernels.mondrian import open_root
-    from discreet.kernels.part_sizes import grow_simulatable
+    from discreet.kernels.simulatable import grow_simulatable
 
     names = list(data.quasi_identifiers if attributes is None else attributes)
     demand = Demand.of(data, principle, names)
@@ -67,11 +105,12 @@ def split_simulatably(
             if part.reads_values and isinstance(part, PartBound)]  # fmt: skip
     leaves = np.full(data.n, -1, dtype=np.int8)
     tree = Tree(cells, leaves, *write_rules(told, list(cells.sensitive)), demand.min_size)
+    coins = (draws.words(data.n) >> np.uint64(11)).astype(np.int64)
     root = open_root(cells.attrs, data.n)
     if tree.complete:
-        split_depth_first(tree, root, grow_simulatable)
+        split_depth_first(tree, root, grow_simulatable, coins, DEAREST)
     else:
-        split_by_nodes(tree, root, demand)
+        split_by_nodes(tree, root, demand, coins)
     return tree.partition
 
 
@@ -88,34 +127,62 @@ def _require_whole(demand: Demand, principle: Principle) -> None:
             )
 
 
-def split_by_nodes(tree: Tree, root: Ints, demand: Demand) -> None:
+def split_by_nodes(tree: Tree, root: Ints, demand: Demand, coins: Ints) -> None:
     """Do the same with the principles themselves: the reference for their rules."""
     from discreet.kernels.mondrian import open_side
 
     cells, nodes = tree.cells, [root]
-    check = SplitCheck(cells, [], demand.wholes)  # nothing is asked of sides
+    check = SplitCheck(cells, demand.wanted, demand.wholes)
     while nodes:
         node = nodes.pop()
-        needed, (start, end) = _size_parts(cells, node, demand), node[:2].tolist()
-        splitter = LevelSplitter(cells, needed, check)
-        (found,) = splitter.cut_level([node]) if end - start >= 2 * needed else (None,)
+        found = _consider(cells, node, demand)
+        if found is not None:
+            cut, price = found
+            if coins[cut.ends[0]] < price or not check.admits_splits([(node, cut)])[0]:
+                found = None
         if found is None:
-            tree.leaves[start] = node[2]
+            tree.leaves[node[0]] = node[2]
             continue
-        ends = np.array(found.ends)
+        ends = np.array(cut.ends)
         for side in range(len(ends)):
             child = np.empty_like(node)
-            open_side(child, node, side, ends, cells.attrs, found.attribute, found.cut)
+            open_side(child, node, side, ends, cells.attrs, cut.attribute, cut.cut)
             nodes.append(child)
 
 
-def _size_parts(cells: SplitCells, node: Ints, demand: Demand) -> int:
+def _consider(cells: SplitCells, node: Ints, demand: Demand) -> tuple[Split, int] | None:
+    """Find the cut of a node that may be tried, and the chance that it must not be."""
+    start, end = node[:2].tolist()
+    n, smallest, bags = end - start, demand.min_size, _list_bags(cells, node, demand)
+    while 2 * smallest <= n and _price(bags, np.array([smallest, n - smallest])) > DEAREST:
+        smallest += 1 + smallest // 8
+    while 2 * smallest <= n:
+        (found,) = LevelSplitter(cells, smallest, SplitCheck(cells, [], {})).cut_level([node])
+        if found is None:
+            break
+        sizes = np.diff([start, *found.ends])
+        price = _price(bags, sizes)
+        if price <= DEAREST:
+            return found, price
+        smallest = int(sizes.min()) + 1
+    return None
+
+
+def _price(bags: list[tuple[PartBound, Groups]], sizes: Ints) -> int:
+    from discreet.kernels.odds import price
+
+    return int(price(max(part.cut_odds(bag, sizes) for part, bag in bags)))
+
+
+def _list_bags(cells: SplitCells, node: Ints, demand: Demand) -> list[tuple[PartBound, Groups]]:
+    """Give the parts of what is demanded, each with what a node holds of its attribute."""
     start, end, buffer = node[:3].tolist()
-    needed = demand.min_size
+    found = []
     for part, name in demand.wanted:
+        assert isinstance(part, PartBound)
         whole, bag = demand.wholes[name], Groups.of_people(np.array([end - start]))
         if name is not None:
             codes = cells.read(cells.sensitive[name], buffer, start, end)
             bag = Groups.from_counts(np.bincount(codes, minlength=whole.domain.size), whole.domain)
-        needed = max(needed, int(bound_parts(part, bag)[0]))
-    return needed
+        found.append((part, bag))
+    return found
