@@ -27,7 +27,7 @@ from discreet.principles.groups import Groups
 from discreet.principles.proximity import Proximity
 from discreet.release import Release
 from discreet.release.selection import Selection
-from discreet.table.arrays import Bools, Floats
+from discreet.table.arrays import Bools, Floats, Ints
 from discreet.table.microdata import Microdata
 
 UNBOUNDED = "as an upper bound: noise bounds how much a person's part can matter, and no belief"
@@ -81,6 +81,11 @@ class NoisyView(View):
     def estimates(self) -> Estimates:
         """What it tells of any attributes."""
         return Estimates(self.noisy)
+
+    @cached_property
+    def records_here(self) -> Ints:
+        """As many people as there are by its counts."""
+        return np.array([max(round(float(self.estimates.find([]).counts)), 1)])
 
     @property
     def smallest_count(self) -> int | None:
