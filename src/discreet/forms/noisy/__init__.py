@@ -67,20 +67,21 @@ class Noisy(Form):
         return draw_records(view.estimates, n, rng)
 
     def reconstruct(self, release: Release, names: list[str]) -> pl.DataFrame:
-        """Give the cells of some attributes, each with a probability."""
+        """Give the values of some attributes, those of a cell each as likely."""
+        from discreet.forms.noisy.pieces import cut, lay_out
+
         (view,) = release.views
         assert isinstance(view, NoisyView)
         told = view.estimates.find(names)
-        places = np.indices(told.counts.shape).reshape(len(told.names), -1)
-        likely = np.maximum(told.counts.ravel(), 0)
-        if likely.sum() <= 0:
+        cells = [view.noisy.cells[name] for name in told.names]
+        pieces = [cut(own, [], one_by_one=True) for own in cells]
+        frame = lay_out(cells, pieces, np.maximum(told.counts, 0), term=None)
+        likely = frame.select(*names, probability=pl.col("#n") * pl.col("#share"))
+        total = float(likely["probability"].sum())
+        if total <= 0:
             raise QueryError("By its noisy counts there is nobody.", hint="Read its tables.")
-        columns = {
-            name: pl.Series(view.noisy.cells[name].texts, dtype=pl.String).gather(place)
-            for name, place in zip(told.names, places, strict=True)
-        }
-        frame = pl.DataFrame({**columns, "probability": likely / likely.sum()})
-        return frame.select(*names, "probability").filter(pl.col("probability") > 0)
+        found = likely.with_columns(pl.col("probability") / total)
+        return found.filter(pl.col("probability") > 0)
 
     def tell_together(self, release: Release) -> list[list[str]]:  # noqa: ARG002
         """It lists counts of cells, and no combinations of values."""
