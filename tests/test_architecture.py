@@ -99,7 +99,7 @@ def test_imports_go_left(path: Path) -> None:
 
 
 FORMAT = {"permuted.help_table", "swapped.rank_windows", "perturbed.randomized_response",
-          "sliced.tied", "wording",
+          "sliced.tied", "noisy.layout", "wording",
           *(f"{name}.wording" for name in list_forms())}  # fmt: skip
 """What the format of a release says: of a table that follows from another, and in words."""
 

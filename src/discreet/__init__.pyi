@@ -10,6 +10,7 @@ from .evaluate.tradeoffs import Tradeoff, tradeoff
 from .principles import (
     KE,
     AlphaK,
+    DifferentialPrivacy,
     DistinctDiversity,
     EntropyDiversity,
     FrequencyDiversity,
@@ -35,6 +36,7 @@ from .publishing.methods.full_domain import FullDomain
 from .publishing.methods.generalization import Generalization
 from .publishing.methods.invariant_angelization import InvariantAngelization
 from .publishing.methods.marginal_choice import ProposedMarginals, propose_marginals
+from .publishing.methods.noisy_marginals import NoisyMarginals
 from .publishing.methods.permutation import Permutation
 from .publishing.methods.perturbation import Perturbation
 from .publishing.methods.rank_swapping import RankSwapping

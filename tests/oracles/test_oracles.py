@@ -21,9 +21,10 @@ TRIED = 36
 """Tables per form that are tried here; some publications are refused."""
 ELSEWHERE = {
     "perturbation", "rank-swapping", "republication", "invariant-angelization", "apriori",
+    "noisy-marginals",
 }  # fmt: skip
-"""Methods that draw values anew, have records of nobody or publish sets: no pieces, and oracles of
-their own."""
+"""Methods that draw values anew, have records of nobody, or publish sets or counts with noise: no
+pieces, and oracles of their own."""
 EVERYONE = frozenset(range(10))
 
 

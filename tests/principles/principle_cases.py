@@ -183,6 +183,9 @@ CASES: dict[str, Case] = {
     "rho-uncertainty": Case(
         (dc.RhoUncertainty("1/2"), dc.RhoUncertainty(0.7, sensitive=["1", "2"])), _rho
     ),
+    "differential-privacy": Case(  # no group that is shown satisfies it
+        (dc.DifferentialPrivacy(1), dc.DifferentialPrivacy("1/10")), lambda p, bag, whole: False
+    ),
     "variance": Case((dc.Variance(2), dc.Variance("9/4")), _variance),
     "proximity": Case(
         (

@@ -58,6 +58,9 @@ def _unions_of_admitted(principle: Principle) -> list[bool]:
 @each_instance
 def test_monotone_means_closed_under_union_and_not_vacuously(principle: Principle) -> None:
     verdicts = _unions_of_admitted(principle)
+    if principle.drawn:  # it is about how a release is drawn: no bag is admitted at all
+        assert not verdicts and principle.title == "differential-privacy"
+        return
     assert verdicts, "too few bags admitted for the test to mean anything"
     assert all(verdicts) or not principle.monotone
 

@@ -123,7 +123,7 @@ def test_all_registered_methods_contend() -> None:
         "", "marginals = auto"
     ]  # fmt: skip
     refused = {c.title for c in found if isinstance(c, Refused)}
-    assert refused == {"apriori", "perturbation", "sequential"}
+    assert refused == {"apriori", "noisy-marginals", "perturbation", "sequential"}
 
 
 def test_methods_contend_with_what_is_nearest_to_a_promise() -> None:

@@ -37,7 +37,7 @@ from discreet.auditing.risks import measure_risks, refuse_members
 from discreet.auditing.roles import unite_roles
 from discreet.auditing.turnover import note_turnover
 from discreet.errors import SchemaError, name_closest
-from discreet.forms import find_form
+from discreet.forms import View, find_form
 from discreet.forms.consistency import check
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
@@ -150,7 +150,7 @@ def audit(
     return AuditReport(
         people=data.people,
         rows_read=data.n,
-        records=views[0].view.table.height - int(views[0].view.counterfeits.sum()),
+        records=_count_records(views[0].view, data),
         groups=release.views[0].count,
         promise=release.promise,
         judged=judged,
@@ -177,6 +177,7 @@ def audit(
         composed=composed,
         notes=[
             *filter(None, [find_form(release.form).beliefs]),
+            *(note for found in views for note in found.view.list_notes(data)),
             *adversary.notes,
             *unchecked,
             *notes,
@@ -218,6 +219,11 @@ def open_earlier(earlier: Sequence[Release | str | Path]) -> list[tuple[str, Rel
         else (str(held), load(held))
         for number, held in enumerate(earlier)
     ]
+
+
+def _count_records(view: View, data: Microdata) -> int:
+    """Count the records that are somebody's; of a table of counts all people."""
+    return view.table.height - int(view.counterfeits.sum()) if view.shows_people else data.n
 
 
 def _widest(views: list[Matches]) -> Matches:

@@ -10,14 +10,15 @@ known about one person).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 
 from discreet.auditing.cells import sort_people
+from discreet.auditing.composed import Composed
 from discreet.auditing.links import list_x_groups
+from discreet.auditing.noise import set_apart
 from discreet.auditing.together import MARGIN, Roll, Together, call_roll
 from discreet.auditing.turnover import find_turnover, repeats
 from discreet.auditing.worlds import NoWorldError
@@ -38,64 +39,6 @@ from discreet.table.coarsening import is_coarse
 from discreet.table.finer import refine_data
 from discreet.table.microdata import Microdata
 from discreet.table.people import Persons
-
-PLURAL = {"person": "people", "row": "rows", "row of the join": "rows of the join"}
-
-
-@dataclass(frozen=True)
-class Composed:
-    """A promise that does not survive the other releases."""
-
-    names: tuple[str, ...]
-    """The releases that were put together."""
-    promised_by: str
-    principle: Principle
-    attribute: str | None
-    people: int
-    """For how many people it fails; of a join, in how many groups."""
-    smallest: int
-    """The fewest people, or weight of a join, that one of the groups found has."""
-    worst: Fraction | None
-    """The largest belief in a value, where it is about values."""
-    of_rows: bool = False
-    """Whether people have several rows, of which it says what is enough: then rows are counted."""
-    possible: bool = False
-    """Whether it only may fail: worlds are too many to be counted, and bounds do not exclude it."""
-
-    def to_dict(self) -> dict[str, object]:
-        """Give it as plain values, for ``--json``."""
-        return {
-            "releases": list(self.names),
-            "promised_by": self.promised_by,
-            "principle": str(self.principle),
-            "attribute": self.attribute,
-            "people": self.people,
-            "smallest": self.smallest,
-            "belief": None if self.worst is None else float(self.worst),
-            "possible": self.possible,
-        }
-
-    def __str__(self) -> str:
-        together = " and ".join(self.names)
-        joins = self.principle.joins
-        one = "row of the join" if joins else "row" if self.of_rows else "person"
-        whom = f"{self.people:,} {'X-groups' if joins else PLURAL[one]}"
-        least = f"1 {one}" if self.smallest == 1 else f"{self.smallest:,} {PLURAL[one]}"
-        about = f" on {self.attribute}" if self.attribute else ""
-        sure = "" if self.worst is None else f", believed with up to {float(self.worst):.0%}"
-        promise = f"{self.principle}{' of rows' if self.of_rows else ''}{about}"
-        if self.possible:
-            fitted = "" if self.worst is None else (
-                f"; by estimate, nothing is believed above {float(self.worst):.0%}")  # fmt: skip
-            return (
-                f"{promise}, promised by {self.promised_by}, may fail for {whom} once {together} "
-                f"are put together: the worlds are too many to be counted{fitted}"
-            )
-        return (
-            f"{promise}, promised by {self.promised_by}, fails for {whom} once {together}"
-            f" are put together; smallest group found: {least}{sure}"
-        )
-
 
 Remembered = dict[tuple[object, ...], tuple[Disclosure, list[str]]]
 """What releases disclose to somebody, for whoever holds many against the same ones."""
@@ -118,8 +61,9 @@ def compose(
     Releases that cannot all be true of these people are noted, or raise ``NoWorldError``.
     """
     earlier = [(title, held) for title, held in earlier if not repeats(release, held)]
+    earlier, doubts, added = set_apart((name, release), earlier, data.people)
     if not earlier:
-        return [], []
+        return doubts, added
     releases = [(name, release), *earlier]
     data = refine_data(data, [held.schema for _, held in releases])
     together = None
@@ -129,7 +73,7 @@ def compose(
     knowledge = background_knowledge(releases, data)
     targets = {name: k for name, k in knowledge.targets.items() if name not in knowledge.known}
     disclosed: list[Disclosure] = []
-    notes: list[str] = []
+    notes = added
     for title, held in releases:
         key = (title, knowledge.known, refined, *knowledge.describe(held, data))
         if remembered is None or held is release:
@@ -140,10 +84,11 @@ def compose(
             made, unseen = remembered[key]
         disclosed.append(made)
         notes += [f"{title}: {text}" for text in unseen]
-    return _try_all(
+    broken, said = _try_all(
         releases, disclosed, targets, notes, data.persons, together=together,
         must_be_true=must_be_true,
     )  # fmt: skip
+    return [*broken, *doubts], said
 
 
 def note_possible(
@@ -161,8 +106,14 @@ def compose_living(
 
     Gives what breaks, why anything about values could not be examined, and what else was not.
     """
+    first, before = releases[0], releases[1:]
+    shown, doubts, added = set_apart(first, before, len(rolls[0].people))
+    if not shown:
+        return doubts, [], added
+    rolls = [roll for one, roll in zip(releases, rolls, strict=True) if one in (first, *shown)]
+    releases = [first, *shown]
     together = Together(releases, rolls)
-    broken: list[Composed] = []
+    broken = doubts
     unexamined: list[str] = []
     notes = [
         f"{part} of {title}: how many records may still be somebody's once releases are put "
@@ -186,7 +137,7 @@ def compose_living(
                 if told and not reasons:
                     found += _judge(together, trial, i, part, attribute)
         broken += _take_new(found, broken)
-    return broken, list(dict.fromkeys(unexamined)), notes
+    return broken, list(dict.fromkeys(unexamined)), [*added, *notes]
 
 
 def _list_trials(count: int) -> list[tuple[int, ...]]:
@@ -233,11 +184,13 @@ def compose_disclosed(
 
     What the release discloses of them, which is not at hand, is known.
     """
+    earlier, doubts, added = set_apart((name, release), earlier, int(times.sum()))
     others = [(title, *disclose(held, kinds, knowledge)) for title, held in earlier]
     notes = [f"{title}: {text}" for title, _, unseen in [(name, *own), *others] for text in unseen]
     targets = {name: k for name, k in knowledge.targets.items() if name not in knowledge.known}
     disclosed = [own[0], *(made for _, made, _ in others)]
-    return _try_all([(name, release), *earlier], disclosed, targets, notes, None, times)
+    broken, said = _try_all([(name, release), *earlier], disclosed, targets, notes, None, times)
+    return [*broken, *doubts], [*added, *said]
 
 
 def _try_all(

@@ -13,7 +13,7 @@ import polars as pl
 
 from discreet.auditing.attacks import Attack
 from discreet.auditing.before import Before, measure_before
-from discreet.auditing.composition import Composed
+from discreet.auditing.composed import Composed
 from discreet.auditing.counted import Counted, list_parts_about
 from discreet.auditing.grounds import Grounds, explain_person, explain_worst
 from discreet.auditing.identity import IdentityRisk

@@ -143,8 +143,9 @@ def _explain(report: AuditReport, people: Ints, *, masked: bool) -> list[Grounds
     assert report.examined is not None
     release, data = report.examined
     chosen = data.taken(people if data.persons is None else data.persons.first[people])
-    titles = list(release.shown)
-    readers = [_GroupReader(view.match(chosen), chosen, masked=masked) for view in release.views]
+    views = [view for view in release.views if view.shows_people]
+    titles = list(release.shown) if views else []
+    readers = [_GroupReader(view.match(chosen), chosen, masked=masked) for view in views]
     found = []
     persons = data.persons
     rows = [1] * len(people) if persons is None else persons.rows[people].tolist()
@@ -180,7 +181,9 @@ def _give_reasons(
 ) -> list[str]:
     """Say what else a belief rests on, where groups by themselves do not tell it."""
     reasons = []
-    if not all(view.holds_values for view in release.views):
+    if not all(view.shows_people for view in release.views):
+        reasons.append("No record shows anybody: nothing bounds what noisy counts of others tell.")
+    elif not all(view.holds_values for view in release.views):
         reasons.append("Numbers shown are drawn: beliefs follow from how many people have which.")
     if rows > 1:
         reasons.append(f"They have {rows:,} rows, any of which may have a value; shown is the "

@@ -57,7 +57,7 @@ def measure_membership(found: Sequence[Matches], data: Microdata) -> Membership 
     whole microdata, matched with every table of a release; of a part of it nothing is said.
     """
     names, rng = data.quasi_identifiers, np.random.default_rng(SEED)
-    if not names or data.whole is not None:
+    if not names or data.whole is not None or not found[0].view.shows_people:
         return None
     chosen = rng.integers(0, data.n, min(TRIED, data.n))
     made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}

@@ -26,6 +26,8 @@ def find_turnover(release: Release, earlier: Sequence[tuple[str, Release]]) -> l
     for name, held in earlier:
         if repeats(release, held):
             continue
+        if not all(one.views[0].shows_people for one in (release, held)):
+            continue  # counts with noise do not say who is in them
         ours, theirs = (len(one.views[0].labels) for one in (release, held))
         if ours != theirs:
             found.append(f"{name} publishes {theirs:,} records and this release {ours:,}")

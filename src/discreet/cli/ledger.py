@@ -54,7 +54,7 @@ def list_entries(folder: Folder, json: Json = False) -> None:
     entries = book.entries
     if json:
         listed = [entry.to_dict() for entry in entries]
-        print_json({"source": book.source, "releases": listed})
+        print_json({"source": book.source, "releases": listed, **_tell_epsilon(book)})
         return
     show(f"{book.source}: {len(entries)} {'release' if len(entries) == 1 else 'releases'}.")
     if entries:
@@ -63,6 +63,7 @@ def list_entries(folder: Folder, json: Json = False) -> None:
             when = entry.made[:16].replace("T", " ")
             table.add_row(entry.name, when, entry.method, entry.promise, entry.state)
         show(table)
+    _show_epsilon(book)
 
 
 @commands.command("show")
@@ -127,7 +128,8 @@ def _show_history(book: Ledger, report: Path | None, *, overwrite: bool, as_json
     if report is not None:
         write_chronicle(report, book.source, chapters)
     if as_json:
-        print_json({"source": book.source, "releases": [c.to_dict() for c in chapters]})
+        listed = [c.to_dict() for c in chapters]
+        print_json({"source": book.source, "releases": listed, **_tell_epsilon(book)})
         return
     many = len(chapters)
     show(f"{book.source}: {many} {'release' if many == 1 else 'releases'} that are out.")
@@ -148,8 +150,20 @@ def _show_history(book: Ledger, report: Path | None, *, overwrite: bool, as_json
         show("Belief: the likeliest value of anybody, to who has all releases up to this one.")
         for why in dict.fromkeys(c.unknown for c in chapters if c.unknown):
             show(f"Not known: {why}.")
+    _show_epsilon(book)
     if report is not None:
         show(f"Report: {report} (yours; do not publish it).")
+
+
+def _tell_epsilon(book: Ledger) -> dict[str, float]:
+    """Give the ε of all releases together, where any promises differential privacy."""
+    total = book.add_epsilons()
+    return {"epsilon": float(total)} if total else {}
+
+
+def _show_epsilon(book: Ledger) -> None:
+    for total in _tell_epsilon(book).values():
+        show(f"Differential privacy: of all releases together, ε = {total:g}.")
 
 
 @commands.command()

@@ -45,6 +45,9 @@ def measure_loss(release: Release, data: Microdata) -> Loss:
 def weigh_loss(data: Microdata, *views: View) -> Loss:
     """Measure the same from groups that were read already: in the table that shows most."""
     view = max(views, key=lambda v: len(v.release.schema.quasi_identifiers))
+    if not view.shows_people:  # of whom nothing is shown
+        nothing = dict.fromkeys(view.release.schema.quasi_identifiers, 1.0)
+        return Loss(1.0 if nothing else 0.0, nothing, data.n**2, float(data.n))
     release, sizes = view.release, view.people
     n = len(view.labels) - int(view.counterfeits.sum())
     per_attribute = dict.fromkeys(release.schema.quasi_identifiers, 0.0)

@@ -70,6 +70,8 @@ class View(ABC):
     """Whether groups share values, so that what one record has another group's has not."""
     answers_jointly: ClassVar[bool] = False
     """Whether workloads about several sensitive attributes at once are answered."""
+    shows_people: ClassVar[bool] = True
+    """Whether its rows are of people; else it counts them, and nobody is found in it."""
     shows_whose: ClassVar[bool] = False
     """Whether a record shows a person beside the person's own values, as far as it shows them."""
 
@@ -179,6 +181,10 @@ class View(ABC):
     def find_inconsistencies(self, matches: Matches, data: Microdata) -> list[str]:
         """Say where the table is not what the release says it made of this very microdata."""
 
+    def list_notes(self, data: Microdata) -> list[str]:  # noqa: ARG002
+        """Say what else is seen of it beside the microdata, and is nothing wrong."""
+        return []
+
     @abstractmethod
     def disclose(self, found: list[Matches], observed: Observed) -> Disclosure:
         """Give what all tables of the release leave possible, this being the first of them."""
@@ -278,6 +284,8 @@ class Form(ABC):
     """What the beliefs of an audit are not, if they are not those of whoever knows most."""
     coverage: ClassVar[str] = ""
     """What is taken for granted in estimates and errors of its answers, in words."""
+    public_domains: ClassVar[bool] = False
+    """Whether its domains always are what values can be, whoever is in the table."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""

@@ -27,8 +27,9 @@ MARKS = {
     "rank-swapping": Mark("#A6761D", "triangle-left"),
     "perturbation": Mark("#7A7A7A", "circle"),
     "apriori": Mark("#332288", "diamond"),
+    "noisy-marginals": Mark("#999933", "triangle-up"),
 }
-"""Seven colours are Okabe and Ito's (2008), three Tol's (2021); all are seen on white and dark."""
+"""Seven colours are Okabe and Ito's (2008), four Tol's (2021); all are seen on white and dark."""
 OTHERS = (Mark("#1B9E77", "square"), Mark("#E7298A", "diamond"), Mark("#66A61E", "cross"))
 """For methods that come from elsewhere."""
 GLYPHS = {"circle": "●", "square": "■", "diamond": "◆", "cross": "✚", "triangle-up": "▲",

@@ -9,6 +9,7 @@ from discreet.errors import PlanError, name_closest
 from discreet.principles.alpha import AlphaK
 from discreet.principles.base import All, Feasibility, KernelRule, Principle, demands
 from discreet.principles.closeness import TCloseness
+from discreet.principles.differential import DifferentialPrivacy
 from discreet.principles.diversity import (
     DistinctDiversity,
     EntropyDiversity,
@@ -42,6 +43,7 @@ REGISTRY: dict[str, type[Principle]] = {
         XYLinkability,
         KMAnonymity,
         RhoUncertainty,
+        DifferentialPrivacy,
     )
 }
 
@@ -73,6 +75,7 @@ __all__ = [
     "REGISTRY",
     "All",
     "AlphaK",
+    "DifferentialPrivacy",
     "DistinctDiversity",
     "EntropyDiversity",
     "Feasibility",

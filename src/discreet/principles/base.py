@@ -73,11 +73,12 @@ class Principle(ABC):
     """Whether its bags are groups of a join of tables."""
     personal: ClassVar[bool] = False
     """Whether it is about what each person asks for, which no release tells."""
+    drawn: ClassVar[bool] = False
+    """Whether it is about how a release is drawn, so that no bag that is shown satisfies it."""
     most_known: ClassVar[int | None] = None
     """How many items of a person's set are known to whom it is about; ``None`` for all."""
     max_share: ClassVar[Fraction] = Fraction(1)
     """The most of a bag that it lets any value be which it protects; 1 is no bound."""
-
     is_share_bound: ClassVar[bool] = False
     """Whether it is enough that no value has more of a bag than that."""
 

@@ -70,6 +70,7 @@ def publish(
         )
     refuse_repeats(data)
     _refuse_personal(method)
+    _refuse_drawn(method)
     _refuse_sets(data, method)
     require_named(method.principle, data.domains, data.sensitive)
     if insecure_seed is None:
@@ -114,6 +115,18 @@ def _refuse_personal(method: Method) -> None:
             raise SchemaError(
                 f"{part} is about what each person guards, which {method.title} does not keep.",
                 hint='Use the method "generalization" for it.',
+                subject=part,
+            )
+
+
+def _refuse_drawn(method: Method) -> None:
+    """Refuse what no group that is shown satisfies where groups are shown."""
+    for part in method.principle.parts:
+        if part.drawn and not method.keeps_drawn:
+            raise SchemaError(
+                f"{part} is about how a release is drawn, and {method.title} shows groups as they "
+                "are.",
+                hint='Use the method "noisy-marginals" for it.',
                 subject=part,
             )
 

@@ -39,6 +39,8 @@ class Method(ABC):
     """Where it comes from."""
     keeps_personal: ClassVar[bool] = False
     """Whether it keeps principles about what each person asks for."""
+    keeps_drawn: ClassVar[bool] = False
+    """Whether it keeps principles about how a release is drawn."""
     takes_sets: ClassVar[bool] = False
     """Whether it publishes sets of items."""
 

@@ -11,8 +11,11 @@ from discreet.publishing.methods import REGISTRY as METHODS
 KNOWN = ("age", "sex", "region", "education")
 TYPES = {"age": "integer", "sex": "category", "region": "category", "education": "integer",
          "work": "category", "income": "integer"}  # fmt: skip
-NUMBERS = ("permutation", "rank-swapping", "perturbation")
+NUMBERS = ("permutation", "rank-swapping", "perturbation", "noisy-marginals")
 """Methods whose sensitive attribute is a number."""
+DOMAINS = {"age": "low = 0\nhigh = 120", "sex": 'values = ["female", "male"]',
+           "education": "low = 0\nhigh = 20", "income": "low = 0\nhigh = 1_000_000"}  # fmt: skip
+"""What values can be, whoever is in the table."""
 SETTINGS = {
     "generalization": """\
 name = "generalization"
@@ -120,6 +123,15 @@ m = 2
 # rho = 0.5
 # sensitive = ["cook"]
 """,
+    "noisy-marginals": """\
+name = "noisy-marginals"     # counts with noise; every column says what its values can be
+# marginals = [["age", "income"], ["sex", "education", "income"]]   # each of these is a table
+# bins = 20                  # numbers of more values are put into so many cells
+
+[[method.principles]]
+name = "differential-privacy" # that a person is in the table matters by a factor of e^epsilon
+epsilon = 1
+""",
     "sequential": """\
 name = "sequential"          # safe when joined with what went out before
 earlier = ["last-year"]      # folders of earlier releases
@@ -150,14 +162,16 @@ def write_template(method: str) -> str:
         '# person = "pid"            # the column that says which rows are of one person',
         "",
     ]
-    of_sets = METHODS[method].takes_sets
+    of_sets, drawn = METHODS[method].takes_sets, METHODS[method].keeps_drawn
     for name in (*KNOWN, sensitive):
-        role = "sensitive" if name == sensitive else "other" if of_sets else "quasi-identifier"
+        left_out = of_sets or (drawn and name not in DOMAINS)
+        role = "sensitive" if name == sensitive else "other" if left_out else "quasi-identifier"
         lines += [f"[columns.{name}]", f'role = "{role}"']
         if of_sets and name == sensitive:
             lines += ['type = "set"', '# separator = "|"          # what stands between items', ""]
         else:
-            lines += [f'type = "{TYPES[name]}"', ""]
+            known = [DOMAINS[name]] if drawn and name in DOMAINS else []
+            lines += [f'type = "{TYPES[name]}"', *known, ""]
     settings = SETTINGS.get(method, f'name = "{method}"\n\n[[method.principles]]\n'
                                     'name = "k-anonymity"\nk = 10\n')  # fmt: skip
     lines += ["[method]", settings, "[release]", 'folder = "release"']

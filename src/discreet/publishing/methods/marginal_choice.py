@@ -326,7 +326,10 @@ def require_lists(name: str, value: object) -> tuple[tuple[str, ...], ...] | Non
 
 
 def read_names(
-    parameter: str, listed: Sequence[Sequence[str]], known: list[str]
+    parameter: str,
+    listed: Sequence[Sequence[str]],
+    known: list[str],
+    what: str = "quasi-identifier",
 ) -> list[list[str]]:
     """Give lists of quasi-identifiers in the schema's order; refuse what is no such, or twice."""
     found: list[list[str]] = []
@@ -334,14 +337,14 @@ def read_names(
         for name in names:
             if name not in known:
                 raise SchemaError(
-                    f"{name!r} in {parameter} is not a quasi-identifier.",
+                    f"{name!r} in {parameter} is not a {what}.",
                     hint=name_closest(name, known),
                 )
         chosen = [name for name in known if name in names]
         if not chosen or len(chosen) < len(names) or chosen in found:
             raise SchemaError(
                 f"{parameter}: {list(names)} is empty, or names something twice.",
-                hint="Give each table once, as a list of quasi-identifiers.",
+                hint=f"Give each table once, as a list of {what}s.",
             )
         found.append(chosen)
     return found

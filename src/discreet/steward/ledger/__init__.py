@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,8 @@ from discreet.steward.ledger.proposing import Proposal, Proposals
 from discreet.steward.ledger.rows import State
 
 if TYPE_CHECKING:
-    from discreet.auditing.composition import Composed, Remembered
+    from discreet.auditing.composed import Composed
+    from discreet.auditing.composition import Remembered
     from discreet.publishing.method import Method
     from discreet.publishing.signatures import History
     from discreet.release import Format, Release
@@ -108,6 +110,17 @@ class Ledger:
         for entry in known:
             copies.pop(entry.name, None)
         return sorted([*known, *map(adopt, copies.values())], key=lambda entry: entry.number)
+
+    def add_epsilons(self) -> Fraction:
+        """Add up the ε of all releases that promise differential privacy, and are or may be out.
+
+        To somebody who has all of them that is the ε they promise together.
+        """
+        from discreet.auditing.noise import add_epsilons
+
+        if not any("differential-privacy" in entry.promise for entry in self.entries):
+            return Fraction(0)  # to read all copies takes long
+        return add_epsilons([held.release for held in self._load_all()])
 
     def find(self, number: int) -> Entry:
         """Give one entry."""

@@ -18,7 +18,8 @@ from discreet.steward.ledger.people import (
 )
 
 if TYPE_CHECKING:
-    from discreet.auditing.composition import Composed, Remembered
+    from discreet.auditing.composed import Composed
+    from discreet.auditing.composition import Remembered
     from discreet.auditing.together import Roll
     from discreet.release import Release
     from discreet.table.microdata import Microdata

@@ -22,11 +22,19 @@ def describe(
     """Write the entry of a release of which a copy lies at a place."""
     return Entry(
         number, made, release.method, str(release.promise.asked),
-        max(table.height for table in release.tables.values()),
+        _count_records(release),
         [{"name": a.name, "role": str(a.role), "type": str(a.type),
           "published": str(release.recodings[a.name].transformation)} for a in release.schema],
         fingerprint(place), folder, replaces, state,
     )  # fmt: skip
+
+
+def _count_records(release: Release) -> int:
+    """Count the records of the largest table; of tables of counts, how many people these count."""
+    (view, *_) = release.views
+    if not view.shows_people:
+        return int(view.people.sum())
+    return max(table.height for table in release.tables.values())
 
 
 def adopt(place: Path) -> Entry:

@@ -12,7 +12,7 @@ from discreet.errors import DiscreetError
 from discreet.steward.ledger.people import sign
 
 if TYPE_CHECKING:
-    from discreet.auditing.composition import Composed
+    from discreet.auditing.composed import Composed
     from discreet.publishing.method import Method
     from discreet.publishing.methods.signing import SigningMethod
     from discreet.publishing.signatures import History

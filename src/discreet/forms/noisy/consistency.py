@@ -1,0 +1,98 @@
+"""Is what a noisy release counts what these very people are, but for noise as it says?
+
+Whether noise was drawn as it is said to be nobody sees in what came out. But some deviations are so
+unlikely that they were not drawn so, or not added to the counts of this table. The thresholds are
+rational numbers, and err on the side of whoever published: a release that is what it says is
+called something else less than once in 2^40 times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.errors import SchemaError
+from discreet.forms.noisy.layout import NoisyCounts
+from discreet.release import Release
+from discreet.table.arrays import Ints
+from discreet.table.microdata import Microdata
+from discreet.table.public_cells import list_cells
+
+BITS = 40
+"""What happens less than once in 2 to this power times does not happen."""
+LOG2_E = Fraction(14_426_950, 10_000_000)
+"""No more than the logarithm of e to the base 2."""
+
+
+def compare_cells(release: Release, noisy: NoisyCounts, data: Microdata) -> list[str]:
+    """Hold cells against the public domains that the steward declared, where these are known."""
+    most, findings = release.parameters.get("bins"), []
+    for name, cells in noisy.cells.items():
+        attribute = data.schema[name]
+        declared = attribute.has_public_domain or attribute.taxonomy is not None
+        if not declared or not isinstance(most, int) or most < 1:
+            continue
+        try:
+            ours = list_cells(attribute, most)
+        except SchemaError:  # a taxonomy that was made from a rule declares nothing
+            continue
+        if (ours.first, ours.last) != (cells.first, cells.last):
+            findings.append(f"the cells of {name} are not those of its public domain")
+    return findings
+
+
+def compare_noise(noisy: NoisyCounts, data: Microdata) -> list[str]:
+    """Say where counts are off by more than noise can be, or by less."""
+    findings = []
+    off: list[Ints] = []
+    for title, names, deviations in _list_deviations(noisy, data):
+        if deviations is None:
+            findings.append(f"{title}: somebody's value is in no cell of {names}")
+        else:
+            off.append(np.abs(deviations).ravel())
+    if findings or not off:
+        return findings
+    every = np.concatenate(off)
+    worst, cells, none = int(every.max()), len(every), int((every == 0).sum())
+    # a draw is k or more off with probability 2 q^k / (1 + q) at most, q = e^(-1/scale)
+    if worst / noisy.scale * LOG2_E > BITS + 1 + cells.bit_length():
+        findings.append(
+            f"a count is {worst:,} off that of these people, which noise of scale "
+            f"{float(noisy.scale):g} is not: it was made of another table"
+        )
+    # it is 0 with probability 1 / (2 scale) at most; Hoeffding's inequality for so many draws
+    beyond = none - cells / (2 * noisy.scale)
+    if beyond > 0 and 2 * beyond**2 / cells * LOG2_E > BITS + 1:
+        findings.append(
+            f"{none:,} of {cells:,} counts have no noise, which is too many for its scale"
+        )
+    return findings
+
+
+def find_worst(noisy: NoisyCounts, data: Microdata) -> list[str]:
+    """Say how far the count is off that is off most, in standard deviations of the noise."""
+    found = [d for _, _, d in _list_deviations(noisy, data) if d is not None]
+    if not found:
+        return []
+    worst = max(int(np.abs(d).max()) for d in found)
+    cells = sum(d.size for d in found)
+    return [
+        f"Of {cells:,} counts the one that is off most is off by {worst:,}, "
+        f"{worst / noisy.variance**0.5:.1f} standard deviations of the noise."
+    ]
+
+
+def _list_deviations(noisy: NoisyCounts, data: Microdata) -> Iterator[tuple[str, str, Ints | None]]:
+    """Give per table how far counts are off those of people; nothing where one is in no cell."""
+    placed = {name: cells.place(data.domains[name]) for name, cells in noisy.cells.items()}
+    for one in noisy.marginals:
+        shape, names = noisy.shape(one.names), ", ".join(one.names)
+        people = [placed[name][data.codes[name]] for name in one.names]
+        if any((own < 0).any() for own in people):
+            yield f"the table of {names}", names, None
+            continue
+        number = np.ravel_multi_index(people, shape)
+        own = np.bincount(number, minlength=one.counts.size).reshape(shape)
+        yield f"the table of {names}", names, one.counts - own
