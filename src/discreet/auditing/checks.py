@@ -9,7 +9,7 @@ import numpy as np
 from discreet.auditing.joined import Check
 from discreet.auditing.links import list_x_groups
 from discreet.auditing.people import Crowd, fail_people
-from discreet.auditing.roles import Adversary
+from discreet.auditing.roles import Onlooker
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.guarded import refuse_judging
 from discreet.forms.matches import Matches
@@ -26,7 +26,7 @@ def check_parts(
     crowds: list[Crowd],
     told: dict[str, list[Posterior]],
     principle: Principle | None,
-    adversary: Adversary,
+    adversary: Onlooker,
     data: Microdata,
 ) -> tuple[list[Check], Bools]:
     """Count the people for whom each part of a principle fails, in any table.

@@ -29,8 +29,8 @@ WORDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Adversary:
-    """Somebody who knows what anybody calls a quasi-identifier, before a release."""
+class Onlooker:
+    """Who reads a release, and knows what anybody calls a quasi-identifier."""
 
     release: Release
     """As it is to the adversary, as far as its form can tell."""
@@ -65,7 +65,7 @@ class Adversary:
         return np.minimum(candidates, alike[number])
 
 
-def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adversary:
+def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Onlooker:
     """Take for known, and for sensitive, what release, microdata or plan call so."""
     said = {"the microdata": data.schema, **({"the plan": plan} if plan is not None else {})}
     conflicts, kept, secret = [], [], []
@@ -106,7 +106,7 @@ def unite_roles(release: Release, data: Microdata, plan: Schema | None) -> Adver
         told, certain = [], [*told, *certain]
     unlisted = [n for n in release.schema.names if plan is not None and n not in plan.names]
     notes = [f"the plan says nothing of {', '.join(unlisted)}"] if unlisted else []
-    return Adversary(seen, known, told, secret, certain, unmatched, conflicts, notes)
+    return Onlooker(seen, known, told, secret, certain, unmatched, conflicts, notes)
 
 
 def widen(schema: Schema, shown: Schema) -> Schema:
