@@ -286,6 +286,23 @@ def test_it_is_stored_verified_and_refused_if_columns_do_not_fit(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    ("listed", "kept"),
+    [
+        ([["age", "sex"], ["sex"], ["zip", "disease"]], [["age", "sex"], ["zip", "disease"]]),
+        ([["age", "sex"], ["sex", "age"], ["zip"], ["disease"]],
+         [["age", "sex"], ["zip"], ["disease"]]),
+        ([["sex"], ["age", "sex"], ["zip"], ["sex", "disease"]],
+         [["age", "sex"], ["zip"], ["sex", "disease"]]),
+    ],
+)  # fmt: skip
+def test_a_column_that_another_holds_adds_nothing(
+    listed: list[list[str]], kept: list[list[str]]
+) -> None:
+    release = dc.publish(table_1a(), dc.Slicing(dc.KAnonymity(4), columns=listed))
+    assert release.parameters["columns"] == kept
+
+
+@pytest.mark.parametrize(
     ("asked", "reason"),
     [
         ({"frequency": 2}, "frequency = 2 is not kept where columns share 'sex'"),
