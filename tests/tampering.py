@@ -35,6 +35,9 @@ CASES: dict[str, Method] = {
     "slicing": dc.Slicing(dc.FrequencyDiversity(2)),
     "slicing, blurred": dc.Slicing(dc.FrequencyDiversity(2), frequency=3),
     "slicing, at random": dc.Slicing(dc.FrequencyDiversity(2), buckets=6),
+    "slicing, shared": dc.Slicing(
+        dc.FrequencyDiversity(2), columns=[["age", "sex"], ["sex", "region", "note"], ["income"]]
+    ),
     "sequential": dc.Sequential(dc.KAnonymity(3)),
     "permutation": dc.Permutation(dc.KE(3, 2)),
     "rank-swapping": dc.RankSwapping(dc.KE(3, 2)),

@@ -69,8 +69,10 @@ def know_the_other(release: dc.Release, data: dc.Microdata, name: str) -> Worlds
 
 def pool(release: dc.Release, data: dc.Microdata, name: str) -> list[dict[Any, Fraction]]:
     """What is believed by somebody who knows one person: all pieces of a group that fit, put
-    together in all ways; each of the group's people is as likely the one sought."""
+    together in all ways; each of the group's people is as likely the one sought. Who has a piece
+    has one of the next column that agrees with it, and each of these is as likely."""
     people = data.to_polars().to_dicts()
+    shared = list_shared(release)
     found = []
     for person in range(len(people)):
         belief: dict[Any, Fraction] = defaultdict(Fraction)
@@ -79,13 +81,29 @@ def pool(release: dc.Release, data: dc.Microdata, name: str) -> list[dict[Any, F
                 [(piece, many) for piece, many in column.items() if person in piece.fits]
                 for column in group.columns
             ]
-            size = group.columns[0].total()
+            agreeing = [
+                sum(many for piece, many in column.items()
+                    if all(piece.shown[at] == people[person][n] for at, n in places))
+                for column, places in zip(group.columns[1:], shared or [[]] * 9, strict=False)
+            ]  # fmt: skip
             for chosen in product(*fitting):
                 told = {n: v for piece, _ in chosen for n, v in piece.values}
                 ways = prod(many for _, many in chosen)
-                belief[told[name]] += Fraction(ways, size ** (len(chosen) - 1))
+                belief[told[name]] += Fraction(ways, prod(agreeing))
         found.append({value: share / sum(belief.values()) for value, share in belief.items()})
     return found
+
+
+def list_shared(release: dc.Release) -> list[list[tuple[int, str]]]:
+    """Per column of slices but the first, where its pieces show what an earlier one shows."""
+    if release.form != "sliced":
+        return []
+    listed: Any = release.parameters["columns"]
+    known = [[n for n in column if n not in TOLD] for column in listed]
+    return [
+        [(at, n) for at, n in enumerate(names) if any(n in earlier for earlier in known[:i])]
+        for i, names in enumerate(known)
+    ][1:]
 
 
 def hold_audit_against_worlds(release: dc.Release, data: dc.Microdata, most: Fraction) -> None:
@@ -116,6 +134,9 @@ SLICINGS = [
     dc.Slicing(HALF, columns=[["age"], ["sex", "job"], ["home"]]),
     dc.Slicing(HALF, columns=[["age"], ["sex", "job", "home"]]),
     dc.Slicing(HALF, columns=[["age", "job"], ["sex", "home"]], buckets=3),
+    dc.Slicing(HALF, columns=[["age", "sex"], ["sex", "job"], ["home"]]),
+    dc.Slicing(HALF, columns=[["age"], ["sex", "job"], ["sex", "home"]]),
+    dc.Slicing(HALF, columns=[["age"], ["sex", "job"], ["sex", "home"]], buckets=3),
 ]
 
 
@@ -129,7 +150,7 @@ def test_no_world_of_slices_gives_a_belief_above_the_promise(
 
 
 @few
-@given(rows=TABLE, method=st.sampled_from(SLICINGS[3:6]), seed=st.integers(0, 9))
+@given(rows=TABLE, method=st.sampled_from(SLICINGS[3:6] + SLICINGS[8:]), seed=st.integers(0, 9))
 def test_who_knows_the_attribute_of_another_column_is_promised_the_same(
     rows: list[Any], method: dc.Slicing, seed: int
 ) -> None:
@@ -150,14 +171,17 @@ def test_who_knows_the_attribute_of_the_same_column_is_promised_nothing() -> Non
     assert max(beliefs[0].values()) == 1
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("buckets", ["mondrian", 3])
-def test_parts_of_two_columns_are_weighed_each_by_its_own(buckets: Any) -> None:
+def test_parts_of_two_columns_are_weighed_each_by_its_own(buckets: Any, shared: bool) -> None:
     rows = [(age, sex, job, home) for age in (1, 2) for sex, job, home in (
         ("F", "a", "x"), ("M", "b", "y"), ("F", "b", "y"), ("M", "a", "x"), ("M", "c", "z"),
         ("F", "c", "z"))]  # fmt: skip
     data = as_data(rows)
-    method = dc.Slicing(dc.DistinctDiversity(1), columns=[["age", "job"], ["sex", "home"]],
-                        buckets=buckets)  # fmt: skip
+    columns = [["age", "job"], ["sex", "home"]]
+    if shared:
+        columns = [["age"], ["sex", "job"], ["sex", "home"]]
+    method = dc.Slicing(dc.DistinctDiversity(1), columns=columns, buckets=buckets)
     for seed in range(8):
         release = dc.publish(data, method, insecure_seed=seed)
         hold_audit_against_worlds(release, data, Fraction(1))

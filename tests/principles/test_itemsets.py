@@ -73,6 +73,21 @@ def test_rho_uncertainty_is_what_all_subsets_say(
         assert principle.admits(group(one + two)).all()
 
 
+def test_a_belief_of_rho_itself_is_too_much_and_k_people_are_enough() -> None:
+    """Half have hiv; and of two with flu, which is sensitive too, one."""
+    half = group([frozenset(items) for items in ("fh", "h", "f", "m")])
+    for secret in (["h"], ["f"], ["f", "h"], None):
+        kept = [
+            dc.RhoUncertainty(rho, secret).admits(half).all() for rho in ("1/2", "50001/100000")
+        ]
+        assert kept == [False, True]
+    certain = group([frozenset("f"), frozenset("f")])
+    assert not dc.RhoUncertainty(1).admits(certain).all()
+    pairs = group([frozenset("fh"), frozenset("fh"), frozenset("f")])
+    assert [dc.KMAnonymity(k, 2).admits(pairs).all() for k in (2, 3)] == [True, False]
+    assert dc.KMAnonymity(2, 5).admits(group([frozenset("a")] * 2 + [frozenset("b")] * 2)).all()
+
+
 def test_a_label_for_a_sensitive_item_and_others_is_refused() -> None:
     """Who knows that somebody has flu sees the label, and nothing bounds hiv."""
     table = group([frozenset("a")] * 2 + [frozenset()] * 8)

@@ -283,3 +283,60 @@ def test_it_is_stored_verified_and_refused_if_columns_do_not_fit(tmp_path: Path)
         (tmp_path / "r" / "datapackage.json").write_text(text, encoding="utf-8")
         with pytest.raises(dc.errors.StoreError, match="which attributes stand together"):
             verify(dc.load(reseal(tmp_path / "r")))
+
+
+@pytest.mark.parametrize(
+    ("listed", "kept"),
+    [
+        ([["age", "sex"], ["sex"], ["zip", "disease"]], [["age", "sex"], ["zip", "disease"]]),
+        ([["age", "sex"], ["sex", "age"], ["zip"], ["disease"]],
+         [["age", "sex"], ["zip"], ["disease"]]),
+        ([["sex"], ["age", "sex"], ["zip"], ["sex", "disease"]],
+         [["age", "sex"], ["zip"], ["sex", "disease"]]),
+    ],
+)  # fmt: skip
+def test_a_column_that_another_holds_adds_nothing(
+    listed: list[list[str]], kept: list[list[str]]
+) -> None:
+    release = dc.publish(table_1a(), dc.Slicing(dc.KAnonymity(4), columns=listed))
+    assert release.parameters["columns"] == kept
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"frequency": 2}, "frequency = 2 is not kept where columns share 'sex'"),
+        ({"check": "paper"}, "does not cover attributes in several columns"),
+    ],
+)
+def test_what_is_not_known_of_shared_attributes_is_refused(
+    asked: dict[str, Any], reason: str
+) -> None:
+    columns = [["age", "sex"], ["sex", "zip"], ["disease"]]
+    method = dc.Slicing(dc.FrequencyDiversity(2), columns=columns, **asked)
+    with pytest.raises(dc.errors.SchemaError, match=reason):
+        dc.publish(table_1a(), method)
+
+
+def test_whoever_does_not_know_what_is_shared_is_not_told_people_apart() -> None:
+    """Zip stands beside the sex, and a disease beside it: neither says nothing of the other."""
+    release = slice_paper()
+    form = find_form(release.form)
+    with pytest.raises(dc.errors.StoreError, match="What agrees in several columns is not known"):
+        form.leave_out(release, ["sex"])
+    assert form.leave_out(release, ["zip"]).parameters["columns"] == [
+        ["age", "sex"], ["sex"], ["disease"],
+    ]  # fmt: skip
+    left = form.leave_out(form.leave_out(release, ["zip"]), ["sex"])
+    assert left.parameters["columns"] == [["age"], ["disease"]]
+
+
+def test_postgresql_answers_as_duckdb_does(postgres: str) -> None:
+    """Of what shares an attribute and what does not at once, for everybody with a missing value."""
+    release = draw(5, SHAPES[0], missing=True)
+    assert release is not None
+    for what in ("COUNT(*)", "SUM(a)", "AVG(s)"):
+        sql = f"SELECT {what} AS n FROM release WHERE a < 2 AND b >= 0 AND s > -2"
+        here, there = (release.query(sql, engine=engine).frame for engine in (None, postgres))
+        for name in here.columns:
+            assert there[name].to_list() == pytest.approx(here[name].to_list())

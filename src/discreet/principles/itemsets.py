@@ -226,8 +226,8 @@ class RhoUncertainty(Principle):
     Cao, Karras, Raïssi, Tan, VLDB 2010: for any transaction, any subset χ of its items and any
     sensitive item α that is not in χ, the probability that a transaction with χ has α is less than
     ρ. The subset may be empty, and may hold sensitive items. Without ``sensitive`` all items are.
-    The threshold is strict: ρ itself breaks the promise, as 1 must for ρ = 1 to mean anything. Who
-    goes by works that allow ρ itself gets no less from it here, and may give a little more than ρ.
+    The threshold is strict: a belief of ρ itself breaks the promise. So ρ = 1 promises something,
+    that no sensitive item is certain; and who would allow ρ itself gets no less.
 
     >>> from discreet.table.schema import Attribute, Role, Type
     >>> baskets = Attribute("items", Role.SENSITIVE, Type.SET)

@@ -259,7 +259,7 @@ class Slicing(Method):
         for name in shared:
             for column in columns[1:]:
                 column.remove(name)
-        columns = [column for column in columns if column]
+        columns = [column for i, column in enumerate(columns) if not _is_within(columns, i)]
         return sorted(columns, key=lambda column: bool(set(column) & set(sensitive))), shared
 
     def _choose_columns(
@@ -333,6 +333,13 @@ class Slicing(Method):
                 'check = "paper" does not cover attributes in several columns.',
                 hint="Leave check out, or list each attribute once.",
             )
+
+
+def _is_within(columns: Sequence[Sequence[str]], i: int) -> bool:
+    """Whether another column tells all that one does; of two that are alike, the first is kept."""
+    held = {*columns[i]}
+    others = ((j, {*other}) for j, other in enumerate(columns) if j != i)
+    return any(held < other or (held == other and j < i) for j, other in others)
 
 
 def _name_bucket(data: CodedTable) -> str:
