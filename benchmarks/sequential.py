@@ -104,7 +104,7 @@ def join_first(history: EarlierTables) -> EarlierTables:
 
 
 def list_groups(count: int, plain: bool) -> tuple[float, float, int, int]:
-    """List the X-groups of a join: processor seconds, megabytes, combinations kept of releases, groups."""
+    """List X-groups: processor seconds, megabytes, combinations of earlier releases, groups."""
     frame = dc.datasets.adult_frame().drop_nulls()
     method = dc.Generalization(dc.KAnonymity(1))
     earlier = [dc.publish(read(frame, names, []), method) for names in SEVERAL[:count]]
