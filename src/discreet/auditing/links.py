@@ -26,7 +26,7 @@ from discreet.table.schema import Attribute, Role, Type, refuse_other_kind
 
 MOST = 20_000_000
 """More combinations of X, Y and what tables share are not kept."""
-AT_ONCE = 5_000_000
+AT_ONCE = 2_000_000
 """So many pairs are looked at before they are added up."""
 LARGEST = 2**62
 """More rows of a join are not counted: 64 bits would not hold them."""

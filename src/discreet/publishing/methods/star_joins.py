@@ -30,11 +30,11 @@ from discreet.table.arrays import Bools, Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import representatives, row_ids
 
-MOST = 50_000_000
+MOST = 20_000_000
 """More combinations of X, Y and what is shared are not kept."""
 MOST_CELLS = 500_000_000
 """More pairs of what is shown here and there are not matched."""
-AT_ONCE = 5_000_000
+AT_ONCE = 2_000_000
 """So many pairs are looked at before they are summed."""
 RUNS = 500
 """Rows of single codes that are matched at a time."""
