@@ -38,7 +38,7 @@ class Noisy(Form):
     )
     beliefs: ClassVar[str] = (
         "Differential privacy bounds no belief, so beliefs are given as certain. It bounds by how "
-        "many times anything gets likelier by a person's being in the table: e^ε."
+        "many times anything gets likelier by a person's being in the table: e^ε"
     )
     transformations: ClassVar[dict[str, str]] = {
         "counted": "in cells, beside others: how many people are in them, plus noise"
