@@ -328,6 +328,8 @@ def test_what_is_written_is_read_verified_and_audited_in_words(tmp_path: Path) -
     assert report.max_belief == 1.0 and "no belief" in report.how["ill"]
     assert any("standard deviations" in note for note in report.notes)
     assert "with noise" in report.crowd
+    assert report.membership is not None  # e^2 / (1 + e^2)
+    assert 0.8807 < (report.membership.told or 0) < 0.8809 and "nobody" in str(report.membership)
     assert report.to_dict() and report.explain(0).reasons
     readme = (folder / "README.md").read_text(encoding="utf-8")
     assert "What is believed of anybody" in readme and "their ε add up" in readme

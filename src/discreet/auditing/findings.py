@@ -198,7 +198,9 @@ class AuditReport:
             counts = self.counted is None or name not in self.counted.left_out
             worst = float(belief.max(initial=0)) if counts else (
                 float(self.counted.beliefs[name]) if self.counted else 0.0)  # fmt: skip
-            if worst >= 1:
+            if self.examined is not None and not self.examined[0].views[0].shows_people:
+                found.append(f"the {name} of anybody may be certain: the promise bounds no belief")
+            elif worst >= 1:
                 whose = f"{self._count(belief >= 1):,} people" if counts else "somebody"
                 found.append(f"the {name} of {whose} is certain: the promise does not bound that")
             elif worst > HALF and all(part.max_share == 1 for part in parts):

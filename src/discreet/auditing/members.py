@@ -31,7 +31,7 @@ class Membership:
     """How often more records match a member than somebody made up: 0.5 is chance. ``None`` where
     everybody that can be made up is in the table."""
     tried: int
-    """How many of either were tried."""
+    """How many of either were tried; 0 where it is a bound that is proven."""
     fakes: Fakes | None
     """What else matches, where the form has such."""
 
@@ -42,7 +42,9 @@ class Membership:
 
     def __str__(self) -> str:
         told = "everybody that can be made up of its values is in it"
-        if self.told is not None:
+        if self.told is not None and not self.tried:
+            told = f"nobody tells a member from somebody else in more than {self.told:.1%} of pairs"
+        elif self.told is not None:
             told = (
                 f"a member is told from somebody made up in {self.told:.1%} of pairs (chance: 50 %)"
             )
@@ -57,7 +59,9 @@ def measure_membership(found: Sequence[Matches], data: Microdata) -> Membership 
     whole microdata, matched with every table of a release; of a part of it nothing is said.
     """
     names, rng = data.quasi_identifiers, np.random.default_rng(SEED)
-    if not names or data.whole is not None or not found[0].view.shows_people:
+    if (bound := found[0].view.bound_membership()) is not None:
+        return Membership(bound, 0, None)
+    if not names or data.whole is not None:
         return None
     chosen = rng.integers(0, data.n, min(TRIED, data.n))
     made = {name: data.codes[name][rng.integers(0, data.n, len(chosen))] for name in names}

@@ -57,4 +57,5 @@ def install(
     show(table)
     for name, why in made.left_out.items():
         show(f"Left out: {name}. {why}")
-    show(f'Ask for example: SELECT SUM({made.weight}) FROM "{made.schema}".expected')
+    if made.views:
+        show(f'Ask for example: SELECT SUM({made.weight}) FROM "{made.schema}".expected')

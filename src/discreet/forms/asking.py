@@ -319,7 +319,10 @@ def ask(
 
 
 def list_tables(tree: exp.Expr, release: Release | Series) -> list[str]:
-    """Give the release's tables that a statement reads, people's own table first."""
+    """Give the release's tables that a statement reads, people's own table first.
+
+    Where it reads only what follows from tables, those of people.
+    """
     read = {table.name for table in tree.find_all(exp.Table)}
-    found = [name for name in release.tables if name in read]
+    found = [name for name in release.tables if name in read] or list(release.shown)
     return sorted(found, key=lambda name: name not in release.shown)

@@ -248,6 +248,10 @@ class View(ABC):
 
         return [gather_crowds(matches)]
 
+    def bound_membership(self) -> float | None:
+        """Bound how often a member is told from somebody else, where that is proven of it."""
+        return None
+
     def list_named(self, matches: Matches, people: Microdata) -> list[NamedValues]:  # noqa: ARG002
         """List the values that it names, where these may be only what somebody in it has."""
         return []

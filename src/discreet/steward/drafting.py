@@ -72,6 +72,7 @@ def draft_plan(
         'name = "generalization"',
         *_propose_resistance(schema),
         *_propose_marginals(schema),
+        *_propose_noise(),
         "",
         "[[method.principles]]",
         'name = "k-anonymity"',
@@ -130,6 +131,15 @@ def _propose_marginals(schema: Schema) -> list[str]:
         "# values are safe in together, are chosen for questions about any two attributes by",
         '# name = "angelization"',
         '# marginals = "auto"',
+    ]
+
+
+def _propose_noise() -> list[str]:
+    """Suggest, as a comment, the promise that is about no group."""
+    return [
+        "# Whoever attacks may know anything at all where counts with noise go out, no records.",
+        "# Then no belief is bounded, and columns say what values can be (low and high, values):",
+        '# name = "noisy-marginals"   # with the principle differential-privacy, epsilon = 1',
     ]
 
 

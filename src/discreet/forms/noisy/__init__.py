@@ -22,7 +22,7 @@ from discreet.table.schema import Role
 if TYPE_CHECKING:
     from discreet.sql.query import Query
 
-LIMIT = "as far as likelihood ratios of e^ε; no belief is bounded"
+LIMIT = "likelihood ratios of e^ε; no belief is bounded"
 
 
 class Noisy(Form):
@@ -38,7 +38,7 @@ class Noisy(Form):
     )
     beliefs: ClassVar[str] = (
         "Differential privacy bounds no belief, so beliefs are given as certain. It bounds by how "
-        "many times anything gets likelier by a person's being in the table: e^ε."
+        "many times anything gets likelier by a person's being in the table: e^ε"
     )
     transformations: ClassVar[dict[str, str]] = {
         "counted": "in cells, beside others: how many people are in them, plus noise"
@@ -105,7 +105,8 @@ class Noisy(Form):
 
     def list_withstood(self, release: Release) -> Withstood:  # noqa: ARG002
         """Whoever it is, and whatever they know: of likelihoods, and not of beliefs."""
-        return {**dict.fromkeys(Adversary, LIMIT), Adversary.COLLECTOR: "whose ε add up"}
+        likewise = dict.fromkeys(Adversary, "likewise")
+        return {**likewise, Adversary.COLLECTOR: "their ε add up", Adversary.ANYBODY: LIMIT}
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever counts with noise does."""

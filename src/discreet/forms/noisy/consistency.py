@@ -80,7 +80,7 @@ def find_worst(noisy: NoisyCounts, data: Microdata) -> list[str]:
     cells = sum(d.size for d in found)
     return [
         f"Of {cells:,} counts the one that is off most is off by {worst:,}, "
-        f"{worst / noisy.variance**0.5:.1f} standard deviations of the noise."
+        f"{worst / noisy.variance**0.5:.1f} standard deviations of the noise"
     ]
 
 

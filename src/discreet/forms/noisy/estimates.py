@@ -74,15 +74,33 @@ class Estimates:
         return CellCounts(names, project(wider, made, names), None)
 
     def _connect(self, names: Axes) -> Axes:
-        """Add attributes that stand in several tables, each beside others of those asked for."""
+        """Add attributes until tables tell how all those asked for go together, if any do.
+
+        One at a time: that which joins most parts that nothing joins yet, in the fewest cells.
+        """
         wider = set(names)
-        for name in self.noisy.names:
-            beside = {frozenset(one.names) & {*names} for one in self.noisy.marginals
-                      if name in one.names} - {frozenset()}  # fmt: skip
-            more = wider | {name}
-            if len(beside) > 1 and prod(self.noisy.shape([*more])) <= MOST_CELLS:
-                wider = more
+        while len(parts := self._list_parts(wider)) > 1:
+            options = []
+            for name in self.noisy.names:
+                more = wider | {name}
+                cells, left = prod(self.noisy.shape([*more])), len(self._list_parts(more))
+                if name not in wider and left < len(parts) and cells <= MOST_CELLS:
+                    options.append((left, cells, name))
+            if not options:
+                break
+            wider.add(min(options)[-1])
         return tuple(name for name in self.noisy.names if name in wider)
+
+    def _list_parts(self, names: set[str]) -> list[set[str]]:
+        """Part attributes so that no table has some of two parts."""
+        parts: list[set[str]] = []
+        for one in self.noisy.marginals:
+            common = names & set(one.names)
+            if common:
+                met = [part for part in parts if part & common]
+                parts = [part for part in parts if not part & common]
+                parts.append(common.union(*met))
+        return parts
 
     def _refuse_large(self, names: Axes) -> None:
         cells = prod(self.noisy.shape(names))

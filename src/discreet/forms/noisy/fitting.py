@@ -18,10 +18,12 @@ from discreet.table.arrays import Floats
 
 Axes = tuple[str, ...]
 ROUNDS = 30
-STEPS = 200
+STEPS = 100
 """So often totals are fitted in turn, at most."""
 SETTLED = 1e-10
 """Totals that are off by so small a part of all are fitted."""
+STALLED = 0.99
+"""Totals that are off by nearly as much as a step before cannot all be had."""
 
 
 def project(names: Axes, counts: Floats, onto: Axes) -> Floats:
@@ -104,6 +106,7 @@ def fit(names: Axes, shape: tuple[int, ...], known: Sequence[tuple[Axes, Floats]
     if total <= 0:
         return made
     wanted = [(one, counts * (total / counts.sum())) for one, counts in known]
+    before = np.inf
     for _ in range(STEPS if len(wanted) > 1 else 1):
         off = 0.0
         for one, sums in wanted:
@@ -111,6 +114,7 @@ def fit(names: Axes, shape: tuple[int, ...], known: Sequence[tuple[Axes, Floats]
             off = max(off, float(np.abs(now - sums).sum()))
             ratio = np.divide(sums, now, out=np.zeros_like(sums), where=now > 0)
             made = made * _spread_axes(one, ratio, names)
-        if off <= SETTLED * total:
+        if off <= SETTLED * total or off > STALLED * before:
             break
+        before = off
     return made

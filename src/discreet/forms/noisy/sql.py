@@ -83,7 +83,7 @@ class _NoisyQuestion:
         pieces = [cut(own, parts, one_by_one=own.attribute.name in spread) for own in cells]
         plain = next(iter(term.columns)) if term is not None and term.is_plain else None
         is_number = one.adds_term and plain is not None
-        title = f"{POSSIBLE} {len(self.clauses)}"
+        title = f"{POSSIBLE}_{len(self.clauses)}"
         table = lay_out(cells, pieces, told.counts, term=plain if is_number else None)
         self.needed[title] = table
         share: exp.Expr = column(SHARE)
@@ -113,7 +113,7 @@ class _NoisyQuestion:
 
     def name(self, place: int) -> str:
         """Name a clause."""
-        return f"{SUMS} {place}"
+        return f"{SUMS}_{place}"
 
 
 def rewrite(query: Query, estimates: Estimates) -> Statement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import exp, nextafter
 from typing import ClassVar
 
 import numpy as np
@@ -117,6 +118,17 @@ class NoisyView(View):
             self, np.zeros(data.n, dtype=np.int64), np.array([0, 1]), nobody, np.array([1]),
             everybody, pools_groups=False, first=nobody,
         )  # fmt: skip
+
+    def bound_membership(self) -> float:
+        """Bound it by e^2ε / (1 + e^2ε), rounded up.
+
+        Of a member and somebody else let the first be taken for the member with probability p. Were
+        the one in place of the other, which makes anything at most e^2ε times as likely, the same
+        would be wrong, and is so with probability 1 - p if both are alike beforehand: p is at most
+        e^2ε (1 - p).
+        """
+        odds = exp(2 * float(self.noisy.spent))
+        return min(nextafter(odds / (1 + odds), 1) + 1e-12, 1.0)
 
     def describe_crowd(self, people: int) -> str:  # noqa: ARG002
         """Say that nobody is found."""

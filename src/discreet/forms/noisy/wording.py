@@ -9,8 +9,8 @@ from discreet.release import Promise, number_title
 
 COUNTED = (
     "One row per combination of cells of {names}, whether anybody has it or not: `{count}` is how "
-    "many people have it, plus noise; `{fitted}` is as near to it as tables that agree with each "
-    "other and count nobody less than once can be."
+    "many people have it, plus noise; `{fitted}` is made of it to agree with the other tables, and "
+    "never below 0."
 )
 LISTED = "One row per cell of an attribute: the first and the last value that it stands for."
 OPEN = (

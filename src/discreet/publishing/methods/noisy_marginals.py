@@ -133,10 +133,12 @@ class NoisyMarginals(Method):
 
 def _refuse_unbounded(data: Microdata) -> None:
     """Refuse tables in which one person may count more than once, or is shown as they are."""
-    if data.persons is not None and data.schema.people.rows == "all":
+    key = data.schema.people
+    if data.persons is not None and (key.rows == "all" or key.cluster is not None):
         raise PromiseError(
-            "People may have several rows here, so one person may change counts by more than one.",
-            hint='Publish one row of everybody: rows = "one", or rows = "fold".',
+            "People may have several rows here, or count as one with others, so one of them may "
+            "change counts by more than one.",
+            hint='Publish one row of everybody: rows = "one", or rows = "fold", without clusters.',
         )
     kept = [a.name for a in data.schema.published if a.role is Role.OTHER]
     if kept:
