@@ -56,9 +56,10 @@ class Generalization(Method):
     where the table was cut, at random between the people on both sides, and tile the public
     domain. With ``suppress`` up to that share of people, who stand apart from their groups, are put
     into groups of their own that show ``*`` wherever they differ, or are left out, if all others
-    gain more by that: the promise holds for these groups as well. With ``resist="method"`` groups
-    are split only where every way to hand out their values would allow for it, so that who knows
-    how they are found learns nothing from it; that is dear where a value is frequent.
+    gain more by that: the promise holds for these groups as well. With ``resist="method"`` cuts are
+    chosen without a look at whose values are whose, and chance forbids some of them, so that who
+    knows how groups are found learns no more than is promised; groups are larger then where a
+    value is frequent.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -129,6 +130,11 @@ class Generalization(Method):
     def counts_people(self) -> bool:
         """Where people are split by what holds of people, not where they are dealt."""
         return not self.principle.dealt and self.resist == "reader"
+
+    @property
+    def draws_groups(self) -> bool:
+        """Where coins forbid some cuts."""
+        return self.resist == "method"
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Partition, blur each group to its box, and put the people in canonical order."""

@@ -78,7 +78,7 @@ from discreet.table.microdata import Microdata
 
 Resisted = Literal["reader", "method"]
 """Who reads the release, and who knows the method that made it as well."""
-DEAREST = 2**53 // 8
+DEAREST = 2**53 // 16
 """A cut that must be left untried with a larger chance, of 2**53, is not considered."""
 
 
