@@ -1,7 +1,8 @@
 """Against whom the promise of a release holds: what forms say is what worlds say.
 
 What only limits a reader (all quasi-identifiers) is tried by ``oracles``, who knows the method by
-``test_known_method``. Here are those whom hardly a release withstands, each shown to break a promise.
+``test_known_method``. Here are those whom hardly a release withstands, each shown to break a
+promise.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ GROUPING = [
     dc.FullDomain(HALF),
     dc.Angelization(HALF, k=2),
     dc.Anatomy(HALF),
+    dc.Angelization(HALF, k=2, resist="method"),
+    dc.Anatomy(HALF, resist="method"),
     dc.Slicing(HALF, columns=[["age", "sex"], ["pay"]]),
     dc.Permutation(HALF),
 ]

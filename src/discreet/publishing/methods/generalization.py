@@ -8,11 +8,8 @@ from typing import ClassVar
 import polars as pl
 
 from discreet.errors import SchemaError
-from discreet.forms.generalized.wording import (
-    resists_method,
-    word_generalized,
-    word_suppressed,
-)
+from discreet.forms.adversaries import resists_method
+from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
 from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.draws import Draws
@@ -30,7 +27,11 @@ from discreet.publishing.partitioners.guards import bind_guards
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
-from discreet.publishing.partitioners.simulatable import Resisted, split_simulatably
+from discreet.publishing.partitioners.simulatable import (
+    Resisted,
+    drop_plain,
+    split_simulatably,
+)
 from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress, trim
 from discreet.publishing.partitioners.units import count_units
 from discreet.release import Recoding, Release, name_own
@@ -113,11 +114,9 @@ class Generalization(Method):
 
     def parameters(self) -> dict[str, object]:
         """The parameters besides the principle; how people are dealt only where they are."""
-        given = super().parameters()
+        given = drop_plain(super().parameters())
         if not self._deals:
             del given["dealing"]
-        if self.resist == "reader":
-            del given["resist"]
         if not ratio(self.suppress):
             del given["suppress"]
         return given
