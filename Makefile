@@ -96,6 +96,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/ground.py
 	$(BIN)/python benchmarks/permutation.py
 	$(BIN)/python benchmarks/angel.py
+	$(BIN)/python benchmarks/resisting.py
 	$(BIN)/python benchmarks/proximity.py
 	$(BIN)/python benchmarks/slicing.py
 	$(BIN)/python benchmarks/sequential.py

@@ -28,6 +28,8 @@ GROUPING = [
     dc.FullDomain(HALF),
     dc.Angelization(HALF, k=2),
     dc.Anatomy(HALF),
+    dc.Angelization(HALF, k=2, resist="method"),
+    dc.Anatomy(HALF, resist="method"),
     dc.Slicing(HALF, columns=[["age", "sex"], ["pay"]]),
     dc.Permutation(HALF),
 ]

@@ -9,13 +9,16 @@ from functools import partial
 from itertools import count
 from multiprocessing import get_context
 
-from oracles.known_method import KNOWN_METHOD
+from oracles.known_batching import run_batches
+from oracles.known_method import run_generalization
 from oracles.noise import NOISE
 from oracles.running import Tally, tally_trials
 from oracles.tables import SETUPS, TOGETHER
 
 AT_ONCE = 200
 """Tables that are tried before the next line is printed."""
+KNOWN_METHOD = {"generalization": run_generalization, "angelization and anatomy": run_batches}
+"""Who knows the method, and not only the release."""
 SHOWN = ("belief", "belief in truth", "candidates", "nearness", "breach risk")
 """The figures whose excess is measured: risks of people."""
 

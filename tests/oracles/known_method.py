@@ -225,6 +225,3 @@ def run_generalization(tables: int, seed: int) -> dict[str, int]:
             plain = KnownMethod(numbers, split, SetDraws([0] * len(numbers)))
             tally["broken without"] += not all(keeps(principle, belief) for belief in plain.beliefs)
     return tally
-
-
-KNOWN_METHOD = {"generalization": run_generalization}

@@ -93,6 +93,9 @@ ANGELIZATIONS = [
     dc.Angelization(dc.Proximity(1, 2, on="pay"), k=2, marginals=[["plain"], ["flag", "level"]]),
     dc.Angelization(dc.KE(2, 2, on="pay") & dc.KAnonymity(3), k=2),
     dc.Anatomy(dc.RecursiveDiversity(2, 2)),
+    dc.Angelization(dc.FrequencyDiversity(2), k=2, resist="method", marginals="auto"),
+    dc.Angelization(dc.Proximity(1, 2, on="pay"), k=2, resist="method"),
+    dc.Anatomy(dc.FrequencyDiversity(2), batches="mondrian", resist="method"),
     dc.Anatomy(dc.EntropyDiversity(1.5), batches="mondrian"),
 ]
 METHODS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
@@ -89,6 +90,9 @@ def test_what_cannot_be_measured_is_said() -> None:
     drawn = dc.Anatomy(dc.FrequencyDiversity(2))
     found = attack_method(dc.publish(data, drawn), data, drawn)
     assert found.minimality == "the method draws at random"
+    resisting = replace(DIVERSE, resist="method")
+    said = measure_minimality(dc.publish(data, resisting), data, resisting)
+    assert said == "the method draws which groups there are"
     release = dc.publish(data, DIVERSE)
     other = measure_minimality(release, data, dc.Generalization(dc.FrequencyDiversity(3)))
     assert other == "the plan's method does not make this release of this table"

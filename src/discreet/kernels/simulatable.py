@@ -7,7 +7,7 @@ import numpy as np
 from discreet.kernels import compiled
 from discreet.kernels.cuts import AT_HAND, BINS, UNSEEN, choose_cuts
 from discreet.kernels.mondrian import make_room, open_side, split
-from discreet.kernels.odds import find_odds, price
+from discreet.kernels.odds import WHOLE, find_odds, price
 from discreet.kernels.part_sizes import NEAR, find_part_size
 from discreet.kernels.rules import obeys
 
@@ -37,13 +37,19 @@ def clear_bags(fields, counts, touched, held):
 
 
 @compiled
-def price_cut(n, sizes, fields, rules, tables, counts, touched, held):
-    """Say with what chance a cut of ``n`` rows into sides of these sizes must not be tried."""
+def price_cut(n, sizes, fields, rules, tables, counts, touched, held, certain):
+    """Say with what chance a cut of ``n`` rows into sides of these sizes must not be tried.
+
+    If it must be ``certain`` not to fail, that is never or always.
+    """
     odds = 0.0
     for r in range(rules.shape[0]):
-        f = rules[r, 1]
-        found = find_odds(rules, r, tables, counts, touched, fields[f, 4], held[f], n, sizes)
-        odds = max(odds, found)
+        base, m = fields[rules[r, 1], 4], held[rules[r, 1]]
+        if certain:
+            if sizes.min() < find_part_size(rules, r, tables, counts, touched, base, m):
+                return WHOLE
+        else:
+            odds = max(odds, find_odds(rules, r, tables, counts, touched, base, m, n, sizes))
     return price(odds)
 
 
@@ -73,7 +79,19 @@ def measure_sides(start, ends, sides, sizes):
 
 @compiled
 def grow_simulatable(
-    buffers, root, leaves, pause, attrs, least, trees, fields, rules, tables, coins, dearest
+    buffers,
+    root,
+    leaves,
+    pause,
+    attrs,
+    least,
+    trees,
+    fields,
+    rules,
+    tables,
+    coins,
+    dearest,
+    certain,
 ):
     """Split a node depth first by one cut each, chosen blindly, unless a coin forbids to try it.
 
@@ -110,7 +128,9 @@ def grow_simulatable(
             # the smallest side that is cheap enough, from where cuts are looked for
             while 2 * smallest <= n:
                 sizes[0], sizes[1] = smallest, n - smallest
-                cost = price_cut(n, sizes[:2], fields, rules, tables, counts, touched, held)
+                cost = price_cut(
+                    n, sizes[:2], fields, rules, tables, counts, touched, held, certain
+                )
                 if cost <= dearest:
                     break
                 smallest += 1 + smallest // 8
@@ -123,7 +143,9 @@ def grow_simulatable(
                     break
                 sides = split(buffers, node, attrs, a, cuts[a], trees, ends)
                 smallest = measure_sides(start, ends, sides, sizes) + 1
-                cost = price_cut(n, sizes[:sides], fields, rules, tables, counts, touched, held)
+                cost = price_cut(
+                    n, sizes[:sides], fields, rules, tables, counts, touched, held, certain
+                )
                 if cost > dearest:
                     sides = 0
             clear_bags(fields, counts, touched, held)

@@ -67,6 +67,11 @@ class Method(ABC):
         return False
 
     @property
+    def draws_groups(self) -> bool:
+        """Whether chance has a part in which groups there are: the same table may give others."""
+        return False
+
+    @property
     def weight(self) -> int:
         """So many times as much as in a table of boxes it takes to examine one of its records."""
         return find_form(self.form).weight

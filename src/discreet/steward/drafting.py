@@ -112,12 +112,12 @@ def draft_plan(
 
 
 def _propose_resistance(schema: Schema) -> list[str]:
-    """Suggest, as a comment, groups that tell nothing by how they were found."""
+    """Suggest, as a comment, groups that tell no more by how they were found."""
     if not schema.sensitive:
         return []
     return [
         "# Who knows this method can learn from where groups were not split any further, but not",
-        "# with this, which is dear where a sensitive value is frequent (discreet compare tells):",
+        "# with this; groups grow where a sensitive value is frequent (discreet compare tells):",
         '# resist = "method"',
     ]
 

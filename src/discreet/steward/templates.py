@@ -22,7 +22,7 @@ name = "generalization"
 # categories = "set"         # "ancestor": a node of the taxonomy instead of a set of values
 # ends = "tight"             # "cuts": boxes tile a public domain (low, high, values of columns)
 # suppress = 0.01            # leave out up to this share of people who stand apart
-# resist = "method"          # tell nothing to who knows the method; dear for few values
+# resist = "method"          # keep the promise against who knows the method, too
 
 [[method.principles]]
 name = "k-anonymity"         # everybody looks like k - 1 others

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
-from discreet.forms.adversaries import KNOWN, SIGNED, Withstood, list_resisted
+from discreet.forms.adversaries import (
+    KNOWN,
+    RESISTED,
+    SIGNED,
+    Withstood,
+    list_resisted,
+    resists_method,
+)
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.batched.held import (
     BATCH,
@@ -78,8 +85,9 @@ class Batched(GroupedForm):
         "angelization": {
             "k": None, "marginals": None, "batches": BATCHINGS, "categories": ("set", "ancestor"),
             "exact": (True, False), "ends": ENDS, "together": TOGETHER, "projections": None,
+            "resist": RESISTED,
         },
-        "anatomy": {"batches": BATCHINGS, "together": TOGETHER},
+        "anatomy": {"batches": BATCHINGS, "together": TOGETHER, "resist": RESISTED},
         "invariant-angelization": {
             "k": None, "marginals": None, "categories": ("set", "ancestor"),
         },
@@ -260,6 +268,7 @@ class Batched(GroupedForm):
             exact=_is_exact(release),
             counterfeits=count_counterfeits(release),
             apart={t: names for t, names in self.shown(release).items() if t not in linked},
+            blind=resists_method(release.parameters),
         )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
@@ -278,6 +287,8 @@ class Batched(GroupedForm):
         apart = [names for title, names in self.shown(release).items() if title not in linked]
         if not _lists(given.get("projections") or [], apart, set()):
             found.append("the projections are not those that the tables show")
+        if resists_method(given) and given.get("batches") == "direct":
+            found.append("batches are filled along buckets, and that is said to tell nothing")
         several = len(secret) > 1
         if several and bool(given.get("together")) != (len(list_told(release)) == 1):
             found.append(f"together = {given.get('together')!r} is not how values are counted")

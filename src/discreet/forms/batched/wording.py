@@ -22,10 +22,13 @@ ABOUT_PROJECTION = (
     "One row per person: a box that holds the person's values of {names}. It refers to no "
     "`{batch}`, and its rows belong to none of other tables: it says nothing of sensitive values."
 )
-OPEN = (
-    "What someone learns who already knows sensitive values of other people of the batch, or how "
-    "the batches were chosen.",
-    "What follows from joining this release with others about the same people.",
+OTHERS = "What someone learns who already knows sensitive values of other people of the batch"
+CHOSEN = f"{OTHERS}, or how the batches were chosen."
+JOINED = "What follows from joining this release with others about the same people."
+BLIND = (
+    "That holds against who knows how the batches were found, too: it follows from the "
+    "quasi-identifiers, from what batches hold, and from chance. That they were found so is the "
+    "publisher's word."
 )
 OPEN_JOINED = (
     "Looking the same in all tables at once. In each table alone {k} people or more look the same; "
@@ -62,14 +65,17 @@ def word_batched(
     exact: bool,
     counterfeits: int = 0,
     apart: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    blind: bool = False,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of batches into words; and say what one row of each table is.
 
     ``shown`` gives the quasi-identifiers of every table, ``told`` the sensitive attributes of every
     table of batches, ``presence`` what boxes leave open about who is in it, ``own`` the columns of
     batches and of counts, ``counterfeits`` how many values are nobody's. Unless quasi-identifiers
-    are ``exact``, the first thing promised is how many people look the same in each.
+    are ``exact``, the first thing promised is how many people look the same in each. Batches are
+    ``blind`` if it tells nothing how they were found.
     """
+    opened_last = (f"{OTHERS}." if blind else CHOSEN, JOINED)
     batch, count = own
     about = {title: ABOUT_GENERALIZED.format(names=", ".join(names), batch=batch)
              for title, names in shown.items()}  # fmt: skip
@@ -83,13 +89,15 @@ def word_batched(
     each, together = word_several(principle, told, APART, TOGETHER)
     first, *rest = principle.parts
     if exact or not isinstance(first, KAnonymity):
-        opened = (*principle.all_left_open, *OPEN_EXACT, *together, *OPEN)
-        return Promise(principle, " ".join([principle.promise, *each]), opened), about
+        opened = (*principle.all_left_open, *OPEN_EXACT, *together, *opened_last)
+        said = " ".join([principle.promise, *each, *([BLIND] if blind else [])])
+        return Promise(principle, said, opened), about
     of_values = All(tuple(rest)) if rest else first
     joined = OPEN_JOINED if len(shown) > 1 else OPEN_PROJECTED if apart else ()
     said = " ".join([
         of_values.promise,
         *each,
+        *([BLIND] if blind else []),
         f"In each generalized table, people look the same in groups of {first.k} or more.",
     ])  # fmt: skip
     signed = any(isinstance(part, MInvariance) for part in rest)
@@ -98,7 +106,8 @@ def word_batched(
         *presence,
         *(text.format(k=first.k, batch=batch) for text in joined),
     ]
-    return Promise(principle, said, (*of_values.all_left_open, *hidden, *together, *OPEN)), about
+    opened = (*of_values.all_left_open, *hidden, *together, *opened_last)
+    return Promise(principle, said, opened), about
 
 
 def _word_batches(told: Sequence[Sequence[str]], batch: str, count: str) -> dict[str, str]:

@@ -11,11 +11,13 @@ import polars as pl
 from discreet.forms.adversaries import (
     KNOWN,
     READ,
+    RESISTED,
     SIGNED,
     Adversary,
     Withstood,
     list_resisted,
     look_blindly,
+    resists_method,
 )
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.boxes import may_cover_twice
@@ -26,11 +28,7 @@ from discreet.forms.counterfeits import (
     refuse_pairs,
 )
 from discreet.forms.generalized.view import CLASS, PEOPLE, TABLE, read_generalized, share_classes
-from discreet.forms.generalized.wording import (
-    resists_method,
-    word_generalized,
-    word_suppressed,
-)
+from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete, open_boxes
 from discreet.forms.wording import ENDS, read_presence
@@ -65,7 +63,7 @@ class Generalized(GroupedForm):
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "generalization": {
             "categories": ("set", "ancestor"), "dealing": (None, "local", "round-robin"),
-            "resist": (None, "method"), "ends": ENDS, **dict.fromkeys(SUPPRESSED),
+            "resist": RESISTED, "ends": ENDS, **dict.fromkeys(SUPPRESSED),
         },
         "full-domain": {"ends": ENDS, **dict.fromkeys(SUPPRESSED)},
         "republication": {"categories": ("set", "ancestor"), "k": None},

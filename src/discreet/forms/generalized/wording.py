@@ -70,11 +70,6 @@ def word_suppressed(parameters: Mapping[str, object]) -> list[str]:
     return said
 
 
-def resists_method(parameters: Mapping[str, object]) -> bool:
-    """Whether it is said that to know the method tells nothing more."""
-    return parameters.get("resist") == "method"
-
-
 def word_generalized(
     principle: Principle,
     known: Sequence[str],

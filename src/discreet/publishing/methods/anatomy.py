@@ -12,6 +12,7 @@ from discreet.publishing.method import Method, PartedRelease
 from discreet.publishing.methods.angelization import Angelization
 from discreet.publishing.methods.exact import part_alike
 from discreet.publishing.partitioners.batches import Batching
+from discreet.publishing.partitioners.simulatable import Resisted, drop_plain
 from discreet.release import Release
 from discreet.table.microdata import Microdata
 
@@ -32,7 +33,8 @@ class Anatomy(Method):
 
     **Guarantee**: whoever knows all quasi-identifiers of a person believes in sensitive values as
     the person's batch holds them, and the batch satisfies the principle, for each sensitive
-    attribute. It does not hide who is in the table.
+    attribute. It does not hide who is in the table. With ``resist="method"`` that holds against
+    who knows this method, too.
     """
 
     title: ClassVar[str] = "anatomy"
@@ -41,6 +43,7 @@ class Anatomy(Method):
 
     batches: Batching | None = None
     together: bool = False
+    resist: Resisted = "reader"
 
     @classmethod
     def nearest(cls, principle: Principle) -> Anatomy:
@@ -53,13 +56,23 @@ class Anatomy(Method):
 
     def _angelization(self) -> Angelization:
         return Angelization(
-            self.principle, k=1, batches=self.batches, exact=True, together=self.together
-        )
+            self.principle, k=1, batches=self.batches, exact=True, together=self.together,
+            resist=self.resist,
+        )  # fmt: skip
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters besides the principle; whom it resists only where it does."""
+        return drop_plain(super().parameters())
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Angelize with k = 1."""
         release = self._angelization().publish(data, draws)
         return replace(release, method=self.title, parameters=self.parameters())
+
+    @property
+    def draws_groups(self) -> bool:
+        """Where who is batched with whom is drawn."""
+        return self.resist == "method"
 
     def require_parts(self) -> None:
         """As for any angelization."""

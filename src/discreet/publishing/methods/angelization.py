@@ -40,9 +40,11 @@ from discreet.publishing.partitioners.balanced import (
     tabulate_counterfeits,
 )
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
+from discreet.publishing.partitioners.blind_batches import make_blind_batches
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
+from discreet.publishing.partitioners.simulatable import Resisted, drop_plain
 from discreet.release import Recoding, Release, name_own
 from discreet.release.labels import rank_cells
 from discreet.release.parts import JOINED
@@ -74,7 +76,8 @@ class Angelization(Method):
     batches, which keep the principle for each of them, by ``mondrian``; each is counted in a table
     of its own or, if they may be told ``together``, all in one. With ``k=1`` quasi-identifiers are
     published as they are, which must be asked for: ``exact=True``. For ``ends`` see
-    :class:`Generalization`.
+    :class:`Generalization`. With ``resist="method"`` people are batched without regard to whose
+    values are whose; the proof is in :mod:`discreet.publishing.partitioners.blind_batches`.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -113,6 +116,7 @@ class Angelization(Method):
     exact: bool = False
     ends: Ends = "tight"
     together: bool = False
+    resist: Resisted = "reader"
 
     @classmethod
     def nearest(cls, principle: Principle) -> Angelization:
@@ -137,6 +141,13 @@ class Angelization(Method):
             require_choice("batches", self.batches, Batching)
         require_choice("categories", self.categories, Categories)
         require_choice("ends", self.ends, Ends)
+        require_choice("resist", self.resist, Resisted)
+        if self.resist == "method" and self.batches == "direct":
+            raise SchemaError(
+                'batches = "direct" does not go with resist = "method": who is batched with whom '
+                "follows from whose values are whose.",
+                hint='Leave batches out, or set batches = "anatomize".',
+            )
         if self.exact and self.ends != "tight":
             raise SchemaError(
                 f"ends = {self.ends!r}: exact quasi-identifiers have no boxes.",
@@ -160,7 +171,7 @@ class Angelization(Method):
             name: [list(names) for names in listed] if isinstance(listed, tuple) else listed
             for name, listed in (("marginals", self.marginals), ("projections", self.projections))
         }
-        return {**super().parameters(), **tables}
+        return drop_plain({**super().parameters(), **tables})
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Make buckets per marginal, then batches, and write both down."""
@@ -177,7 +188,11 @@ class Angelization(Method):
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in listed]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
         how = self.batches or choose_batching(wanted, data)
-        batches = make_batches(data, wanted, how, widest, draws)
+        if self.resist == "method":
+            how = "anatomize" if how == "direct" else how
+            batches = make_blind_batches(data, wanted, how, draws)
+        else:
+            batches = make_batches(data, wanted, how, widest, draws)
         regions = None
         if self.ends == "cuts":
             regions = [find_regions(data, partition, names, self.categories, draws)
@@ -196,6 +211,11 @@ class Angelization(Method):
         return wanted, KAnonymity(max(self.k, self.principle.look_alikes))
 
     @property
+    def draws_groups(self) -> bool:
+        """Where who is batched with whom is drawn."""
+        return self.resist == "method"
+
+    @property
     def weight(self) -> int:
         """More where several marginals are put together."""
         return JOINED if self._joins_tables else super().weight
@@ -207,7 +227,9 @@ class Angelization(Method):
     def require_parts(self) -> None:
         """Only batches that are made region by region are."""
         what = None
-        if self.batches == "anatomize":
+        if self.resist == "method":
+            what = 'resist = "method"'
+        elif self.batches == "anatomize":
             what = f"batches = {self.batches!r}"
         elif self.ends != "tight":
             what = f"ends = {self.ends!r}"
@@ -330,6 +352,7 @@ class Angelization(Method):
         fakes = tables.get(COUNTERFEITS)
         promise, about = word_batched(
             promised, shown, told, presence, own, exact=self.exact,
+            blind=self.resist == "method",
             counterfeits=0 if fakes is None else int(fakes.to_series(1).sum()), apart=apart,
         )  # fmt: skip
         return self.release(data, tables, recodings | batched, about, promise)

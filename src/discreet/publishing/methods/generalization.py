@@ -8,11 +8,8 @@ from typing import ClassVar
 import polars as pl
 
 from discreet.errors import SchemaError
-from discreet.forms.generalized.wording import (
-    resists_method,
-    word_generalized,
-    word_suppressed,
-)
+from discreet.forms.adversaries import resists_method
+from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
 from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.draws import Draws
@@ -30,7 +27,11 @@ from discreet.publishing.partitioners.guards import bind_guards
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.proximity import Dealing, split_and_deal
 from discreet.publishing.partitioners.regions import find_regions
-from discreet.publishing.partitioners.simulatable import Resisted, split_simulatably
+from discreet.publishing.partitioners.simulatable import (
+    Resisted,
+    drop_plain,
+    split_simulatably,
+)
 from discreet.publishing.partitioners.suppression import Suppressed, allow, suppress, trim
 from discreet.publishing.partitioners.units import count_units
 from discreet.release import Recoding, Release, name_own
@@ -56,9 +57,10 @@ class Generalization(Method):
     where the table was cut, at random between the people on both sides, and tile the public
     domain. With ``suppress`` up to that share of people, who stand apart from their groups, are put
     into groups of their own that show ``*`` wherever they differ, or are left out, if all others
-    gain more by that: the promise holds for these groups as well. With ``resist="method"`` groups
-    are split only where every way to hand out their values would allow for it, so that who knows
-    how they are found learns nothing from it; that is dear where a value is frequent.
+    gain more by that: the promise holds for these groups as well. With ``resist="method"`` cuts are
+    chosen without a look at whose values are whose, and chance forbids some of them, so that who
+    knows how groups are found learns no more than is promised; groups are larger then where a
+    value is frequent.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [21, 23, 38, 40, 41, 43, 58, 60], "sex": list("MMFFMMFF"),
@@ -112,11 +114,9 @@ class Generalization(Method):
 
     def parameters(self) -> dict[str, object]:
         """The parameters besides the principle; how people are dealt only where they are."""
-        given = super().parameters()
+        given = drop_plain(super().parameters())
         if not self._deals:
             del given["dealing"]
-        if self.resist == "reader":
-            del given["resist"]
         if not ratio(self.suppress):
             del given["suppress"]
         return given
@@ -129,6 +129,11 @@ class Generalization(Method):
     def counts_people(self) -> bool:
         """Where people are split by what holds of people, not where they are dealt."""
         return not self.principle.dealt and self.resist == "reader"
+
+    @property
+    def draws_groups(self) -> bool:
+        """Where coins forbid some cuts."""
+        return self.resist == "method"
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Partition, blur each group to its box, and put the people in canonical order."""

@@ -78,8 +78,14 @@ from discreet.table.microdata import Microdata
 
 Resisted = Literal["reader", "method"]
 """Who reads the release, and who knows the method that made it as well."""
-DEAREST = 2**53 // 8
+DEAREST = 2**53 // 16
 """A cut that must be left untried with a larger chance, of 2**53, is not considered."""
+
+
+def drop_plain(parameters: dict[str, object]) -> dict[str, object]:
+    """Leave out of a method's parameters that it resists nobody but readers."""
+    plain = parameters.get("resist") == "reader"
+    return {name: value for name, value in parameters.items() if name != "resist" or not plain}
 
 
 def split_simulatably(
@@ -89,10 +95,12 @@ def split_simulatably(
     attributes: Sequence[str] | None = None,
     *,
     categories: Categories = "set",
+    certain: bool = False,
 ) -> Partition:
     """Partition by the given quasi-identifiers (all by default); the table itself must be a group.
 
-    Of principles that tell by a bag alone which of its parts keep them.
+    Of principles that tell by a bag alone which of its parts keep them. Only cuts that cannot fail
+    are made if it must be ``certain`` that to see a node whole tells nothing at all.
     """
     from discreet.kernels.mondrian import open_root
     from discreet.kernels.simulatable import grow_simulatable
@@ -108,9 +116,9 @@ def split_simulatably(
     coins = (draws.words(data.n) >> np.uint64(11)).astype(np.int64)
     root = open_root(cells.attrs, data.n)
     if tree.complete:
-        split_depth_first(tree, root, grow_simulatable, coins, DEAREST)
+        split_depth_first(tree, root, grow_simulatable, coins, DEAREST, certain)
     else:
-        split_by_nodes(tree, root, demand, coins)
+        split_by_nodes(tree, root, demand, coins, certain=certain)
     return tree.partition
 
 
@@ -127,7 +135,9 @@ def _require_whole(demand: Demand, principle: Principle) -> None:
             )
 
 
-def split_by_nodes(tree: Tree, root: Ints, demand: Demand, coins: Ints) -> None:
+def split_by_nodes(
+    tree: Tree, root: Ints, demand: Demand, coins: Ints, *, certain: bool = False
+) -> None:
     """Do the same with the principles themselves: the reference for their rules."""
     from discreet.kernels.mondrian import open_side
 
@@ -135,7 +145,7 @@ def split_by_nodes(tree: Tree, root: Ints, demand: Demand, coins: Ints) -> None:
     check = SplitCheck(cells, demand.wanted, demand.wholes)
     while nodes:
         node = nodes.pop()
-        found = _consider(cells, node, demand)
+        found = _consider(cells, node, demand, certain=certain)
         if found is not None:
             cut, price = found
             if coins[cut.ends[0]] < price or not check.admits_splits([(node, cut)])[0]:
@@ -150,27 +160,33 @@ def split_by_nodes(tree: Tree, root: Ints, demand: Demand, coins: Ints) -> None:
             nodes.append(child)
 
 
-def _consider(cells: SplitCells, node: Ints, demand: Demand) -> tuple[Split, int] | None:
+def _consider(
+    cells: SplitCells, node: Ints, demand: Demand, *, certain: bool
+) -> tuple[Split, int] | None:
     """Find the cut of a node that may be tried, and the chance that it must not be."""
     start, end = node[:2].tolist()
     n, smallest, bags = end - start, demand.min_size, _list_bags(cells, node, demand)
-    while 2 * smallest <= n and _price(bags, np.array([smallest, n - smallest])) > DEAREST:
+    while 2 * smallest <= n:
+        if _price(bags, np.array([smallest, n - smallest]), certain=certain) <= DEAREST:
+            break
         smallest += 1 + smallest // 8
     while 2 * smallest <= n:
         (found,) = LevelSplitter(cells, smallest, SplitCheck(cells, [], {})).cut_level([node])
         if found is None:
             break
         sizes = np.diff([start, *found.ends])
-        price = _price(bags, sizes)
+        price = _price(bags, sizes, certain=certain)
         if price <= DEAREST:
             return found, price
         smallest = int(sizes.min()) + 1
     return None
 
 
-def _price(bags: list[tuple[PartBound, Groups]], sizes: Ints) -> int:
-    from discreet.kernels.odds import price
+def _price(bags: list[tuple[PartBound, Groups]], sizes: Ints, *, certain: bool) -> int:
+    from discreet.kernels.odds import WHOLE, price
 
+    if certain:
+        return WHOLE * any(sizes.min() < part.part_size(bag)[0] for part, bag in bags)
     return int(price(max(part.cut_odds(bag, sizes) for part, bag in bags)))
 
 
