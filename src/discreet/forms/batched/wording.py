@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from discreet.forms.wording import UNSEEN, word_several
+from discreet.forms.wording import LEARNED, OTHER_MODELS, UNSEEN, word_several
 from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import All, Principle
 from discreet.release import Promise
@@ -62,12 +62,14 @@ def word_batched(
     exact: bool,
     counterfeits: int = 0,
     apart: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    learning: bool = False,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of batches into words; and say what one row of each table is.
 
     ``shown`` gives the quasi-identifiers of every table, ``told`` the sensitive attributes of every
     table of batches, ``presence`` what boxes leave open about who is in it, ``own`` the columns of
-    batches and of counts, ``counterfeits`` how many values are nobody's. Unless quasi-identifiers
+    batches and of counts, ``counterfeits`` how many values are nobody's, ``learning`` whether
+    batches resist who learns across them. Unless quasi-identifiers
     are ``exact``, the first thing promised is how many people look the same in each.
     """
     batch, count = own
@@ -81,6 +83,8 @@ def word_batched(
         about["batches"] += f" {many} nobody's: see `counterfeits`."
         about["counterfeits"] = FAKED
     each, together = word_several(principle, told, APART, TOGETHER)
+    if learning:
+        each, together = [*each, LEARNED], [*together, OTHER_MODELS]
     first, *rest = principle.parts
     if exact or not isinstance(first, KAnonymity):
         opened = (*principle.all_left_open, *OPEN_EXACT, *together, *OPEN)

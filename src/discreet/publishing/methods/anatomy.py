@@ -12,6 +12,7 @@ from discreet.publishing.method import Method, PartedRelease
 from discreet.publishing.methods.angelization import Angelization
 from discreet.publishing.methods.exact import part_alike
 from discreet.publishing.partitioners.batches import Batching
+from discreet.publishing.partitioners.simulatable import Resisted
 from discreet.release import Release
 from discreet.table.microdata import Microdata
 
@@ -32,7 +33,8 @@ class Anatomy(Method):
 
     **Guarantee**: whoever knows all quasi-identifiers of a person believes in sensitive values as
     the person's batch holds them, and the batch satisfies the principle, for each sensitive
-    attribute. It does not hide who is in the table.
+    attribute. It does not hide who is in the table. With ``resist="learning"`` it is held against
+    two who learn across batches as well; see :class:`Angelization`.
     """
 
     title: ClassVar[str] = "anatomy"
@@ -41,6 +43,7 @@ class Anatomy(Method):
 
     batches: Batching | None = None
     together: bool = False
+    resist: Resisted = "reader"
 
     @classmethod
     def nearest(cls, principle: Principle) -> Anatomy:
@@ -53,8 +56,16 @@ class Anatomy(Method):
 
     def _angelization(self) -> Angelization:
         return Angelization(
-            self.principle, k=1, batches=self.batches, exact=True, together=self.together
-        )
+            self.principle, k=1, batches=self.batches, exact=True, together=self.together,
+            resist=self.resist,
+        )  # fmt: skip
+
+    def parameters(self) -> dict[str, object]:
+        """The parameters besides the principle; whom batches resist, if that is more."""
+        given = super().parameters()
+        if self.resist == "reader":
+            del given["resist"]
+        return given
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Angelize with k = 1."""

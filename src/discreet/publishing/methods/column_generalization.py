@@ -26,7 +26,7 @@ from discreet.table.schema import Attribute, Role, Type
 
 
 @dataclass(frozen=True, eq=False)
-class ShownColumns:
+class VisibleLabelss:
     """What a table shows of everyone."""
 
     cells: list[pl.DataFrame]
@@ -45,7 +45,9 @@ def recode_columns(data: CodedTable, columns: Sequence[Sequence[str]]) -> dict[s
     }
 
 
-def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: int) -> ShownColumns:
+def show_columns(
+    data: Microdata, columns: Sequence[Sequence[str]], frequency: int
+) -> VisibleLabelss:
     """Show the values of every column, or regions of them that are frequent enough."""
     recodings = recode_columns(data, columns)
     domains, codes, cells = dict(data.domains), dict(data.codes), []
@@ -69,4 +71,4 @@ def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: i
                 domains[name] = Domain(attribute, labels)
                 codes[name] = rank[regions.labels].astype(np.int32)
         cells.append(frame)
-    return ShownColumns(cells, recodings, replace(data, domains=domains, codes=codes))
+    return VisibleLabelss(cells, recodings, replace(data, domains=domains, codes=codes))
