@@ -26,7 +26,7 @@ from discreet.table.schema import Attribute, Role, Type
 
 
 @dataclass(frozen=True, eq=False)
-class VisibleLabelss:
+class ShownColumns:
     """What a table shows of everyone."""
 
     cells: list[pl.DataFrame]
@@ -47,7 +47,7 @@ def recode_columns(data: CodedTable, columns: Sequence[Sequence[str]]) -> dict[s
 
 def show_columns(
     data: Microdata, columns: Sequence[Sequence[str]], frequency: int
-) -> VisibleLabelss:
+) -> ShownColumns:
     """Show the values of every column, or regions of them that are frequent enough."""
     recodings = recode_columns(data, columns)
     domains, codes, cells = dict(data.domains), dict(data.codes), []
@@ -71,4 +71,4 @@ def show_columns(
                 domains[name] = Domain(attribute, labels)
                 codes[name] = rank[regions.labels].astype(np.int32)
         cells.append(frame)
-    return VisibleLabelss(cells, recodings, replace(data, domains=domains, codes=codes))
+    return ShownColumns(cells, recodings, replace(data, domains=domains, codes=codes))
