@@ -45,9 +45,7 @@ def recode_columns(data: CodedTable, columns: Sequence[Sequence[str]]) -> dict[s
     }
 
 
-def show_columns(
-    data: Microdata, columns: Sequence[Sequence[str]], frequency: int
-) -> ShownColumns:
+def show_columns(data: Microdata, columns: Sequence[Sequence[str]], frequency: int) -> ShownColumns:
     """Show the values of every column, or regions of them that are frequent enough."""
     recodings = recode_columns(data, columns)
     domains, codes, cells = dict(data.domains), dict(data.codes), []
