@@ -78,6 +78,14 @@ RESISTANT = [
     dc.Generalization(dc.FrequencyDiversity(2, on="disease"), resist="method"),
     dc.Generalization(dc.Proximity(1, 2, on="pay"), resist="method", categories="ancestor"),
 ]
+LEARNED = [
+    dc.Permutation(dc.FrequencyDiversity(2), resist="learning"),
+    dc.Permutation(dc.KE(2, 2) & dc.RecursiveDiversity(2, 2), resist="learning"),
+    dc.Anatomy(dc.FrequencyDiversity(2, values=SOME.values), resist="learning"),
+    dc.Angelization(
+        dc.RecursiveDiversity(2, 2), k=2, marginals=[["number", "kind"], ["day"]], resist="learning"
+    ),
+]
 PERMUTATIONS = [
     *(dc.Permutation(dc.KE(2, 2), objective=objective) for objective in get_args(Objective)),
     dc.Permutation(dc.FrequencyDiversity(2)), dc.Permutation(dc.Proximity(1, 2)),
@@ -99,7 +107,7 @@ ANGELIZATIONS = [
     dc.Anatomy(dc.EntropyDiversity(1.5), batches="mondrian"),
 ]
 METHODS = [
-    *GENERALIZATIONS, *DEALT, *RESISTANT, *PERMUTATIONS, *ANGELIZATIONS,
+    *GENERALIZATIONS, *DEALT, *RESISTANT, *PERMUTATIONS, *ANGELIZATIONS, *LEARNED,
     dc.RankSwapping(dc.KE(2, 2)),
     dc.Perturbation(dc.Proximity(1, 2)), dc.Perturbation(dc.Proximity(0, 3), within=(-5, 20)),
     dc.FullDomain(dc.KAnonymity(3)), dc.FullDomain(dc.FrequencyDiversity(2)),

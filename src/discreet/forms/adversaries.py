@@ -46,7 +46,7 @@ def list_resisted(parameters: Mapping[str, object]) -> Withstood:
     """Give whom the publisher says that groups were found to withstand."""
     said = {
         "method": {Adversary.METHOD: ""},
-        "learning": {Adversary.LEARNER: "by naive Bayes or logistic regression"},
+        "learning": {Adversary.LEARNER: "by naive Bayes or a regression"},
     }
     return said.get(str(parameters.get("resist")), {})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from discreet.principles.base import Principle
 from discreet.release import OfPeople, Promise, Release
@@ -33,6 +33,21 @@ ESTIMATED = (
     "counted: a value may be likelier than promised to who has all of them."
 )
 """Whatever the form, where a steward accepted that."""
+
+
+LEARNED = (
+    "Nor was it told with more by naive Bayes or by a regression that learned across groups: that "
+    "is the publisher's word."
+)
+OTHER_MODELS = (
+    "What another model learns across groups than those two: these were tried, nothing is proved "
+    "of all. And groups were changed for who has what, which tells something to who knows how."
+)
+
+
+def resists_learning(parameters: Mapping[str, object]) -> bool:
+    """Whether it is said that groups were held against who learns across them."""
+    return parameters.get("resist") == "learning"
 
 
 def word_presence(ends: object, own: Sequence[str]) -> list[str]:

@@ -204,6 +204,16 @@ class ShareBound(CountedPrinciple, PartBound):
         return said
 
 
+def bound_shares(principle: Principle, domain: Domain) -> tuple[list[Fraction], NDArray[np.intp]]:
+    """Give the different shares that a principle lets values have, and per code which is its own.
+
+    1 is no bound.
+    """
+    if isinstance(principle, ShareBound):
+        return principle.bound(domain)
+    return [principle.max_share], np.zeros(domain.size, dtype=np.intp)
+
+
 def keep_shares(groups: Groups, shares: list[Fraction], which: NDArray[np.intp]) -> Bools:
     """Say of every bag whether no code is more of it than the one of ``shares`` that is its own."""
     good = np.ones(groups.count, dtype=bool)

@@ -44,7 +44,7 @@ from discreet.forms.counterfeits import (
 from discreet.forms.grouped import COUNT as HELD
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete
-from discreet.forms.wording import ENDS, read_presence
+from discreet.forms.wording import ENDS, read_presence, resists_learning
 from discreet.principles import KAnonymity, MInvariance
 from discreet.release import PossibleRecords, Promise, Release
 from discreet.release.release import PartedTable
@@ -61,6 +61,7 @@ FEW_VALUES = 0.1
 what people are and have at once."""
 PEOPLE = "people_of_batches"
 """A table that lists need: how many of the values of each batch are people's."""
+RESISTING = (*RESISTED, "learning")
 TOGETHER = (None, False, True)
 """Releases that were made before several sensitive attributes could be do not say it."""
 
@@ -85,9 +86,9 @@ class Batched(GroupedForm):
         "angelization": {
             "k": None, "marginals": None, "batches": BATCHINGS, "categories": ("set", "ancestor"),
             "exact": (True, False), "ends": ENDS, "together": TOGETHER, "projections": None,
-            "resist": RESISTED,
+            "resist": RESISTING,
         },
-        "anatomy": {"batches": BATCHINGS, "together": TOGETHER, "resist": RESISTED},
+        "anatomy": {"batches": BATCHINGS, "together": TOGETHER, "resist": RESISTING},
         "invariant-angelization": {
             "k": None, "marginals": None, "categories": ("set", "ancestor"),
         },
@@ -269,6 +270,7 @@ class Batched(GroupedForm):
             counterfeits=count_counterfeits(release),
             apart={t: names for t, names in self.shown(release).items() if t not in linked},
             blind=resists_method(release.parameters),
+            learning=resists_learning(release.parameters),
         )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from discreet.forms.wording import UNSEEN, word_several
+from discreet.forms.wording import LEARNED, OTHER_MODELS, UNSEEN, word_several
 from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import All, Principle
 from discreet.release import Promise
@@ -66,6 +66,7 @@ def word_batched(
     counterfeits: int = 0,
     apart: Mapping[str, Sequence[str]] = MappingProxyType({}),
     blind: bool = False,
+    learning: bool = False,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of batches into words; and say what one row of each table is.
 
@@ -73,7 +74,8 @@ def word_batched(
     table of batches, ``presence`` what boxes leave open about who is in it, ``own`` the columns of
     batches and of counts, ``counterfeits`` how many values are nobody's. Unless quasi-identifiers
     are ``exact``, the first thing promised is how many people look the same in each. Batches are
-    ``blind`` if it tells nothing how they were found.
+    ``blind`` if it tells nothing how they were found, and ``learning`` says whether they resist who
+    learns across them.
     """
     opened_last = (f"{OTHERS}." if blind else CHOSEN, JOINED)
     batch, count = own
@@ -87,6 +89,8 @@ def word_batched(
         about["batches"] += f" {many} nobody's: see `counterfeits`."
         about["counterfeits"] = FAKED
     each, together = word_several(principle, told, APART, TOGETHER)
+    if learning:
+        each, together = [*each, LEARNED], [*together, OTHER_MODELS]
     first, *rest = principle.parts
     if exact or not isinstance(first, KAnonymity):
         opened = (*principle.all_left_open, *OPEN_EXACT, *together, *opened_last)

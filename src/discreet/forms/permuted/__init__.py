@@ -15,6 +15,7 @@ from discreet.forms.incomplete import Dealt, Incomplete
 from discreet.forms.permuted.view import COLUMNS, GROUP, TITLES, read_permuted
 from discreet.forms.permuted.wording import word_permuted
 from discreet.forms.several import list_each, project
+from discreet.forms.wording import resists_learning
 from discreet.release import PossibleRecords, Promise, Release, number_title
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
@@ -48,7 +49,8 @@ class Permuted(GroupedForm):
         "permutation": {
             "objective": (
                 "sum", "max", "max-overlapping", "groups", "groups-overlapping", "random", None
-            )
+            ),
+            "resist": (None, "learning"),
         }
     }  # fmt: skip
 
@@ -142,13 +144,18 @@ class Permuted(GroupedForm):
         return "permuted" if role is Role.SENSITIVE else super().transform(role)
 
     def list_withstood(self, release: Release) -> Withstood:
-        """Groups follow from the numbers alone, whosever they are."""
-        return {**KNOWN, Adversary.METHOD: "", **list_resisted(release.parameters)}
+        """Groups follow from the numbers alone, whosever they are, unless they were changed."""
+        if resists_learning(release.parameters):
+            return {**KNOWN, **list_resisted(release.parameters)}
+        return {**KNOWN, Adversary.METHOD: ""}
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever shuffles does."""
         groups = [_name_group(release, place) for place in range(len(release.schema.sensitive))]
-        return word_permuted(release.promise.principle, release.schema.sensitive, groups)
+        return word_permuted(
+            release.promise.principle, release.schema.sensitive, groups,
+            learning=resists_learning(release.parameters),
+        )  # fmt: skip
 
 
 def _name_group(release: Release, place: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.forms.wording import word_several
+from discreet.forms.wording import LEARNED, OTHER_MODELS, word_several
 from discreet.principles import KE
 from discreet.principles.base import Principle
 from discreet.release import Promise, number_title
@@ -43,17 +43,19 @@ OPEN = (
 
 
 def word_permuted(
-    principle: Principle, sensitive: Sequence[str], groups: Sequence[str]
+    principle: Principle, sensitive: Sequence[str], groups: Sequence[str], *, learning: bool = False
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of shuffled numbers into words; and say what one row of each table is.
 
-    ``groups`` are the columns of groups, one for each number.
+    ``groups`` are the columns of groups, one for each number; ``learning`` is whether they resist
+    who learns across them.
     """
     apart, besides = word_several(principle, [[name] for name in sensitive], APART, "")
-    said = " ".join([principle.promise, *apart])
+    said = " ".join([principle.promise, *apart, *([LEARNED] if learning else [])])
     bounding = [part.leaves_open for part in principle.parts if not isinstance(part, KE)]
     likely = dict.fromkeys(bounding or [UNLIKELY])
-    opened = (PRESENCE, *likely, *OPEN, *(OPEN_SEVERAL if apart else ()), *besides)
+    models = (OTHER_MODELS,) if learning else ()
+    opened = (PRESENCE, *likely, *models, *OPEN, *(OPEN_SEVERAL if apart else ()), *besides)
     if len(sensitive) < 2:
         about = {title: text.format(own=groups[0]) for title, text in ABOUT.items()}
         return Promise(principle, said, opened), about

@@ -34,7 +34,8 @@ class Anatomy(Method):
     **Guarantee**: whoever knows all quasi-identifiers of a person believes in sensitive values as
     the person's batch holds them, and the batch satisfies the principle, for each sensitive
     attribute. It does not hide who is in the table. With ``resist="method"`` that holds against
-    who knows this method, too.
+    who knows this method, too; with ``resist="learning"`` it is held against two who learn across
+    batches as well; see :class:`Angelization`.
     """
 
     title: ClassVar[str] = "anatomy"

@@ -42,6 +42,8 @@ from discreet.publishing.partitioners.balanced import (
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
 from discreet.publishing.partitioners.blind_batches import make_blind_batches
 from discreet.publishing.partitioners.histograms import require_names
+from discreet.publishing.partitioners.learned_models import VisibleLabels, show_exactly
+from discreet.publishing.partitioners.learning import require_limits, require_one, resist_learning
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
 from discreet.publishing.partitioners.simulatable import Resisted, drop_plain
@@ -101,7 +103,10 @@ class Angelization(Method):
     believes another mixture of those left. Of attributes that are told together it rules out values
     as well, and nothing is promised. Projections add nothing to that: their records are given out
     to people whatever the batches are. In each table a person looks the same as at least ``k - 1``
-    others; **not** in all tables together, contrary to the paper's claim on presence.
+    others; **not** in all tables together, contrary to the paper's claim on presence. With
+    ``resist="learning"`` people are exchanged between batches and batches put together until naive
+    Bayes and logistic regression, learned across batches, tell nobody's value with more than is
+    promised (:mod:`discreet.publishing.partitioners.learning`); that is measured, not proved.
     """
 
     title: ClassVar[str] = "angelization"
@@ -148,6 +153,8 @@ class Angelization(Method):
                 "follows from whose values are whose.",
                 hint='Leave batches out, or set batches = "anatomize".',
             )
+        if self.resist == "learning":
+            require_limits(self.principle)
         if self.exact and self.ends != "tight":
             raise SchemaError(
                 f"ends = {self.ends!r}: exact quasi-identifiers have no boxes.",
@@ -193,11 +200,27 @@ class Angelization(Method):
             batches = make_blind_batches(data, wanted, how, draws)
         else:
             batches = make_batches(data, wanted, how, widest, draws)
+        if self.resist == "learning":
+            name, shown = require_one(data), self._show(data, marginals, buckets)
+            batches = resist_learning(data, name, self.principle, batches, draws, shown)
         regions = None
         if self.ends == "cuts":
             regions = [find_regions(data, partition, names, self.categories, draws)
                        for names, partition in zip(listed, buckets, strict=True)]  # fmt: skip
         return self.angelize(data, marginals, buckets, batches, regions, projections=projections)
+
+    def _show(
+        self, data: Microdata, marginals: list[list[str]], buckets: list[Partition]
+    ) -> list[VisibleLabels]:
+        """Say what tables that refer to batches show of everybody."""
+        if self.exact:
+            return show_exactly(data, list(dict.fromkeys(n for own in marginals for n in own)))
+        columns = []
+        for names, partition in zip(marginals, buckets, strict=False):
+            boxes, made = blur(data, partition, names, self.categories, {})
+            columns += [VisibleLabels(rank_cells(boxes, n, made[n])[partition.labels],
+                                    data.schema[n].type.ordered) for n in names]  # fmt: skip
+        return columns
 
     def _read_principle(self) -> tuple[Principle, Principle]:
         """Give what batches keep, and what buckets do: all that is said of look-alikes."""
@@ -227,8 +250,8 @@ class Angelization(Method):
     def require_parts(self) -> None:
         """Only batches that are made region by region are."""
         what = None
-        if self.resist == "method":
-            what = 'resist = "method"'
+        if self.resist != "reader":
+            what = f"resist = {self.resist!r}"
         elif self.batches == "anatomize":
             what = f"batches = {self.batches!r}"
         elif self.ends != "tight":
@@ -354,6 +377,7 @@ class Angelization(Method):
             promised, shown, told, presence, own, exact=self.exact,
             blind=self.resist == "method",
             counterfeits=0 if fakes is None else int(fakes.to_series(1).sum()), apart=apart,
+            learning=self.resist == "learning",
         )  # fmt: skip
         return self.release(data, tables, recodings | batched, about, promise)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import polars as pl
 
@@ -90,7 +90,7 @@ class Generalization(Method):
     resist: Resisted = "reader"
 
     def __post_init__(self) -> None:
-        require_choice("resist", self.resist, Resisted)
+        require_choice("resist", self.resist, Literal["reader", "method"])
         if self.resist == "method" and ratio(self.suppress):
             raise SchemaError(
                 f'suppress = {self.suppress} does not go with resist = "method": who is taken out '

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from discreet.errors import SchemaError
 from discreet.forms.permuted.help_table import build_help
@@ -29,6 +29,9 @@ from discreet.publishing.methods.runs_in_parts import (
 )
 from discreet.publishing.partition import number_groups, shuffle_within_groups
 from discreet.publishing.partitioners.histograms import histogram
+from discreet.publishing.partitioners.learned_models import show_exactly
+from discreet.publishing.partitioners.learning import require_limits, resist_learning
+from discreet.publishing.partitioners.simulatable import Resisted
 from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs, plan_runs
 from discreet.release import Recoding, Release, name_own, number_title
 from discreet.table.coded_table import CodedTable
@@ -70,6 +73,10 @@ class Permutation(Method):
     stays open. It holds of each sensitive number, even against somebody who knows the others of
     everybody (the proof is in :mod:`discreet.forms.several`), and who knows how groups are found:
     they follow from the numbers alone, whosever these are. It does not hide who is in the table.
+    With ``resist="learning"`` people are exchanged and groups put together until naive Bayes and
+    linear regression, learned across groups, tell nobody's number with more than a share that is
+    promised (:mod:`discreet.publishing.partitioners.learning`); that is measured, not proved, and
+    groups then follow from more than the numbers.
     The shuffles come from the operating system's generator.
     """
 
@@ -78,6 +85,7 @@ class Permutation(Method):
     paper: ClassVar[str] = "Zhang, Koudas, Srivastava, Yu: Aggregate Query Answering, ICDE 2007"
 
     objective: Objective = "sum"
+    resist: Resisted = "reader"
 
     @classmethod
     def nearest(cls, principle: Principle) -> Permutation:
@@ -93,6 +101,9 @@ class Permutation(Method):
                 hint="Give KE(k, e) or a principle that does not count look-alikes, or use "
                 "generalization.",
             )
+        require_choice("resist", self.resist, Literal["reader", "learning"])
+        if self.resist == "learning":
+            require_limits(self.principle)
         require_choice("objective", self.objective, Objective)
         if self.objective != "sum" and not self._is_spread:
             raise SchemaError(
@@ -106,8 +117,9 @@ class Permutation(Method):
         return all(isinstance(part, KE) for part in self.principle.parts)
 
     def parameters(self) -> dict[str, object]:
-        """What groups are optimal for, where they are."""
-        return super().parameters() if self._is_spread else {}
+        """What groups are optimal for, where they are; and whom they resist, if that is more."""
+        given: dict[str, object] = {"objective": self.objective} if self._is_spread else {}
+        return given if self.resist == "reader" else given | {"resist": self.resist}
 
     def _read_principle(self, data: CodedTable) -> dict[str, Principle]:
         """Give what is promised of each sensitive number of a table."""
@@ -125,11 +137,16 @@ class Permutation(Method):
         wanted = self._read_principle(data)
         data = data.sorted()  # what is drawn then does not depend on the order of the input
         parted, shuffled = {}, {}
+        others = [a.name for a in data.schema.published if a.name not in wanted]
         for name, principle in wanted.items():
             parted[name] = partition_runs(data, name, principle, self.objective, draws)
+            if self.resist == "learning":
+                columns = show_exactly(data, others)
+                parted[name] = resist_learning(
+                    data, name, principle, parted[name], draws, columns, are_runs=True
+                )
             shuffled[name] = shuffle_within_groups(parted[name], data.codes[name], draws)
-        others = [data.codes[a.name] for a in data.schema.published if a.name not in wanted]
-        rank = row_ids([*others, *shuffled.values()], data.n)
+        rank = row_ids([*(data.codes[n] for n in others), *shuffled.values()], data.n)
         own = [_name_group(data, place) for place in range(len(wanted))]
         groups = {
             group: number_groups(partition, [rank])
@@ -140,11 +157,15 @@ class Permutation(Method):
         for place, (name, group) in enumerate(zip(wanted, own, strict=True)):
             bounds = build_help(table[group].alias(own[0]), table[name], data.schema[name])
             tables[number_title(HELP, place)] = bounds
-        promise, about = word_permuted(self.principle, list(wanted), own)
+        promise, about = word_permuted(
+            self.principle, list(wanted), own, learning=self.resist == "learning"
+        )
         return self.release(data, tables, recodings, about, promise)
 
     def require_parts(self) -> None:
-        """Whoever is grouped at random may be anywhere."""
+        """Whoever is grouped at random may be anywhere; what is learned is learned of all."""
+        if self.resist != "reader":
+            raise refuse_scale(f"Permutation with resist = {self.resist!r}")
         if self.objective == "random":
             raise refuse_scale("Permutation with objective = 'random'")
 

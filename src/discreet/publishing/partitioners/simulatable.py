@@ -76,8 +76,9 @@ from discreet.publishing.partitioners.mondrian import (
 from discreet.table.arrays import Ints
 from discreet.table.microdata import Microdata
 
-Resisted = Literal["reader", "method"]
-"""Who reads the release, and who knows the method that made it as well."""
+Resisted = Literal["reader", "method", "learning"]
+"""Who reads the release, who knows the method that made it as well, and who learns across groups
+how values go with quasi-identifiers (:mod:`discreet.publishing.partitioners.learning`)."""
 DEAREST = 2**53 // 16
 """A cut that must be left untried with a larger chance, of 2**53, is not considered."""
 
