@@ -33,13 +33,6 @@ KNOWN: Withstood = {**READ, Adversary.POPULATION: ""}
 """Where a promise bounds what a group of people holds, whoever knows who is in it."""
 SIGNED: Withstood = {Adversary.COLLECTOR: "versions of its own series"}
 """Where everybody keeps a signature."""
-RESISTED = (None, "method")
-"""What may be published of whom groups were found to resist."""
-
-
-def resists_method(parameters: Mapping[str, object]) -> bool:
-    """Whether it is said that to know the method tells nothing more."""
-    return parameters.get("resist") == "method"
 
 
 def list_resisted(parameters: Mapping[str, object]) -> Withstood:

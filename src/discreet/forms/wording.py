@@ -45,6 +45,15 @@ OTHER_MODELS = (
 )
 
 
+RESISTED = (None, "method")
+"""What may be published of whom groups were found to resist."""
+
+
+def resists_method(parameters: Mapping[str, object]) -> bool:
+    """Whether it is said that to know the method tells nothing more."""
+    return parameters.get("resist") == "method"
+
+
 def resists_learning(parameters: Mapping[str, object]) -> bool:
     """Whether it is said that groups were held against who learns across them."""
     return parameters.get("resist") == "learning"

@@ -11,11 +11,9 @@ import polars as pl
 
 from discreet.forms.adversaries import (
     KNOWN,
-    RESISTED,
     SIGNED,
     Withstood,
     list_resisted,
-    resists_method,
 )
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.batched.held import (
@@ -44,7 +42,13 @@ from discreet.forms.counterfeits import (
 from discreet.forms.grouped import COUNT as HELD
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete
-from discreet.forms.wording import ENDS, read_presence, resists_learning
+from discreet.forms.wording import (
+    ENDS,
+    RESISTED,
+    read_presence,
+    resists_learning,
+    resists_method,
+)
 from discreet.principles import KAnonymity, MInvariance
 from discreet.release import PossibleRecords, Promise, Release
 from discreet.release.release import PartedTable

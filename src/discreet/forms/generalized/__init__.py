@@ -11,13 +11,11 @@ import polars as pl
 from discreet.forms.adversaries import (
     KNOWN,
     READ,
-    RESISTED,
     SIGNED,
     Adversary,
     Withstood,
     list_resisted,
     look_blindly,
-    resists_method,
 )
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.boxes import may_cover_twice
@@ -31,7 +29,7 @@ from discreet.forms.generalized.view import CLASS, PEOPLE, TABLE, read_generaliz
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete, open_boxes
-from discreet.forms.wording import ENDS, read_presence
+from discreet.forms.wording import ENDS, RESISTED, read_presence, resists_method
 from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import ratio
 from discreet.principles.linking import Linking

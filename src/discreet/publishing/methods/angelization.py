@@ -10,7 +10,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from discreet.errors import PromiseError, SchemaError
 from discreet.forms.batched.wording import word_batched
@@ -19,11 +18,8 @@ from discreet.principles.base import Principle, require_choice, require_whole
 from discreet.publishing.backends import Backend, ShowClasses
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
-from discreet.publishing.methods.batches_in_parts import (
-    BatchLabels,
-    angelize_in_parts,
-    count_told,
-)
+from discreet.publishing.methods.batch_tables import refer_to_batches, tabulate_told
+from discreet.publishing.methods.batches_in_parts import BatchLabels, angelize_in_parts
 from discreet.publishing.methods.boxes import Ends, blur, open_presence
 from discreet.publishing.methods.boxes_in_parts import label_in_parts
 from discreet.publishing.methods.exact import part_alike, recode_exactly, take_exactly
@@ -50,7 +46,6 @@ from discreet.publishing.partitioners.simulatable import Resisted, drop_plain
 from discreet.release import Recoding, Release, name_own
 from discreet.release.labels import rank_cells
 from discreet.release.parts import JOINED
-from discreet.table.arrays import Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import Microdata, representatives, row_ids
 from discreet.table.public_domain import widen
@@ -346,10 +341,10 @@ class Angelization(Method):
         held, numbers = data, number
         if fakes is not None:
             held, numbers = fakes.added(data, data.sensitive[0]), fakes.numbered(batches, number)
-        tables = {title: _tabulate(held, names, numbers, own)
+        tables = {title: tabulate_told(held, names, numbers, own)
                   for title, names in zip(_number(BATCHES), told, strict=False)}  # fmt: skip
         for place, title in enumerate(shown):
-            tables[title] = _refer(kinds[place], ranks[place], number, own[0])
+            tables[title] = refer_to_batches(kinds[place], ranks[place], number, own[0])
         for place, title in enumerate(apart, len(shown)):
             tables[title] = kinds[place].select(pl.all().gather(np.sort(ranks[place])))
         if held.n > data.n:
@@ -422,26 +417,3 @@ def refuse_roles(data: CodedTable) -> None:
             "for it here.",
             hint="Give it one of these roles, or leave it out: keep = false.",
         )
-
-
-def _tabulate(
-    data: Microdata, names: list[str], number: NDArray[np.int32], own: tuple[str, str]
-) -> pl.DataFrame:
-    """Count the sensitive values of each batch, or what people have of several together."""
-    batch, rows, counts = count_told(data, names, number)
-    return pl.DataFrame(
-        {
-            own[0]: batch.astype(np.int32),
-            **{name: data.domains[name].series().gather(data.codes[name][rows]) for name in names},
-            own[1]: counts.astype(np.int64),
-        }
-    )
-
-
-def _refer(kinds: pl.DataFrame, ranks: Ints, number: NDArray[np.int32], own: str) -> pl.DataFrame:
-    """One row per person: a box or exact values, and the batch; rows in the order of these."""
-    # both in one number: sorting numbers is far faster than sorting rows
-    keys = ranks << 32 | number
-    keys.sort()
-    batch = pl.Series(own, (keys & 0xFFFFFFFF).astype(np.int32))
-    return kinds.select(pl.all().gather(keys >> 32)).with_columns(batch)

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from discreet.errors import SchemaError
-from discreet.forms.adversaries import resists_method
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
+from discreet.forms.wording import resists_method
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
 from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.draws import Draws
