@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import polars as pl
@@ -94,6 +95,33 @@ def test_who_holds_two_releases_of_the_same_people_may_be_certain(method: Method
         pytest.fail("no table was found of which several releases tell too much")
     told = find_form(releases[0].form).list_withstood(releases[0])
     assert Adversary.COLLECTOR not in told
+
+
+@pytest.mark.parametrize(
+    "method",
+    [dc.Generalization(HALF), dc.FullDomain(HALF), dc.Angelization(HALF, k=2, batches="mondrian"),
+     dc.Slicing(HALF, columns=[["age", "sex"], ["pay"]])],
+    ids=lambda m: m.title,
+)  # fmt: skip
+def test_who_knows_where_a_search_stops_believes_more_than_is_promised(method: Method) -> None:
+    """Of some table: of all ways to hand its values out, only those are left that give the same."""
+    alike = pl.DataFrame({"age": [2, 2, 1, 1, 2, 2], "sex": list("FMFMMM")})
+    for frame in (alike, *draw_people()):
+        seen: dict[str, list[tuple[int, ...]]] = {}
+        for pay in sorted(set(permutations((1, 1, 2, 2, 3, 3)))):
+            data = microdata(frame.with_columns(pay=pl.Series(pay)), ["age", "sex"], ["pay"])
+            release = dc.publish(data, method, insecure_seed=1)
+            told = {title: table.to_dicts() for title, table in release.tables.items()}
+            seen.setdefault(repr(told), []).append(pay)
+        shares = (
+            Fraction(sum(world[person] == value for world in worlds), len(worlds))
+            for worlds in seen.values() for person in range(6) for value in (1, 2, 3)
+        )  # fmt: skip
+        if max(shares) > Fraction(1, 2):
+            break
+    else:
+        pytest.fail("no table was found of which the method tells more")
+    assert Adversary.METHOD not in find_form(release.form).list_withstood(release)
 
 
 def test_who_knows_all_other_numbers_reads_a_perturbed_one_better() -> None:
