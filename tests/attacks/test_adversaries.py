@@ -149,6 +149,20 @@ def test_a_promise_that_says_nothing_of_values_holds_against_who_knows_the_metho
     assert shown[0].equals(shown[2]) and shown[1].equals(shown[3])
 
 
+def test_which_numbers_make_a_group_is_the_same_whosever_they_are() -> None:
+    frame = next(draw_people())
+    groups = set()
+    for pay in ([1, 1, 2, 3, 3, 4], [3, 1, 4, 2, 1, 3], [4, 3, 3, 2, 1, 1]):
+        data = microdata(frame.with_columns(pay=pl.Series(pay)), ["age", "sex"], ["pay"])
+        table = dc.publish(data, dc.Permutation(HALF)).tables["permuted"]
+        held = table.group_by("group").agg(pl.col("pay").sort())["pay"].to_list()
+        groups.add(tuple(sorted(map(tuple, held))))
+    assert len(groups) == 1
+    assert Adversary.METHOD in find_form("permuted").list_withstood(
+        dc.publish(data, dc.Permutation(HALF))
+    )
+
+
 def test_the_papers_checks_hold_against_fewer() -> None:
     data = dc.datasets.census(400, sensitive="income")
     apart = [data.quasi_identifiers, data.sensitive]
