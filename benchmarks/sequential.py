@@ -109,9 +109,9 @@ def list_groups(count: int, plain: bool) -> tuple[float, float, int, int]:
     method = dc.Generalization(dc.KAnonymity(1))
     earlier = [dc.publish(read(frame, names, []), method) for names in SEVERAL[:count]]
     data = read(frame, TAX, ["income"])
-    asked = dc.XYAnonymity(x=["education", "occupation", "age"], y="people", k=20)
-    names = ("education", "occupation")
-    codes = np.stack([data.codes[name] for name in names], axis=1).astype(np.int64)
+    asked = dc.XYAnonymity(x=["education", "age", "native-country"], y="people", k=20)
+    names = ("education",)
+    codes = data.codes["education"][:, None].astype(np.int64)
     resting = getrusage(RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     history = read_history(earlier, data, asked.x, [])
