@@ -28,7 +28,7 @@ from discreet.table.arrays import Bools, Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import representatives, row_ids
 
-MOST = 20_000_000
+MOST = 10_000_000
 """More combinations of X, Y and what is shared are not kept."""
 MOST_CELLS = 500_000_000
 """More pairs of what is shown here and there are not matched."""
@@ -115,6 +115,8 @@ class JoinBranch:
             number = row_ids((*low[:, at].T, *high[:, at].T), len(low))
             first = representatives(number)
             part = self._match(arm, low[first][:, at], high[first][:, at], counted)
+            if len(self.arms) == 1 and len(first) == len(low):
+                return part.with_columns(run=pl.Series(first).gather(part["at"])).drop("at")
             tied = {key: met for key, met in self._met.items() if key[1] == i}
             told += arm.told
             wanted = {name for j in later for name in self.arms[j].labels}
@@ -262,7 +264,7 @@ def multiply(
         height = sum(each.height for each in pieces)
         if height > room:
             pieces = [_add(pl.concat(pieces), kept, counted=counted)]
-            room = AT_ONCE + 2 * pieces[0].height
+            room = AT_ONCE + pieces[0].height
             _require_room(pieces[0].height)
     return pieces[0] if len(pieces) == 1 else _add(pl.concat(pieces), kept, counted=counted)
 
