@@ -207,6 +207,13 @@ def test_publisher_and_auditor_count_what_a_join_row_by_row_has(
         if joined:
             found = case.link(part).list_groups(case.low, case.high)
             assert list_bags(found) == flatten(by_hand)
+            judged = case.link(part).judge_groups(case.low, case.high)
+            if y == "people":
+                assert {*judged.sizes.tolist()} == {*found.sizes.tolist()}
+            else:  # of groups with the same shares one is enough
+                shares = [{tuple(share_bag(bag)) for bag in list_bags(each)}
+                          for each in (judged, found)]  # fmt: skip
+                assert shares[0] == shares[1]
             if groups is not None and not isinstance(y, str):
                 assert {*found.domain.texts} == {*groups.domain.texts}
             compared += 1

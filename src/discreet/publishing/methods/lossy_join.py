@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -152,6 +154,17 @@ class EarlierTables:
         """The attributes there are."""
         return list(dict.fromkeys(column.name for column in self.columns))
 
+    @cached_property
+    def met(self) -> dict[tuple[int, int, str], Bools]:
+        """Which labels meet of each attribute that two releases share (rows, columns)."""
+        return {
+            (i, j, mine.name): mine.labels.meets(other.labels)
+            for (i, one), (j, table) in combinations(enumerate(self.tables), 2)
+            for mine in one.columns
+            for other in table.columns
+            if other.name == mine.name
+        }
+
     @property
     def counted(self) -> bool:
         """Whether all weights are numbers of records."""
@@ -165,6 +178,27 @@ class EarlierTables:
         """Which attributes of a new table decide what matches."""
         deciding = {n for table in self.tables for n in table.joined(names, self.rules)}
         return [name for name in names if name in deciding]
+
+    def settle(self, data: CodedTable, names: Sequence[str], low: Ints, high: Ints) -> Bools:
+        """Say of runs of codes (rows) whether releases that match them match each other by these.
+
+        So it is if every two labels that a run meets meet: then what is shared with the new table
+        need not be compared between earlier releases. Of exact values it always is.
+        """
+        settled = np.ones(len(low), dtype=bool)
+        for (i, j, name), met in self.met.items():
+            columns = [c for place in (i, j) for c in self.tables[place].columns if c.name == name]
+            if name in names:
+                a = list(names).index(name)
+                run = row_ids((low[:, a], high[:, a]), len(low))
+                first, domain = representatives(run), data.domains[name]
+                missing = domain.size - 1 if domain.missing else -1
+                here, there = (column.overlaps(low[first, a], high[first, a], missing)
+                               for column in columns)  # fmt: skip
+                apart = here.astype(np.float32) @ (~met).astype(np.float32) > 0
+                broken = np.asarray(apart & there).any(axis=1)
+                settled &= ~np.asarray(broken)[run]
+        return settled
 
 
 def read_history(

@@ -22,15 +22,13 @@ from discreet.publishing.methods.lossy_join import (
     LARGEST,
     EarlierTable,
     EarlierTables,
-    Inconsistency,
     refuse_counting,
 )
-from discreet.release.labels import Labels
 from discreet.table.arrays import Bools, Ints
 from discreet.table.coded_table import CodedTable
 from discreet.table.microdata import representatives, row_ids
 
-MOST = 20_000_000
+MOST = 10_000_000
 """More combinations of X, Y and what is shared are not kept."""
 MOST_CELLS = 500_000_000
 """More pairs of what is shown here and there are not matched."""
@@ -51,8 +49,8 @@ class Arm:
     rows: pl.DataFrame
     """Distinct combinations: the ``key``, labels of what other releases share (``3:age`` is that of
     release 3), numbers of what it shows of X (``x3``) and Y (``y3``), and their weight ``w``."""
-    labels: Mapping[str, Labels]
-    """Of what other releases share."""
+    labels: Sequence[str]
+    """What it shares with others of its branch."""
 
     @property
     def told(self) -> list[str]:
@@ -71,7 +69,7 @@ class JoinBranch:
 
     data: CodedTable
     arms: Mapping[int, Arm]
-    rules: Sequence[Inconsistency]
+    history: EarlierTables
 
     @cached_property
     def joined(self) -> list[str]:
@@ -96,11 +94,11 @@ class JoinBranch:
         found = {}
         for at, i in enumerate(self._order):
             for j in self._order[:at]:
-                for name, labels in self.arms[j].labels.items():
-                    if name in self.arms[i].labels:
-                        met = np.nonzero(labels.meets(self.arms[i].labels[name]))
-                        columns = (f"{j}:{name}", f"{i}:{name}")
-                        found[j, i, name] = pl.DataFrame(dict(zip(columns, met, strict=True)))
+                for name in {*self.arms[i].labels} & {*self.arms[j].labels}:
+                    flags = self.history.met[min(i, j), max(i, j), name]
+                    met = np.nonzero(flags if j < i else flags.T)
+                    columns = (f"{j}:{name}", f"{i}:{name}")
+                    found[j, i, name] = pl.DataFrame(dict(zip(columns, met, strict=True)))
         return found
 
     def weigh(self, low: Ints, high: Ints, *, counted: bool = True) -> pl.DataFrame:
@@ -117,6 +115,8 @@ class JoinBranch:
             number = row_ids((*low[:, at].T, *high[:, at].T), len(low))
             first = representatives(number)
             part = self._match(arm, low[first][:, at], high[first][:, at], counted)
+            if len(self.arms) == 1 and len(first) == len(low):
+                return part.with_columns(run=pl.Series(first).gather(part["at"])).drop("at")
             tied = {key: met for key, met in self._met.items() if key[1] == i}
             told += arm.told
             wanted = {name for j in later for name in self.arms[j].labels}
@@ -142,7 +142,7 @@ class JoinBranch:
         step, found, height = max(AT_ONCE // max(arm.rows.height, 1), 1), [], 0
         for start in range(0, max(len(low), 1), step):
             part = slice(start, start + step)
-            met = arm.keys.match(self.data, arm.joined, low[part], high[part], self.rules)
+            met = arm.keys.match(self.data, arm.joined, low[part], high[part], self.history.rules)
             at, key = np.nonzero(met)
             pairs = pl.DataFrame({"at": at + start, "key": key})
             found.append(_add(pairs.join(arm.rows, on="key"), columns, counted=counted))
@@ -157,25 +157,29 @@ def grow(
     names: Sequence[str],
     x: Sequence[str] = (),
     y: Sequence[str] = (),
+    *,
+    settled: bool = False,
 ) -> list[JoinBranch]:
     """Sort earlier releases into branches, each with what matters of it.
 
     Given are the attributes by which the new table may be matched, and those of X and Y. Of Y the
-    first release that has an attribute counts.
+    first release that has an attribute counts. ``settled``, releases need not be compared by what
+    they share with the new table (:meth:`EarlierTables.settle`).
     """
     tables = history.tables
+    tying = [{*table.names} - {*(names if settled else ())} for table in tables]
     near: list[set[int]] = []
-    for i, table in enumerate(tables):
-        touched = [b for b in near if any({*tables[j].names} & {*table.names} for j in b)]
+    for i in range(len(tables)):
+        touched = [b for b in near if any(tying[j] & tying[i] for j in b)]
         near = [b for b in near if b not in touched] + [{i}.union(*touched)]
     branches = []
     for members in near:
         arms = {}
         for i in sorted(members):
-            others = {name for j in members - {i} for name in tables[j].names}
+            others = {name for j in members - {i} for name in tying[i] & tying[j]}
             told = [name for name in y if name in tables[i].names and history.find_first(name) == i]
             arms[i] = _bend(i, tables[i], history, names, others, x, told)
-        branches.append(JoinBranch(data, arms, history.rules))
+        branches.append(JoinBranch(data, arms, history))
     return branches
 
 
@@ -192,17 +196,15 @@ def _bend(
     joined = table.joined(names, history.rules)
     keyed = {*names, *(rule.there for rule in history.rules)}
     columns = {"key": table.number(keyed)}
-    labels = {}
     for column, codes in zip(table.columns, table.codes, strict=True):
         if column.name in others:
             columns[f"{i}:{column.name}"] = codes
-            labels[column.name] = column.labels
     for mark, told in (("x", x), ("y", y)):
         if any(name in table.names for name in told):
             columns[f"{mark}{i}"] = table.number(told)
     rows = pl.DataFrame({**columns, "w": table.weights})
     rows = rows.group_by([*columns]).agg(pl.col("w").sum())
-    return Arm(table.take(keyed), joined, rows, labels)
+    return Arm(table.take(keyed), joined, rows, sorted(others))
 
 
 def _translate(
@@ -237,6 +239,16 @@ def join_branches(here: pl.DataFrame, parts: Sequence[pl.DataFrame]) -> pl.DataF
     return here
 
 
+def sum_frames(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Put what was summed for different rows of the new table together."""
+    whole = pl.concat(frames, how="diagonal").fill_null(-1)
+    if len(frames) > 1:
+        whole = _add(whole, [name for name in whole.columns if name != "w"], counted=True)
+    if whole["w"].cast(pl.Float64).sum() > LARGEST:
+        raise refuse_counting()
+    return whole
+
+
 def multiply(
     left: pl.DataFrame,
     right: pl.DataFrame,
@@ -252,7 +264,7 @@ def multiply(
         height = sum(each.height for each in pieces)
         if height > room:
             pieces = [_add(pl.concat(pieces), kept, counted=counted)]
-            room = AT_ONCE + 2 * pieces[0].height
+            room = AT_ONCE + pieces[0].height
             _require_room(pieces[0].height)
     return pieces[0] if len(pieces) == 1 else _add(pl.concat(pieces), kept, counted=counted)
 

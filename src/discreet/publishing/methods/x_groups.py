@@ -9,7 +9,7 @@ groups are listed, exactly, for every step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ from discreet.publishing.methods.star_joins import (
     grow,
     join_branches,
     refuse_size,
+    sum_frames,
 )
 from discreet.publishing.partitioners.specialization import Limit, TableCheck
 from discreet.table.arrays import Ints
@@ -43,6 +44,7 @@ class Link:
     """The attributes that are generalized."""
     weights: Ints | None = None
     """How many people each row of the table stands for, where that is not one."""
+    _grown: dict[tuple[bool, bool], list[JoinBranch]] = field(default_factory=dict, init=False)
 
     @property
     def known(self) -> list[str]:
@@ -111,20 +113,24 @@ class Link:
     @cached_property
     def branches(self) -> list[JoinBranch]:
         """Earlier releases, as far as X and Y are about them."""
-        return grow(self.history, self.data, self.joined, self.principle.x, self.told_before)
+        return self._grow(settled=False, judged=False)
 
-    @cached_property
-    def _deciding(self) -> list[JoinBranch]:
-        """The same, as far as they decide whether groups keep the principle.
+    def _grow(self, *, settled: bool, judged: bool) -> list[JoinBranch]:
+        """The same where the new table settles what is shared; or as far as they decide.
 
         Where X covers what tables are matched by, a group is one partition's, and what a branch
         without Y shows goes with all of its Y alike: shares and different values stay as they are.
         """
-        if self.principle.y == PAIRS or not set(self.joined) <= set(self.known):
-            return self.branches
-        alone = grow(self.history, self.data, self.joined, (), self.told_before)
-        return [branch if any(arm.tells_y for arm in branch.arms.values()) else plain
-                for branch, plain in zip(self.branches, alone, strict=True)]  # fmt: skip
+        key = settled, judged
+        if key not in self._grown:
+            given = self.history, self.data, self.joined
+            found = grow(*given, self.principle.x, self.told_before, settled=settled)
+            if judged and self.principle.y != PAIRS and set(self.joined) <= set(self.known):
+                alone = grow(*given, (), self.told_before, settled=settled)
+                found = [branch if any(arm.tells_y for arm in branch.arms.values()) else plain
+                         for branch, plain in zip(found, alone, strict=True)]  # fmt: skip
+            self._grown[key] = found
+        return self._grown[key]
 
     def _multiply(self) -> Callable[[Ints, Ints], Ints]:
         """Of runs: the least that the earlier tables add, over all X of theirs that match.
@@ -214,7 +220,7 @@ class Link:
 
     def list_groups(self, low: Ints, high: Ints) -> Groups:
         """List the X-groups of the join with a table that shows runs of codes of ``names``."""
-        return self._list(low, high, self.branches, counted=self.principle.y != PEOPLE)
+        return self._list(low, high, judged=False, counted=self.principle.y != PEOPLE)
 
     def judge_groups(self, low: Ints, high: Ints) -> Groups:
         """List them as far as they decide: groups that are as good as another may be missing.
@@ -222,9 +228,9 @@ class Link:
         For k different values, how often each is there is not counted.
         """
         linked = isinstance(self.principle, XYLinkability)
-        return self._list(low, high, self._deciding, counted=linked or self.principle.y == PAIRS)
+        return self._list(low, high, judged=True, counted=linked or self.principle.y == PAIRS)
 
-    def _list(self, low: Ints, high: Ints, branches: list[JoinBranch], *, counted: bool) -> Groups:
+    def _list(self, low: Ints, high: Ints, *, judged: bool, counted: bool) -> Groups:
         at = [self.names.index(name) for name in self.known]
         known = _run_ids(low[:, at], high[:, at])
         joined = self.joined
@@ -236,24 +242,38 @@ class Link:
         ]  # fmt: skip
         place = _run_ids(*runs)
         first = representatives(place)
-        columns, parts = {}, []
-        for i, branch in enumerate(branches):
-            at = [joined.index(name) for name in branch.joined]
-            distinct, which = _distinct_runs(runs[0][first][:, at], runs[1][first][:, at])
-            columns[f"q{i}"] = which[place]
-            parts.append(branch.weigh(*np.hsplit(distinct, 2), counted=counted))
+        places = runs[0][first], runs[1][first]
         told = self._number_told()
         each = np.ones(self.data.n, dtype=np.int64) if self.weights is None else self.weights
         y = np.zeros(self.data.n, dtype=np.int64) if told is None else told
-        here = pl.DataFrame({**columns, "x": known, "y": y, "w": each})
+        here = pl.DataFrame({"place": place, "x": known, "y": y, "w": each})
         here = here.group_by(pl.exclude("w")).agg(pl.col("w").sum())
-        rows = join_branches(here, parts)
+        settled, found = self.history.settle(self.data, joined, *places), []
+        for alike in (True, False):
+            if (settled == alike).any():
+                branches = self._grow(settled=alike, judged=judged)
+                rows = here.filter(pl.Series(settled == alike).gather(here["place"]))
+                found.append(self._join(rows, places, branches, counted))
+        rows = sum_frames(found)
         if self.principle.y == PEOPLE and told is not None:  # everybody once, by whatever row
-            rows = rows.drop("y", "w").with_columns(y=0).group_by(pl.all()).agg(
-                w=pl.len().cast(pl.Int64))  # fmt: skip
-        if rows["w"].cast(pl.Float64).sum() > LARGEST:
-            raise refuse_counting()
+            rows = rows.drop("w").unique().drop("y").with_columns(y=0)
+            rows = rows.group_by(pl.all()).agg(w=pl.len().cast(pl.Int64))
         return self._pack(rows)
+
+    def _join(
+        self, here: pl.DataFrame, places: tuple[Ints, Ints], branches: list[JoinBranch],
+        counted: bool,
+    ) -> pl.DataFrame:  # fmt: skip
+        """Sum what goes with some of the places of the new table, by X and Y."""
+        used = np.unique(here["place"].to_numpy())
+        parts = []
+        for i, branch in enumerate(branches):
+            at = [self.joined.index(name) for name in branch.joined]
+            distinct, which = _distinct_runs(*(ends[used][:, at] for ends in places))
+            run = which[np.searchsorted(used, here["place"].to_numpy())]
+            here = here.with_columns(pl.Series(f"q{i}", run))
+            parts.append(branch.weigh(*np.hsplit(distinct, 2), counted=counted))
+        return join_branches(here.drop("place"), parts)
 
     def _pack(self, rows: pl.DataFrame) -> Groups:
         x, y = ([name for name in rows.columns if name.startswith(mark)] for mark in "xy")
