@@ -288,6 +288,8 @@ def test_numbers_are_added_up_averaged_and_grouped_by() -> None:
     there = decades.frame.filter(pl.col("n") > 0)
     assert there["d"].to_list() == told["d"].to_list()
     np.testing.assert_allclose(there["n"], told["len"])
+    kinds = release.query("SELECT COUNT(DISTINCT ill) FROM release")
+    assert (kinds.low, kinds.high) == (0, 3) and kinds.estimate == pytest.approx(3)
     with pytest.raises(dc.errors.QueryError, match="MIN cannot be told"):
         release.query("SELECT MIN(age) FROM release")
 

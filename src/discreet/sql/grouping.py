@@ -349,7 +349,8 @@ class Grouping:
         told = filtered.told if filtered.told.name not in {k.name for k in keys} else None
         every = (*keys, filtered.told) if told else keys
         title = self._note(filtered.where, [Aggregate("COUNT", None, PEOPLE)], every)
-        value, low, high = (column(PEOPLE + ending) for ending in ENDINGS[:3])
+        value, low, most = (column(PEOPLE + ending) for ending in ENDINGS[:3])
+        high = exp.func("COALESCE", most, number(2**53))  # where nothing bounds how many have it
 
         def at_least_one(part: exp.Expr) -> exp.Expr:
             return case(exp.GTE(this=part, expression=number(1)), number(1), number(0))

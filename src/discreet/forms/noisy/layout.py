@@ -71,14 +71,17 @@ class NoisyCounts:
         return [(one.names, fitted) for one, fitted in zip(self.marginals, made, strict=True)]
 
 
-def write_tables(release_own: Mapping[str, str], noisy: NoisyCounts) -> dict[str, pl.DataFrame]:
-    """Lay noisy counts out as tables: one per marginal, and the cells that these count."""
+def write_tables(own: Mapping[str, str], noisy: NoisyCounts) -> dict[str, pl.DataFrame]:
+    """Lay noisy counts out as tables: one per marginal, and the cells that these count.
+
+    ``own`` gives the names of the columns that are no attributes, by their words.
+    """
     tables = {}
     for place, (one, (_, fitted)) in enumerate(zip(noisy.marginals, noisy.fit(), strict=True)):
         columns: dict[str, object] = dict(list_rows(noisy, one.names))
-        columns[release_own[COUNT]] = pl.Series(one.counts.ravel(), dtype=pl.Int64)
+        columns[own[COUNT]] = pl.Series(one.counts.ravel(), dtype=pl.Int64)
         rounded = np.round(fitted.ravel(), DIGITS) + 0.0
-        columns[release_own[FITTED]] = pl.Series(rounded, dtype=pl.Float64)
+        columns[own[FITTED]] = pl.Series(rounded, dtype=pl.Float64)
         tables[number_title(MARGINAL, place)] = pl.DataFrame(columns)
     listed = [
         (name, text, first, last)

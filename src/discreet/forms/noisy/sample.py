@@ -50,16 +50,10 @@ def _choose(
         for name in names:
             if name not in drawn:
                 own = (*before, name)
-                here = project(names, counts, own)
-                told = _tell(here.reshape(-1, here.shape[-1]) if _is_last(names, own) else
-                             _put_last(names, own, here))  # fmt: skip
+                told = _tell(_put_last(names, own, project(names, counts, own)))
                 options.append((len(before), told, -place, name))
     _, _, place, name = max(options)
     return name, tables[-place]
-
-
-def _is_last(names: Axes, own: Axes) -> bool:
-    return [n for n in names if n in own][-1] == own[-1]
 
 
 def _put_last(names: Axes, own: Axes, counts: Floats) -> Floats:
