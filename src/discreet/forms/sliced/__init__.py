@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import polars as pl
 
-from discreet.forms.adversaries import KNOWN, READ, Withstood, list_resisted
+from discreet.forms.adversaries import (
+    KNOWN,
+    READ,
+    RESISTED,
+    Withstood,
+    list_resisted,
+    resists_method,
+)
 from discreet.forms.base import Form, Statement, View
 from discreet.forms.incomplete import Dealt, Incomplete, open_boxes
 from discreet.forms.sliced.sample import rebuild, relink
@@ -42,6 +49,7 @@ class Sliced(Form):
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "slicing": {
             "buckets": None, "check": ("safe", "paper"), "frequency": None, "columns": None,
+            "resist": RESISTED,
         },
     }  # fmt: skip
 
@@ -136,6 +144,7 @@ class Sliced(Form):
             given.get("frequency", 1),
             given.get("check"),
             release.own(BUCKET),
+            blind=resists_method(given),
         )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002

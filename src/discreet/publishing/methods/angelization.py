@@ -126,9 +126,9 @@ class Angelization(Method):
 
     @classmethod
     def variants(cls, principle: Principle) -> list[Method]:
-        """With one table of all, and with those that are chosen."""
+        """With one table of all, with those that are chosen, and against who knows the method."""
         made = cls.nearest(principle)
-        return [made, replace(made, marginals=AUTO)]
+        return [made, replace(made, marginals=AUTO), replace(made, resist="method")]
 
     def __post_init__(self) -> None:
         require_whole("k", self.k)
