@@ -30,7 +30,7 @@ from oracles.known_method import People
 HALF = dc.FrequencyDiversity(2)
 RESISTANT = [
     dc.Angelization(HALF, k=2, resist="method"),
-    dc.Angelization(HALF, k=2, batches="mondrian", resist="method"),
+    dc.Angelization(HALF, k=2, batches="anatomize", resist="method"),
     dc.Anatomy(HALF, resist="method"),
 ]
 TABLES = 4

@@ -40,7 +40,10 @@ from discreet.publishing.partitioners.balanced import (
     tabulate_counterfeits,
 )
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
-from discreet.publishing.partitioners.blind_batches import make_blind_batches
+from discreet.publishing.partitioners.blind_batches import (
+    choose_blind_batching,
+    make_blind_batches,
+)
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.mondrian import Categories, mondrian
 from discreet.publishing.partitioners.regions import Region, find_regions
@@ -187,11 +190,11 @@ class Angelization(Method):
         listed = [*marginals, *projections]
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in listed]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
-        how = self.batches or choose_batching(wanted, data)
         if self.resist == "method":
-            how = "anatomize" if how == "direct" else how
+            how = self.batches or choose_blind_batching(wanted, data)
             batches = make_blind_batches(data, wanted, how, draws)
         else:
+            how = self.batches or choose_batching(wanted, data)
             batches = make_batches(data, wanted, how, widest, draws)
         regions = None
         if self.ends == "cuts":
