@@ -30,7 +30,7 @@ from oracles.known_method import People
 HALF = dc.FrequencyDiversity(2)
 RESISTANT = [
     dc.Angelization(HALF, k=2, resist="method"),
-    dc.Angelization(HALF, k=2, batches="mondrian", resist="method"),
+    dc.Angelization(HALF, k=2, batches="anatomize", resist="method"),
     dc.Anatomy(HALF, resist="method"),
 ]
 TABLES = 4
@@ -116,3 +116,23 @@ def test_what_follows_from_whose_values_are_whose_is_refused() -> None:
             kind(HALF, resist="nobody")  # type: ignore[arg-type]
         with pytest.raises(dc.errors.SchemaError, match="not made of tables beyond memory"):
             kind(HALF, resist="method").require_parts()
+
+
+def test_slices_resist_where_sensitive_values_stand_alone() -> None:
+    data = dc.datasets.adult(sensitive="occupation").head(1500)
+    known = data.quasi_identifiers
+    method = dc.Slicing(HALF, columns=[known, ["occupation"]], resist="method")
+    release = dc.publish(data, method)
+    assert release.tables["sliced"]["bucket"].n_unique() > 20
+    assert release.parameters["resist"] == "method"
+    assert "knows how the buckets were found" in release.promise.guarantee
+    assert not any("how they were chosen" in text for text in release.promise.leaves_open)
+    assert Adversary.METHOD in find_form(release.form).list_withstood(release)
+    report = dc.audit(release, data)
+    assert report.kept and not report.problems
+    beside = [known[:-1], [known[-1], "occupation"]]
+    with pytest.raises(dc.errors.SchemaError, match="stands beside what is sensitive"):
+        dc.publish(data, dc.Slicing(HALF, columns=beside, resist="method"))
+    for given in ({"columns": 2}, {"frequency": 2}, {"buckets": 4}, {"check": "paper"}):
+        with pytest.raises(dc.errors.SchemaError, match='does not go with resist = "method"'):
+            dc.Slicing(HALF, **{"columns": [known, ["occupation"]], "resist": "method", **given})  # type: ignore[arg-type]

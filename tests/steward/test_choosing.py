@@ -120,7 +120,7 @@ def test_all_registered_methods_contend() -> None:
     found = list_contenders(dc.FrequencyDiversity(2))
     assert list(dict.fromkeys(c.title for c in found)) == list(REGISTRY)
     assert [str(name_setting(c)) for c in found if isinstance(c, dc.Angelization)] == [
-        "", "marginals = auto"
+        "", "marginals = auto", "resist = method"
     ]  # fmt: skip
     refused = {c.title for c in found if isinstance(c, Refused)}
     assert refused == {"apriori", "noisy-marginals", "perturbation", "sequential"}

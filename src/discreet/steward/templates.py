@@ -45,6 +45,7 @@ k = 5
 name = "angelization"
 k = 10                       # in each table k people look alike
 marginals = [["age", "sex"], ["region", "education"]]
+# resist = "method"          # keep the promise against who knows the method, too
 
 [[method.principles]]
 name = "frequency-diversity" # what batches of sensitive values keep
@@ -52,6 +53,7 @@ l = 2
 """,
     "anatomy": """\
 name = "anatomy"             # exact quasi-identifiers: for tables whose members are known anyway
+# resist = "method"          # keep the promise against who knows the method, too
 
 [[method.principles]]
 name = "frequency-diversity"

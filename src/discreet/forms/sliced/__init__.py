@@ -17,6 +17,7 @@ from discreet.forms.sliced.columns import BUCKET, TABLE, number_owners, read_col
 from discreet.forms.sliced.sample import rebuild, relink
 from discreet.forms.sliced.view import read_sliced
 from discreet.forms.sliced.wording import word_sliced
+from discreet.forms.wording import RESISTED, resists_method
 from discreet.release import PossibleRecords, Promise, Release
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
@@ -44,6 +45,7 @@ class Sliced(Form):
     methods: ClassVar[Mapping[str, Mapping[str, Sequence[object] | None]]] = {
         "slicing": {
             "buckets": None, "check": ("safe", "paper"), "frequency": None, "columns": None,
+            "resist": RESISTED,
         },
     }  # fmt: skip
 
@@ -159,6 +161,7 @@ class Sliced(Form):
             given.get("frequency", 1),
             given.get("check"),
             release.own(BUCKET),
+            blind=resists_method(given),
         )
 
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002

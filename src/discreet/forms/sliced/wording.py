@@ -21,10 +21,14 @@ EXACTLY = (
     "are. A column value that nobody else has may tell that its person is in the table."
 )
 BY_REGION = "That somebody in the table is in a certain region of one column."
-OPEN = (
-    "What someone learns who already knows the sensitive values of other people in the bucket.",
-    "What someone works out who compares buckets, or knows how they were chosen.",
-    "What follows from joining this release with others about the same people.",
+OTHERS = "What someone learns who already knows the sensitive values of other people in the bucket."
+CHOSEN = "What someone works out who compares buckets, or knows how they were chosen."
+COMPARED = "What someone works out who compares buckets."
+JOINED = "What follows from joining this release with others about the same people."
+BLIND = (
+    "That holds against who knows how the buckets were found, too: it follows from the "
+    "quasi-identifiers, from what buckets hold, and from chance. That they were found so is the "
+    "publisher's word."
 )
 APART = (
     "What is said of {names} holds also against somebody who knows {others} of everybody: they "
@@ -47,10 +51,12 @@ def word_sliced(
     frequency: object,
     check: object,
     own: str,
+    *,
+    blind: bool = False,
 ) -> tuple[Promise, dict[str, str]]:
     """Put a promise of buckets into words; and say what the rows are.
 
-    ``own`` is the column of buckets.
+    ``own`` is the column of buckets, which are ``blind`` if it tells nothing how they were found.
     """
     said = [part.promise for part in principle.parts if part.reads_values]
     if principle.look_alikes > 1:  # people share a bucket, and look like nobody
@@ -61,12 +67,13 @@ def word_sliced(
         said.append("This is said of somebody who knows the quasi-identifiers of one person.")
     told = [[name for name in column if name in sensitive] for column in columns]
     apart, together = word_several(principle, [t for t in told if t], APART, TOGETHER)
-    said += apart
+    said += [*apart, *([BLIND] if blind else [])]
+    last = (OTHERS, COMPARED if blind else CHOSEN, JOINED)
     regions, seen = "", EXACTLY
     if frequency != 1:
         regions, seen = REGIONS.format(frequency=frequency), BY_REGION
     words = "; ".join(", ".join(column) for column in columns)
-    promise = Promise(principle, " ".join(said), (*opened, seen, *together, *OPEN))
+    promise = Promise(principle, " ".join(said), (*opened, seen, *together, *last))
     shared, tied = find_tied(columns) or Tied(), ""
     if shared.names:
         sharing = " and ".join(f"({', '.join(columns[place])})" for place in shared.places)

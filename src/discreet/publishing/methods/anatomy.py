@@ -52,6 +52,12 @@ class Anatomy(Method):
         _, others = part_alike(principle)
         return cls(principle if others is None else others)
 
+    @classmethod
+    def variants(cls, principle: Principle) -> list[Method]:
+        """As ever, and against who knows the method."""
+        made = cls.nearest(principle)
+        return [made, replace(made, resist="method")]
+
     def __post_init__(self) -> None:
         self._angelization()
 

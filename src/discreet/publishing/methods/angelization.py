@@ -36,7 +36,10 @@ from discreet.publishing.partitioners.balanced import (
     tabulate_counterfeits,
 )
 from discreet.publishing.partitioners.batches import Batching, choose_batching, make_batches
-from discreet.publishing.partitioners.blind_batches import make_blind_batches
+from discreet.publishing.partitioners.blind_batches import (
+    choose_blind_batching,
+    make_blind_batches,
+)
 from discreet.publishing.partitioners.histograms import require_names
 from discreet.publishing.partitioners.learned_models import VisibleLabels, show_exactly
 from discreet.publishing.partitioners.learning import require_limits, require_one, resist_learning
@@ -126,9 +129,9 @@ class Angelization(Method):
 
     @classmethod
     def variants(cls, principle: Principle) -> list[Method]:
-        """With one table of all, and with those that are chosen."""
+        """With one table of all, with those that are chosen, and against who knows the method."""
         made = cls.nearest(principle)
-        return [made, replace(made, marginals=AUTO)]
+        return [made, replace(made, marginals=AUTO), replace(made, resist="method")]
 
     def __post_init__(self) -> None:
         require_whole("k", self.k)
@@ -189,11 +192,11 @@ class Angelization(Method):
         listed = [*marginals, *projections]
         buckets = [mondrian(data, alike, names, categories=self.categories) for names in listed]
         widest = buckets[int(np.argmax([len(names) for names in marginals]))]
-        how = self.batches or choose_batching(wanted, data)
         if self.resist == "method":
-            how = "anatomize" if how == "direct" else how
+            how = self.batches or choose_blind_batching(wanted, data)
             batches = make_blind_batches(data, wanted, how, draws)
         else:
+            how = self.batches or choose_batching(wanted, data)
             batches = make_batches(data, wanted, how, widest, draws)
         if self.resist == "learning":
             name, shown = require_one(data), self._show(data, marginals, buckets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import polars as pl
@@ -11,6 +11,7 @@ from discreet.errors import SchemaError
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.wording import resists_method
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
+from discreet.principles.parts import PartBound
 from discreet.publishing.backends import Backend, FinishedLeaves
 from discreet.publishing.draws import Draws
 from discreet.publishing.method import Method, PartedRelease, refuse_scale
@@ -88,6 +89,14 @@ class Generalization(Method):
     ends: Ends = "tight"
     suppress: Number = 0
     resist: Resisted = "reader"
+
+    @classmethod
+    def variants(cls, principle: Principle) -> list[Method]:
+        """As ever, and where that is known how and tells more, against who knows the method."""
+        bounded = all(isinstance(part, PartBound) for part in principle.parts)
+        told = any(part.reads_values for part in principle.parts)
+        made = cls(principle)
+        return [made, replace(made, resist="method")] if bounded and told else [made]
 
     def __post_init__(self) -> None:
         require_choice("resist", self.resist, Literal["reader", "method"])

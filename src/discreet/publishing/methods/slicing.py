@@ -35,6 +35,11 @@ from discreet.publishing.partitioners.columns import (
     correlate,
     move_out,
 )
+from discreet.publishing.partitioners.simulatable import (
+    Resisted,
+    drop_plain,
+    split_simulatably,
+)
 from discreet.publishing.partitioners.slices import (
     is_possible,
     part_by,
@@ -63,7 +68,10 @@ class Slicing(Method):
     ``buckets`` is ``"mondrian"``, where every combination that matches does so in one bucket, or
     the size of random buckets, with more combinations that nobody has but more matches for members.
     ``check="paper"`` bounds p(t,s) as the paper does, which is not safe; see the audit.
-    ``similarity="agreement"`` is for ratings: items stay together that people rated the same.
+    ``similarity="agreement"`` is for ratings: items stay together that people rated the same. With
+    ``resist="method"`` columns are given, sensitive attributes stand in columns without others, and
+    buckets are found by :mod:`discreet.publishing.partitioners.simulatable`, which has the proof:
+    the values of a bucket are its people's in any order, as those of a group are.
 
     >>> import discreet as dc
     >>> frame = pl.DataFrame({"age": [22, 22, 33, 52, 54, 60, 60, 64], "sex": list("MFFFMMMF"),
@@ -98,6 +106,7 @@ class Slicing(Method):
     similarity: Similarity = "contingency"
     frequency: int = 1
     together: bool = False
+    resist: Resisted = "reader"
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, list | tuple):
@@ -125,10 +134,34 @@ class Slicing(Method):
         require_choice("similarity", self.similarity, Similarity)
         if self.check == "paper" and self.buckets != "mondrian":
             raise SchemaError('check = "paper" goes with buckets = "mondrian".')
+        require_choice("resist", self.resist, Literal["reader", "method"])
+        if self.resist == "method":
+            self._require_blind()
 
     def parameters(self) -> dict[str, object]:
         """How it was asked for is not published, only the columns that came out."""
-        return {"buckets": self.buckets, "check": self.check, "frequency": self.frequency}
+        told = {"buckets": self.buckets, "check": self.check, "frequency": self.frequency}
+        return drop_plain({**told, "resist": self.resist})
+
+    @property
+    def draws_groups(self) -> bool:
+        """Where coins forbid some cuts."""
+        return self.resist == "method"
+
+    def _require_blind(self) -> None:
+        """Refuse what follows from whose values are whose."""
+        for name, plain in (("check", "safe"), ("buckets", "mondrian"), ("frequency", 1)):
+            if getattr(self, name) != plain:
+                raise SchemaError(
+                    f'{name} = {getattr(self, name)!r} does not go with resist = "method".',
+                    hint="Leave one of them out.",
+                )
+        if isinstance(self.columns, int):
+            raise SchemaError(
+                f'columns = {self.columns} does not go with resist = "method": columns that are '
+                "found follow from whose values are whose.",
+                hint="List the columns, and sensitive attributes in columns without others.",
+            )
 
     def publish(self, data: Microdata, draws: Draws) -> Release:
         """Find columns and buckets, and sort every column by itself in each bucket."""
@@ -139,6 +172,8 @@ class Slicing(Method):
                 hint='Leave check out, or set check = "safe".',
             )
         columns, shared = self._find_columns(data)
+        if self.resist == "method":
+            _require_apart(columns, data.sensitive)
         data = data.sorted()  # what is drawn then does not depend on the order of the input
         shown = show_columns(data, columns, self.frequency)
         partition = part_by(
@@ -157,7 +192,9 @@ class Slicing(Method):
     def require_parts(self) -> None:
         """Only buckets that are split are found in parts, and columns that show what people are."""
         what = None
-        if self.check == "paper" or self.buckets != "mondrian":
+        if self.resist == "method":
+            what = 'resist = "method"'
+        elif self.check == "paper" or self.buckets != "mondrian":
             what = f"check = {self.check!r} and buckets = {self.buckets!r}"
         elif self.frequency > 1:
             what = f"frequency = {self.frequency}"
@@ -201,8 +238,9 @@ class Slicing(Method):
     ) -> Release:
         """Say of a table, which has all its columns if not its rows, what it is and promises."""
         promise, about = word_sliced(
-            self.principle, columns, data.sensitive, self.frequency, self.check, _name_bucket(data)
-        )
+            self.principle, columns, data.sensitive, self.frequency, self.check, _name_bucket(data),
+            blind=self.resist == "method",
+        )  # fmt: skip
         parameters = {**self.parameters(), "columns": [list(column) for column in columns]}
         return self.release(data, {TABLE: table}, recodings, about, promise, parameters=parameters)
 
@@ -218,6 +256,8 @@ class Slicing(Method):
             if not data.sensitive or not data.quasi_identifiers:
                 raise SchemaError('check = "paper" needs a sensitive attribute and others.')
             return partition_as_printed(data, self.principle, columns, shown)
+        if self.resist == "method":
+            return split_simulatably(data, self.principle.require_mixed(), draws)
         if self.buckets == "mondrian":
             return slice_people(data, self.principle, columns, shown)
         return scatter_people(shown, self.principle, columns, self.buckets, draws)
@@ -340,6 +380,17 @@ def _is_within(columns: Sequence[Sequence[str]], i: int) -> bool:
     held = {*columns[i]}
     others = ((j, {*other}) for j, other in enumerate(columns) if j != i)
     return any(held < other or (held == other and j < i) for j, other in others)
+
+
+def _require_apart(columns: list[list[str]], sensitive: list[str]) -> None:
+    """Refuse other attributes beside sensitive ones: how many have which is not known blindly."""
+    for column in columns:
+        beside = [name for name in column if name not in sensitive]
+        if beside and len(beside) < len(column):
+            raise SchemaError(
+                f'columns: {beside[0]!r} stands beside what is sensitive, with resist = "method".',
+                hint="List it in another column.",
+            )
 
 
 def _name_bucket(data: CodedTable) -> str:

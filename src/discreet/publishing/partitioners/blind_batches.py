@@ -22,8 +22,10 @@ person is in a batch, the person has each of its values as likely as the batch h
 
 So a promise that mixtures keep (``Principle.mixture_safe``) is kept against who knows the method.
 Cuts that a coin may forbid (``simulatable``) are no way to find regions: that one was not made can
-tell much about a small batch. Where people cannot be batched by different values, batches are the
-groups that such cuts make.
+tell much about a small batch. But the groups that they make are batches themselves: what is
+believed of a person whose group is known keeps the promise, and boxes only mix these beliefs. They
+are larger than batches of different values, and of people who are nearer to each other, which
+answers questions better.
 """
 
 from __future__ import annotations
@@ -32,13 +34,24 @@ import numpy as np
 
 from discreet.principles.base import Principle
 from discreet.principles.diversity import FrequencyDiversity
+from discreet.principles.parts import PartBound
 from discreet.principles.proximity import Generalizable
 from discreet.publishing.draws import Draws
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.batches import Batching, batch_along, require_batches
-from discreet.publishing.partitioners.histograms import bag_groups, histogram
+from discreet.publishing.partitioners.histograms import bag_groups, histogram, holds_whole
 from discreet.publishing.partitioners.simulatable import split_simulatably
 from discreet.table.microdata import Microdata
+
+
+def choose_blind_batching(principle: Principle, data: Microdata) -> Batching:
+    """Give the way that answers best: groups by cuts wherever a principle allows for them.
+
+    It follows from what the whole table holds.
+    """
+    bounded = all(isinstance(part, PartBound) for part in principle.parts)
+    can_split = bounded and holds_whole(data, principle)
+    return "mondrian" if can_split or len(data.sensitive) > 1 else "anatomize"
 
 
 def make_blind_batches(
