@@ -16,7 +16,7 @@ import numpy as np
 from discreet.forms.possibilities import Possibilities
 from discreet.table.arrays import Floats, Ints
 
-TURNS = 2
+TURNS = 3
 TREES, LEAF = 20, 20
 """So many trees, no leaf of which has fewer records."""
 MOST_TAUGHT, MOST_JUDGED = 8_000, 200_000

@@ -62,8 +62,9 @@ STUCK, FEW = 0.8, 100
 groups, if one of so many people is left."""
 DEVIATIONS = 3
 """So many standard deviations are chance."""
-TRIED, ROOM = 64, 8
-"""So many others are tried to exchange somebody with; one of so many people may be exchanged."""
+TRIED, ROOM = 32, 8
+"""So many others are tried to exchange somebody with; one of so many people may be exchanged, of
+a group and of all."""
 LEAST = 1e-300
 """No limit is taken to be lower, so that beliefs can be held against it."""
 DIRECTIONS, DEPTH = 4, 11
@@ -176,9 +177,11 @@ def _change(
     scores = models.scores.mean(axis=0)
     by_own = np.argsort(shown.codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(shown.whole.whole)])
-    first, step = draws.integers(2**30, 2 * len(telling)).reshape(2, -1, 1)
-    left = exchange_people(
-        telling, labels, shown.codes, by_own, starts, first + step * np.arange(TRIED), bags.offsets,
+    some = telling[: len(labels) // ROOM + 1]
+    first, step = draws.integers(2**30, 2 * len(some)).reshape(2, -1, 1)
+    left = np.ones(len(telling), dtype=bool)
+    left[: len(some)] = exchange_people(
+        some, labels, shown.codes, by_own, starts, first + step * np.arange(TRIED), bags.offsets,
         bags.codes, bags.weights, judged.pull, groups.sizes, shown.labels, scores, models.kind,
         models.weight, shown.limit, SAFE, ROOM,
     )  # fmt: skip
