@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.auditing.learned import LearnedBeliefs
 from discreet.forms.matches import Matches
 from discreet.forms.possibilities import Possibilities
 from discreet.principles.groups import Groups
@@ -47,10 +48,19 @@ def attack(found: Matches, data: Microdata, beliefs: dict[str, Floats]) -> list[
         attacks.append(
             Attack("homogeneity", name, "everybody of a group has the same value", certain, certain)
         )
-        learned = _learn(found, data, name)
-        if learned is not None:
+        if found.view.count_possibilities(found, name) <= MOST_ENTRIES:
+            listed = found.view.list_possibilities(found, data, name)
+            own = data.codes_in(name, listed.bags.domain)[found.set_of >= 0]
+            learned, _ = _guess(listed, _learn(listed))
             how = "groups are compared by naive Bayes, and each person's likeliest value guessed"
-            attacks.append(Attack("deFinetti", name, how, learned, chance))
+            right = float((learned == own).sum() / data.n)
+            attacks.append(Attack("deFinetti", name, how, right, chance))
+            trees = LearnedBeliefs.learn(listed)
+            if trees is not None:
+                told, worst = _guess(listed, trees.belief)
+                how = "a forest learns from half of the groups, and judges people of the others"
+                right = float((told == own).sum() / data.n)
+                attacks.append(Attack("learning", name, how, right, chance, worst))
         _, bags = found.view.source_bags(name)
         average, worst = _corrupt(bags)
         alone = float(bags.largest.sum() / bags.sizes.sum())
@@ -86,16 +96,13 @@ def _second(bags: Groups) -> Ints:
     return np.where(bags.distinct > 1, found, 0)
 
 
-def _learn(found: Matches, data: Microdata, name: str) -> float | None:
-    """Learn how values go with quasi-identifiers across groups, and guess (Kifer, SIGMOD 2009).
+def _learn(listed: Possibilities) -> Floats:
+    """Learn how values go with quasi-identifiers across groups (Kifer, SIGMOD 2009).
 
     Each record may have any value of its bag. From how probable each is now, naive Bayes learns
     how values show in the published columns; from that, how probable each is becomes clearer, while
-    every bag keeps its counts. ``None`` where there are too many possibilities to try.
+    every bag keeps its counts.
     """
-    if found.view.count_possibilities(found, name) > MOST_ENTRIES:
-        return None
-    listed = found.view.list_possibilities(found, data, name)
     bags, record, entry = listed.bags, listed.record, listed.entry
     value, size = bags.codes[entry].astype(np.int64), bags.domain.size
     first = np.flatnonzero(np.append(True, np.diff(record) != 0))
@@ -114,17 +121,20 @@ def _learn(found: Matches, data: Microdata, name: str) -> float | None:
             held = np.bincount(entry, weights=p, minlength=len(bags.codes))[entry]
             p *= bags.weights[entry] / np.maximum(held, 1e-300)
         p /= np.bincount(record, weights=p)[record]
-    guess = _guess(listed, value, p)
-    own = data.codes_in(name, bags.domain)[found.set_of >= 0]
-    return float((guess == own).sum() / data.n)
+    return p
 
 
-def _guess(listed: Possibilities, value: Ints, p: Floats) -> Ints:
-    """Guess each person's likeliest value over the records that may be theirs."""
-    size = listed.bags.domain.size
+def _guess(listed: Possibilities, p: Floats) -> tuple[Ints, float]:
+    """Guess each person's likeliest value over the records that may be theirs.
+
+    Also gives how likely the surest guess is.
+    """
+    size, value = listed.bags.domain.size, listed.bags.codes[listed.entry].astype(np.int64)
     keys, inverse = np.unique(listed.place[listed.record] * size + value, return_inverse=True)
     total = np.bincount(inverse, weights=p)
     order = np.lexsort((-total, keys // size))
     first = np.append(True, np.diff((keys // size)[order]) != 0)
     places, best = (keys // size)[order][first], (keys % size)[order][first]
-    return np.asarray(best[np.searchsorted(places, listed.wanted)])
+    of_all = np.bincount(keys // size, weights=total)[places]
+    surest = float((total[order][first] / of_all).max())
+    return np.asarray(best[np.searchsorted(places, listed.wanted)]), surest

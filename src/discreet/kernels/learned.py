@@ -28,15 +28,15 @@ def judge_people(
     p / (1 - p/c).
 
     Gives how often each kind goes with all that is shown, by fold; per person the largest belief,
-    as a multiple of the limit of the value, of those that are more than the share of the value, a
-    value drawn by what is believed, the mean of its weight and of its square; and per value of a
-    group how much it pulls.
+    as a multiple of the limit of the value, of those that are more than the share of the value, the
+    likeliest value, one drawn by what is believed, the mean of its weight and of its square; and
+    per value of a group how much it pulls.
     """
     folds, total, kinds = scores.shape
     n, width = shown.shape
     seen = np.zeros((folds, total, kinds))
     worst, mean, square = np.zeros(n), np.zeros(n), np.zeros(n)
-    drawn = np.empty(n, np.int32)
+    drawn, likeliest = np.empty(n, np.int32), np.empty(n, np.int32)
     pull = np.empty(len(codes))
     added = np.empty(kinds)
     for g in range(len(offsets) - 1):
@@ -62,6 +62,7 @@ def judge_people(
         for i in range(m):
             row = order[start + i]
             _leave_rest(p[i], x, counts, first)
+            likeliest[row] = codes[first + np.argmax(p[i])]
             for v in range(d):
                 held[v] += p[i, v]
                 if p[i, v] > counts[first + v] / m + ROUNDED:
@@ -81,7 +82,7 @@ def judge_people(
                     drawn[row] = code
                 for j in range(width):
                     seen[of, shown[row, j], kind[code]] += q
-    return seen, worst, drawn, mean, square, pull
+    return seen, worst, likeliest, drawn, mean, square, pull
 
 
 @compiled

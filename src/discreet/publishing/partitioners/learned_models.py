@@ -66,6 +66,7 @@ class Judged(NamedTuple):
 
     seen: Floats
     worst: Floats
+    likeliest: NDArray[np.int32]
     drawn: NDArray[np.int32]
     mean: Floats
     square: Floats
