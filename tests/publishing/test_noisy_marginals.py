@@ -316,6 +316,26 @@ def test_records_that_are_drawn_go_together_as_tables_say() -> None:
     assert gout.height > 200 and gout["age"].min() >= 44  # type: ignore[operator]
 
 
+def test_a_release_is_the_same_whatever_attributes_are_called(tmp_path: Path) -> None:
+    data = some(200)
+    plain = dc.publish(data, dc.NoisyMarginals(dc.DifferentialPrivacy(1)), insecure_seed=1)
+    called = {"age": "count", "sex": "Fitted", "ill": "cell"}
+    schema = dc.Schema(tuple(replace(a, name=called[a.name]) for a in SCHEMA))
+    odd = dc.publish(dc.read(data.to_polars().rename(called), schema),
+                     dc.NoisyMarginals(dc.DifferentialPrivacy(1)), insecure_seed=1)  # fmt: skip
+    odd = dc.load(odd.write(tmp_path / "odd", insecure=True))
+    assert odd.tables["marginal"].columns == ["count", "cell", "count_", "fitted_"]
+    for title in ("marginal", "marginal_2"):
+        assert odd.tables[title].rows() == plain.tables[title].rows()
+    assert odd.sample(50, seed=1).rows() == plain.sample(50, seed=1).rows()
+    for asked in ('SELECT COUNT(*) FROM release WHERE "age" < 40 AND "ill" = \'flu\'',
+                  'SELECT AVG("age") FROM release WHERE "sex" = \'F\''):  # fmt: skip
+        same = asked
+        for name, other in called.items():
+            same = same.replace(f'"{name}"', f'"{other}"')
+        assert odd.query(same).estimate == plain.query(asked).estimate
+
+
 def write(folder: Path, data: dc.Microdata, epsilon: float = 1) -> Path:
     return dc.publish(data, dc.NoisyMarginals(dc.DifferentialPrivacy(epsilon))).write(folder)
 

@@ -74,7 +74,10 @@ OWN = ("class", "batch", "count", "group", "group_2", "bucket", "weight", "proba
 
 def test_every_registered_method_is_tried_here() -> None:
     several = {title for title, method in REGISTRY.items() if not method.takes_sets}
-    assert {method.title for method in METHODS.values()} == several  # sets are the only column
+    drawn = {title for title in several if REGISTRY[title].keeps_drawn}
+    # sets are the only column; counts with noise have no table of people: test_noisy_marginals
+    assert {method.title for method in METHODS.values()} == several - drawn
+    assert drawn == {"noisy-marginals"}
 
 
 class Twins:

@@ -81,14 +81,14 @@ class Estimates:
         wider = set(names)
         while len(parts := self._list_parts(wider)) > 1:
             options = []
-            for name in self.noisy.names:
+            for place, name in enumerate(self.noisy.names):
                 more = wider | {name}
                 cells, left = prod(self.noisy.shape([*more])), len(self._list_parts(more))
                 if name not in wider and left < len(parts) and cells <= MOST_CELLS:
-                    options.append((left, cells, name))
+                    options.append((left, cells, place))
             if not options:
                 break
-            wider.add(min(options)[-1])
+            wider.add(self.noisy.names[min(options)[-1]])
         return tuple(name for name in self.noisy.names if name in wider)
 
     def _list_parts(self, names: set[str]) -> list[set[str]]:

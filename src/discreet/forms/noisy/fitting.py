@@ -50,7 +50,9 @@ def _list_shared(names: Sequence[Axes]) -> list[Axes]:
         found |= new
         new = {a & b for a, b in combinations(found, 2)}
     order = list(dict.fromkeys(name for one in names for name in one))
-    return sorted((tuple(n for n in order if n in one) for one in found), key=lambda n: (len(n), n))
+    listed = (tuple(i for i, name in enumerate(order) if name in one) for one in found)
+    return [tuple(order[i] for i in places)
+            for places in sorted(listed, key=lambda places: (len(places), places))]  # fmt: skip
 
 
 def _agree(names: Sequence[Axes], tables: Sequence[Floats], shared: Sequence[Axes]) -> list[Floats]:

@@ -47,13 +47,13 @@ def _choose(
     options = []
     for place, (names, counts) in enumerate(tables):
         before = tuple(name for name in names if name in drawn)
-        for name in names:
+        for axis, name in enumerate(names):
             if name not in drawn:
                 own = (*before, name)
                 told = _tell(_put_last(names, own, project(names, counts, own)))
-                options.append((len(before), told, -place, name))
-    _, _, place, name = max(options)
-    return name, tables[-place]
+                options.append((len(before), told, -place, -axis))
+    _, _, place, axis = max(options)
+    return tables[-place][0][-axis], tables[-place]
 
 
 def _put_last(names: Axes, own: Axes, counts: Floats) -> Floats:

@@ -76,7 +76,7 @@ class NoisyMarginals(Method):
         if len(parts) != 1 or not isinstance(parts[0], DifferentialPrivacy):
             raise SchemaError(
                 f"Noisy marginals promise differential privacy, not {self.principle}.",
-                hint="Give DifferentialPrivacy(epsilon), or use another method.",
+                hint="Give DifferentialPrivacy(epsilon); other principles take generalization.",
             )
         if parts[0].on is not None:
             raise SchemaError(
