@@ -8,7 +8,6 @@ from typing import ClassVar
 import polars as pl
 
 from discreet.errors import SchemaError
-from discreet.forms.adversaries import resists_method
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
 from discreet.principles.parts import PartBound
@@ -277,7 +276,7 @@ def describe_boxes(
         parameters["blanked"] = suppressed.blanked if suppressed else 0
     told = (*presence, *word_suppressed(parameters))
     known, own = data.quasi_identifiers, name_class(data)
-    blind = resists_method(parameters)
+    blind = parameters.get("resist") == "method"
     promise, about = word_generalized(method.principle, known, told, own, blind=blind)
     return method.release(
         data, {TABLE: table}, recodings | kept, about, promise, parameters=parameters
