@@ -277,7 +277,7 @@ def describe_boxes(
         parameters["blanked"] = suppressed.blanked if suppressed else 0
     told = (*presence, *word_suppressed(parameters))
     known, own = data.quasi_identifiers, name_class(data)
-    blind = resists_method(parameters)
+    blind = parameters.get("resist") == "method"
     promise, about = word_generalized(method.principle, known, told, own, blind=blind)
     return method.release(
         data, {TABLE: table}, recodings | kept, about, promise, parameters=parameters
