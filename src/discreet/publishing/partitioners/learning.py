@@ -53,8 +53,9 @@ from discreet.table.coded_table import CodedTable
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 
-ROUNDS = 30
-"""So often people are exchanged and groups put together before it is given up."""
+PATIENCE, ROUNDS = 14, 34
+"""So often people are exchanged and groups put together; then all groups are, until it is given up.
+"""
 SAFE = 0.9
 """Who is exchanged is told no more of, then, than this share of what is allowed."""
 STUCK, FEW = 0.8, 100
@@ -124,7 +125,7 @@ def resist_learning(
     limit = limit_beliefs(principle, data.domains[name])
     shown = Shown.read(columns, data.codes[name], histogram(data, name), limit)
     before: dict[Callable[..., object], int] = {}
-    for _ in range(ROUNDS):
+    for turn in range(ROUNDS):
         for learn in (learn_from_others, learn_from_all, learn_by_regression):
             judged, models = learn(shown, groups, draws)
             left = int((judged.worst > 1).sum())
@@ -134,7 +135,10 @@ def resist_learning(
             return groups
         is_stuck = not left or left > STUCK * before.get(learn, left * 2)
         before[learn] = left
-        groups = _change(shown, groups, judged, models, draws, are_runs=are_runs, is_stuck=is_stuck)
+        groups = _change(
+            shown, groups, judged, models, draws,
+            are_runs=are_runs, is_stuck=is_stuck, all_of=turn >= PATIENCE,
+        )  # fmt: skip
     raise PromiseError(
         f"{principle} is not kept against who learns across groups: "
         + (f"of {left:,} people more is told still." if left else "too many guesses are right."),
@@ -163,11 +167,12 @@ def _change(
     *,
     are_runs: bool,
     is_stuck: bool,
+    all_of: bool,
 ) -> Partition:
     """Exchange people of whom too much is told, and put groups of those who are left together.
 
-    Where that did not help before, those of all of them; or all groups, if these are many: what
-    is learned of somebody comes from them all.
+    Where that did not help before, those of all of them; or all groups, if these are many or that
+    is wanted: what is learned of somebody comes from them all.
     """
     from discreet.kernels.learned import exchange_people
 
@@ -187,7 +192,7 @@ def _change(
     )  # fmt: skip
     too_much = judged.worst[telling] > 1
     many = is_stuck and (not too_much.any() or too_much.sum() * FEW > len(labels))
-    full = np.full(groups.count, many)
+    full = np.full(groups.count, many or all_of)
     full[labels[telling[too_much & (left | is_stuck)]]] = True
     order = np.arange(groups.count)
     if not are_runs and full.any():
