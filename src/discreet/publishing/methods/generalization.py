@@ -9,7 +9,6 @@ import polars as pl
 
 from discreet.errors import SchemaError
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
-from discreet.forms.wording import resists_method
 from discreet.principles.base import Number, Principle, ratio, require_choice, require_ratio
 from discreet.principles.parts import PartBound
 from discreet.publishing.backends import Backend, FinishedLeaves
