@@ -52,8 +52,8 @@ def buckets(
 ) -> None:
     """Find the smallest random buckets that hide members behind so many fakes, and the columns.
 
-    Buckets are drawn in several sizes, and what they hold is counted. What to write under [method]
-    of the plan is printed; nothing is written, and the plan stays as it is.
+    Buckets are drawn in several sizes, and what they hold is counted. Lines for the method of the
+    plan are printed; nothing is written, and the plan stays as it is.
     """
     from discreet.evaluate.bucket_sizes import propose_buckets
     from discreet.publishing.methods.slicing import Slicing
