@@ -14,8 +14,13 @@ import discreet as dc
 from discreet.kernels.learned import judge_people
 from discreet.publishing.draws import KeyedDraws
 from discreet.publishing.partition import Partition
-from discreet.publishing.partitioners.histograms import bag_groups
-from discreet.publishing.partitioners.learned_models import show_exactly
+from discreet.publishing.partitioners.histograms import bag_groups, histogram
+from discreet.publishing.partitioners.learned_models import (
+    Shown,
+    learn_from_all,
+    learn_from_others,
+    show_exactly,
+)
 from discreet.publishing.partitioners.learning import limit_beliefs, resist_learning
 from samples import microdata
 
@@ -83,13 +88,16 @@ def test_people_whom_other_groups_tell_apart_are_put_among_more() -> None:
     assert sorted(made.order.tolist()) == list(range(60))
 
 
-def test_groups_that_teach_nothing_stay_as_they_are() -> None:
+def test_groups_that_are_all_alike_teach_naive_bayes_nothing() -> None:
     """Every group has one young and one old person, and both values: nothing tells them apart."""
     frame = pl.DataFrame({"age": [20, 60] * 30, "disease": (["flu", "gout", "gout", "flu"] * 15)})
     data = microdata(frame, ["age"], ["disease"])
     pairs = Partition.from_labels(np.arange(60) // 2)
-    draws, columns = KeyedDraws(b"key", 0), show_exactly(data, ["age"])
-    assert resist_learning(data, "disease", HALF, pairs, draws, columns) is pairs
+    limit, whole = limit_beliefs(HALF, data.domains["disease"]), histogram(data, "disease")
+    shown = Shown.read(show_exactly(data, ["age"]), data.codes["disease"], whole, limit)
+    for learn in (learn_from_others, learn_from_all):
+        judged, _ = learn(shown, pairs, KeyedDraws(b"key", 0))
+        assert (judged.worst == 0).all()
 
 
 def test_limits_are_those_of_each_value_and_never_rounded_up() -> None:

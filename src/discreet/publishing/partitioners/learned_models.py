@@ -216,7 +216,7 @@ def learn_by_regression(shown: Shown, groups: Partition, draws: Draws) -> tuple[
     kind, weight = np.arange(domain.size), np.ones(domain.size)
     if domain.attribute.type.numeric:
         kind, weight = np.zeros_like(kind), _standardize(shown.whole)
-    fold, shares = draws.permutation(groups.count) % HALVES, draws.shares(len(shown.codes))
+    shares, fold = draws.shares(len(shown.codes)), draws.permutation(groups.count) % HALVES
     some, chosen = _draw_groups(groups, SAMPLE, draws)
     where = fold[chosen][some.sorted_labels]
     models = Models(np.zeros((HALVES, shown.count, int(kind.max()) + 1)), kind, weight)
