@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
@@ -197,6 +197,7 @@ SIZES = {"a": 2, "b": 3, "c": 4}
 
 @settings(max_examples=60, deadline=None)
 @given(MARGINALS, st.integers(0, 10**6), st.integers(0, 60))
+@example([("a", "b"), ("b", "c"), ("a", "c")], 10**6, 0)  # of nobody a float leaves hardly anybody
 def test_fitted_tables_are_never_negative_and_nearly_agree(
     names: list[tuple[str, ...]], seed: int, people_there: int
 ) -> None:

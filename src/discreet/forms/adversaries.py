@@ -56,15 +56,18 @@ def look_blindly(principle: Principle) -> Withstood:
 def word_withstood(withstood: Mapping[str, str]) -> str:
     """Say in half a sentence against whom a promise holds, and against whom it does not.
 
-    >>> word_withstood({Adversary.READER: "", Adversary.COLLECTOR: "earlier ones"})
-    'who reads the release or holds other releases (earlier ones); not against who knows all \
-quasi-identifiers, knows the method, learns across groups, knows other people\\'s values or knows \
-anything at all'
+    >>> print(word_withstood({**KNOWN, Adversary.COLLECTOR: "earlier ones"}))
+    who reads the release or knows all quasi-identifiers, and who holds other releases (earlier
+    ones); not against who knows the method, learns across groups, knows other people's values or
+    knows anything at all
     """
-    good = [f"{one} ({withstood[one]})" if withstood[one] else str(one)
-            for one in Adversary if one in withstood]  # fmt: skip
+    alike: dict[str, list[str]] = {}
+    for one in Adversary:
+        if one in withstood:
+            alike.setdefault(withstood[one], []).append(str(one))
+    good = [f"who {_join(those)}{f' ({limit})' if limit else ''}" for limit, those in alike.items()]
     bad = [str(one) for one in Adversary if one not in withstood]
-    held = f"who {_join(good)}" if good else "nobody"
+    held = ", and ".join(good) or "nobody"
     return held + (f"; not against who {_join(bad)}" if bad else "")
 
 

@@ -105,8 +105,7 @@ class Noisy(Form):
 
     def list_withstood(self, release: Release) -> Withstood:  # noqa: ARG002
         """Whoever it is, and whatever they know: of likelihoods, and not of beliefs."""
-        likewise = dict.fromkeys(Adversary, "likewise")
-        return {**likewise, Adversary.COLLECTOR: "their ε add up", Adversary.ANYBODY: LIMIT}
+        return {**dict.fromkeys(Adversary, LIMIT), Adversary.COLLECTOR: "their ε add up"}
 
     def word(self, release: Release) -> tuple[Promise, dict[str, str]]:
         """Say it as whoever counts with noise does."""

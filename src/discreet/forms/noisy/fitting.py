@@ -87,12 +87,12 @@ def _spread_axes(names: Axes, counts: Floats, over: Axes) -> Floats:
 def _cut_negative(counts: Floats) -> Floats:
     """Take off what is below nothing, and as much of all that is above it: the sum stays."""
     total = float(counts.sum())
-    if total <= 0:
-        return np.zeros_like(counts)
     ordered = np.sort(counts, axis=None)[::-1]
     taken = (np.cumsum(ordered) - total) / np.arange(1, len(ordered) + 1)
-    last = int(np.flatnonzero(ordered > taken)[-1])
-    cut: Floats = np.maximum(counts - taken[last], 0)
+    above = np.flatnonzero(ordered > taken)
+    if total <= 0 or not len(above):  # there may be less in all than a float tells of one count
+        return np.zeros_like(counts)
+    cut: Floats = np.maximum(counts - taken[above[-1]], 0)
     return cut
 
 
