@@ -223,7 +223,9 @@ def open_earlier(earlier: Sequence[Release | str | Path]) -> list[tuple[str, Rel
 
 def _count_records(view: View, data: Microdata) -> int:
     """Count the records that are somebody's; of a table of counts all people."""
-    return view.table.height - int(view.counterfeits.sum()) if view.shows_people else data.n
+    if not find_form(view.release.form).shows_people:
+        return data.n
+    return view.table.height - int(view.counterfeits.sum())
 
 
 def _widest(views: list[Matches]) -> Matches:

@@ -29,6 +29,7 @@ from discreet.auditing.rates import PrivacyRisk
 from discreet.auditing.wording import AS_FAR
 from discreet.errors import PromiseError, SchemaError, list_problems
 from discreet.files import write_text
+from discreet.forms import find_form
 from discreet.forms.adversaries import word_withstood
 from discreet.forms.exposure import JoinedCells
 from discreet.principles.base import Principle
@@ -198,7 +199,7 @@ class AuditReport:
             counts = self.counted is None or name not in self.counted.left_out
             worst = float(belief.max(initial=0)) if counts else (
                 float(self.counted.beliefs[name]) if self.counted else 0.0)  # fmt: skip
-            if self.examined is not None and not self.examined[0].views[0].shows_people:
+            if self.examined is not None and not find_form(self.examined[0].form).shows_people:
                 found.append(f"the {name} of anybody may be certain: the promise bounds no belief")
             elif worst >= 1:
                 whose = f"{self._count(belief >= 1):,} people" if counts else "somebody"

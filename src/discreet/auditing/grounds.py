@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.auditing.wording import say_briefly
 from discreet.errors import SchemaError
+from discreet.forms import find_form
 from discreet.forms.base import View
 from discreet.forms.matches import Matches
 from discreet.release import Release
@@ -143,7 +144,7 @@ def _explain(report: AuditReport, people: Ints, *, masked: bool) -> list[Grounds
     assert report.examined is not None
     release, data = report.examined
     chosen = data.taken(people if data.persons is None else data.persons.first[people])
-    views = [view for view in release.views if view.shows_people]
+    views = release.views if find_form(release.form).shows_people else []
     titles = list(release.shown) if views else []
     readers = [_GroupReader(view.match(chosen), chosen, masked=masked) for view in views]
     found = []
@@ -181,7 +182,7 @@ def _give_reasons(
 ) -> list[str]:
     """Say what else a belief rests on, where groups by themselves do not tell it."""
     reasons = []
-    if not all(view.shows_people for view in release.views):
+    if not find_form(release.form).shows_people:
         reasons.append("No record shows anybody: nothing bounds what noisy counts of others tell.")
     elif not all(view.holds_values for view in release.views):
         reasons.append("Numbers shown are drawn: beliefs follow from how many people have which.")

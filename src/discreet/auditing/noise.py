@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from discreet.auditing.composed import Composed
+from discreet.forms import find_form
 from discreet.principles.base import demands, part_joins, ratio
 from discreet.principles.differential import DifferentialPrivacy
 from discreet.release import Release
@@ -26,14 +27,14 @@ def set_apart(
     Counts with noise are put together with nothing: what other releases promise of values that are
     counted, of so many ``people``, nobody can say to hold beside them. Their own ε add up.
     """
-    noisy = [one for one in (new, *earlier) if not one[1].views[0].shows_people]
+    noisy = [one for one in (new, *earlier) if not find_form(one[1].form).shows_people]
     if not noisy:
         return list(earlier), [], []
     total = float(add_epsilons([held for _, held in noisy]))
     titles = " and ".join(title for title, _ in noisy)
     notes = [f"{titles}: their ε add up to {total:g}"] if len(noisy) > 1 else []
-    others = [one for one in earlier if one[1].views[0].shows_people]
-    if not new[1].views[0].shows_people:
+    others = [one for one in earlier if find_form(one[1].form).shows_people]
+    if not find_form(new[1].form).shows_people:
         pairs, left = [(other, new) for other in others], []
     else:
         pairs, left = [(new, one) for one in noisy], others

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from discreet.forms import find_form
 from discreet.release import Release
 from discreet.table.coarsening import Coarsening
 
@@ -26,7 +27,7 @@ def find_turnover(release: Release, earlier: Sequence[tuple[str, Release]]) -> l
     for name, held in earlier:
         if repeats(release, held):
             continue
-        if not all(one.views[0].shows_people for one in (release, held)):
+        if not all(find_form(one.form).shows_people for one in (release, held)):
             continue  # counts with noise do not say who is in them
         ours, theirs = (len(one.views[0].labels) for one in (release, held))
         if ours != theirs:

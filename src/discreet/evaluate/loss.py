@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.forms import View
+from discreet.forms import View, find_form
 from discreet.release import Release
 from discreet.release.labels import read_extents
 from discreet.table.arrays import Floats
@@ -45,7 +45,7 @@ def measure_loss(release: Release, data: Microdata) -> Loss:
 def weigh_loss(data: Microdata, *views: View) -> Loss:
     """Measure the same from groups that were read already: in the table that shows most."""
     view = max(views, key=lambda v: len(v.release.schema.quasi_identifiers))
-    if not view.shows_people:  # of whom nothing is shown
+    if not find_form(view.release.form).shows_people:  # of whom nothing is shown
         nothing = dict.fromkeys(view.release.schema.quasi_identifiers, 1.0)
         return Loss(1.0 if nothing else 0.0, nothing, data.n**2, float(data.n))
     release, sizes = view.release, view.people

@@ -70,8 +70,6 @@ class View(ABC):
     """Whether groups share values, so that what one record has another group's has not."""
     answers_jointly: ClassVar[bool] = False
     """Whether workloads about several sensitive attributes at once are answered."""
-    shows_people: ClassVar[bool] = True
-    """Whether its rows are of people; else it counts them, and nobody is found in it."""
     shows_whose: ClassVar[bool] = False
     """Whether a record shows a person beside the person's own values, as far as it shows them."""
 
@@ -290,6 +288,8 @@ class Form(ABC):
     """What is taken for granted in estimates and errors of its answers, in words."""
     public_domains: ClassVar[bool] = False
     """Whether its domains always are what values can be, whoever is in the table."""
+    shows_people: ClassVar[bool] = True
+    """Whether its rows are of people; else it counts them, and nobody is found in it."""
     spreads_coarse: ClassVar[bool] = False
     """Whether it answers conditions that cut through what single values stand for, which were made
     coarser, and bounds their sums; else they do not reach it."""

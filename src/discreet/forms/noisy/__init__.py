@@ -47,6 +47,7 @@ class Noisy(Form):
         "noisy-marginals": {"marginals": None, "bins": None, "scale": None}
     }
     public_domains: ClassVar[bool] = True
+    shows_people: ClassVar[bool] = False
 
     def views(self, release: Release) -> list[View]:
         """Read the counts."""

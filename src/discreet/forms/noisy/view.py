@@ -74,7 +74,6 @@ class NoisyView(View):
     max_own_value_lift: ClassVar[int | None] = None
     holds_values: ClassVar[bool] = False
     deals_values: ClassVar[bool] = False
-    shows_people: ClassVar[bool] = False
 
     noisy: NoisyCounts
 

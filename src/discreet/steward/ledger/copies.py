@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import StoreError
+from discreet.forms import find_form
 from discreet.release.manifest import MANIFEST
 from discreet.release.store import fingerprint, load
 from discreet.steward.ledger.book import Entry
@@ -31,9 +32,8 @@ def describe(
 
 def _count_records(release: Release) -> int:
     """Count the records of the largest table; of tables of counts, how many people these count."""
-    (view, *_) = release.views
-    if not view.shows_people:
-        return int(view.people.sum())
+    if not find_form(release.form).shows_people:
+        return int(release.views[0].people.sum())
     return max(table.height for table in release.tables.values())
 
 
