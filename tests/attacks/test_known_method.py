@@ -139,6 +139,19 @@ def test_tails_of_large_tables_are_positive_wherever_they_are_possible() -> None
     assert HIGHEST // 2 < odds.price(1.0) < HIGHEST // 2 * (1 + 1e-11)
 
 
+@pytest.mark.parametrize("n", [4001, 12001, 10**6 + 1])
+def test_what_is_exceeded_by_nearly_all_parts_is_exceeded_by_what_the_mean_is_above_it(
+    n: int,
+) -> None:
+    """A tail that starts far below the likeliest number is a sum over nearly all there are."""
+    few, size = 3 * (n // 4), n * 45 // 100
+    above, below, chance = odds.weigh_tail(n, few, size, -(-size // 2), 1, 2)
+    mean = size * few / n - size / 2
+    assert mean <= above <= mean * 1.001 and mean * 0.99 <= below and 0.9 <= chance <= 1
+    sizes = np.array([size, n - size])
+    assert odds.price(odds.weigh_recursive(n, n // 4, few, sizes, 1, 1)) > HIGHEST // 2
+
+
 def test_a_resistant_release_is_as_likely_whoever_of_a_group_has_which_value() -> None:
     """And says that it is, where others say that it is not."""
     people: People = [(i, "FM"[i % 2]) for i in range(8)]

@@ -21,8 +21,9 @@ from discreet.kernels.part_sizes import (
 from discreet.kernels.rules import DISTINCT, LIMITS, RECURSIVE, SHARE, SPREAD
 
 LISTED = np.array([math.lgamma(n + 1) for n in range(4096)])
-LEAST = 1e-300
-"""What is possible is not less likely than that, whatever floats say."""
+LEAST = 1e-280
+"""What is possible is not less likely than that: a float that is none any more says less of it, as
+many rows as there may be."""
 WHOLE = 2**53
 """A coin is a whole number below it."""
 
@@ -45,19 +46,23 @@ def weigh_tail(n, c, size, t, a, b):
 
     And by how much that exceeds ``size·a/b`` in the mean over all parts, if t is no less: the
     excess, rounded up and rounded down, and the chance, rounded down. All are 0 if and only if
-    there is no such part. Terms of a hypergeometric distribution are added while they matter; as
-    each is a smaller part of the one before, what follows is less than a geometric series.
+    there is no such part. Terms of a hypergeometric distribution are added while they matter, from
+    the likeliest of them on, for which no float is too small unless it is for all: upwards each is
+    a smaller part of the one before, so that what follows is less than a geometric series, and
+    downwards no term, and no excess, is larger than the one before.
     """
-    top = min(c, size)
-    t = max(t, c + size - n)
-    if t > top:
+    top, low = min(c, size), max(t, c + size - n)
+    if low > top:
         return 0.0, 0.0, 0.0
-    term = math.exp(
-        log_factorial(c) - log_factorial(t) - log_factorial(c - t)
-        + log_factorial(n - c) - log_factorial(size - t) - log_factorial(n - c - size + t)
+    first = min(max(low, (c + 1) * (size + 1) // (n + 2)), top)
+    likeliest = math.exp(
+        log_factorial(c) - log_factorial(first) - log_factorial(c - first)
+        + log_factorial(n - c) - log_factorial(size - first)
+        - log_factorial(n - c - size + first)
         + log_factorial(size) + log_factorial(n - size) - log_factorial(n)
     )  # fmt: skip
     chance, excess, rest = 0.0, 0.0, 0.0
+    t, term = first, likeliest
     while True:
         over = (t * b - a * size) / b
         chance += term
@@ -70,6 +75,16 @@ def weigh_tail(n, c, size, t, a, b):
             break
         term *= ratio
         t += 1
+    t, term = first, likeliest
+    while t > low:
+        term *= t / (c - t + 1) * ((n - c - size + t) / (size - t + 1))
+        t -= 1
+        over = (t * b - a * size) / b
+        chance += term
+        excess += term * over
+        if term * over * (t - low) < 1e-9 * excess:
+            rest += term * over * (t - low)
+            break
     margin = give_margin(n)
     return max((excess + rest) * margin, LEAST), excess / margin, chance / margin
 
