@@ -5,6 +5,7 @@ This is the second oracle: worlds are listed, and the method itself says what it
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 from random import Random
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.forms import find_form
 from discreet.kernels import odds
 from discreet.principles.groups import Groups
 from discreet.publishing.draws import SeededDraws
@@ -169,6 +171,43 @@ def test_a_resistant_release_is_as_likely_whoever_of_a_group_has_which_value() -
     assert not any("how the groups were chosen" in text for text in release.promise.leaves_open)
     report = dc.audit(release, read(people, numbers))
     assert report.kept and not report.problems
+
+
+def test_nobody_is_dealt_where_the_method_is_resisted() -> None:
+    with pytest.raises(dc.errors.SchemaError, match="nobody is dealt"):
+        dc.Generalization(dc.Proximity(1, 2), dealing="round-robin", resist="method")
+
+
+def test_two_releases_that_resist_the_method_do_not_together() -> None:
+    """Chance decides twice which groups there are; that is left open, and audits say so."""
+    people: People = [(i, "FM"[i % 2]) for i in range(8)]
+    data = read(people, [1, 5, 2, 6, 3, 7, 4, 8])
+    method = dc.Generalization(dc.FrequencyDiversity(2), resist="method")
+    first, second = dc.publish(data, method), dc.publish(data, method)
+    assert any("chance decides anew" in text for text in second.promise.leaves_open)
+    assert "knows the method" in dc.audit(second, data).withstands
+    assert "knows the method" not in dc.audit(second, data, earlier=[first]).withstands
+
+
+@pytest.mark.parametrize(
+    ("method", "found"),
+    [
+        (dc.Generalization(dc.EntropyDiversity(2)), "under entropy-diversity"),
+        (dc.Slicing(dc.FrequencyDiversity(2), columns=[["age"], ["sex", "pay"]]), "beside what is"),
+        (dc.Slicing(dc.FrequencyDiversity(2), columns=[["age", "sex"], ["pay"]], buckets=4),
+         "buckets = 4"),
+        (dc.Anatomy(dc.EntropyDiversity(2), batches="mondrian"), "under entropy-diversity"),
+    ],
+    ids=["parts", "beside", "buckets", "batches"],
+)  # fmt: skip
+def test_what_nobody_makes_so_is_not_believed_to_resist(method: dc.Method, found: str) -> None:
+    people: People = [(i % 4, "FM"[i % 2]) for i in range(12)]
+    data = read(people, [1, 5, 2, 6, 3, 7, 4, 8, 9, 10, 11, 12])
+    release = dc.publish(data, method)
+    said = replace(release, parameters={**release.parameters, "resist": "method"})
+    promise, about = find_form(release.form).word(said) or (said.promise, said.about)
+    report = dc.audit(replace(said, promise=promise, about=about), data)
+    assert any(found in problem for problem in report.problems), report.problems
 
 
 def test_what_cannot_be_resisted_is_refused() -> None:

@@ -38,9 +38,11 @@ from discreet.auditing.roles import unite_roles
 from discreet.auditing.turnover import note_turnover
 from discreet.errors import SchemaError, name_closest
 from discreet.forms import View, find_form
+from discreet.forms.adversaries import Adversary
 from discreet.forms.consistency import check
 from discreet.forms.matches import Matches
 from discreet.forms.posterior import Posterior
+from discreet.forms.wording import resists_method
 from discreet.principles.base import Principle, part_joins
 from discreet.release import Release
 from discreet.table.coarsening import refuse_other_coarsening
@@ -190,9 +192,17 @@ def audit(
         uncovered=int((~covered).sum()),
         risks=measure_risks(release, data, control) if attacks else [],
         counted=find_counted(told, judged, adversary.certain, persons),
-        withstands={str(k): v for k, v in find_form(release.form).list_withstood(release).items()},
+        withstands=_list_withstood(release, [held for _, held in before]),
         examined=(release, data),
     )
+
+
+def _list_withstood(release: Release, before: Sequence[Release]) -> dict[str, str]:
+    """Say against whom a promise holds; who knows the method knows it of earlier releases, too."""
+    told = dict(find_form(release.form).list_withstood(release))
+    if any(resists_method(held.parameters) for held in before):
+        told.pop(Adversary.METHOD, None)
+    return {str(one): limit for one, limit in told.items()}
 
 
 def _load(release: Release | str | Path) -> tuple[Release, list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from discreet.principles.base import Principle
+from discreet.principles.parts import PartBound
 from discreet.release import OfPeople, Promise, Release
 
 ENDS = (None, "tight", "cuts")
@@ -45,6 +46,11 @@ OTHER_MODELS = (
 )
 
 
+REDRAWN = (
+    "What somebody works out who knows the method and has another release of these people that was "
+    "made so: chance decides anew which groups there are, and what two of them show tells more "
+    "than one."
+)
 RESISTED = (None, "method")
 """What may be published of whom groups were found to resist."""
 
@@ -52,6 +58,15 @@ RESISTED = (None, "method")
 def resists_method(parameters: Mapping[str, object]) -> bool:
     """Whether it is said that to know the method tells nothing more."""
     return parameters.get("resist") == "method"
+
+
+def find_unresisting(principle: Principle) -> list[str]:
+    """Say of which parts of a promise no groups are known that resist who knows the method."""
+    return [
+        f"no groups are known to tell nothing by how they were found under {part}"
+        for part in principle.parts
+        if part.reads_values and not isinstance(part, PartBound)
+    ]
 
 
 def resists_learning(parameters: Mapping[str, object]) -> bool:

@@ -45,6 +45,7 @@ from discreet.forms.incomplete import Incomplete
 from discreet.forms.wording import (
     ENDS,
     RESISTED,
+    find_unresisting,
     read_presence,
     resists_learning,
     resists_method,
@@ -295,6 +296,8 @@ class Batched(GroupedForm):
             found.append("the projections are not those that the tables show")
         if resists_method(given) and given.get("batches") == "direct":
             found.append("batches are filled along buckets, and that is said to tell nothing")
+        if resists_method(given) and given.get("batches") == "mondrian":
+            found += find_unresisting(release.promise.principle)
         several = len(secret) > 1
         if several and bool(given.get("together")) != (len(list_told(release)) == 1):
             found.append(f"together = {given.get('together')!r} is not how values are counted")

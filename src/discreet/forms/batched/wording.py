@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from discreet.forms.wording import LEARNED, OTHER_MODELS, UNSEEN, word_several
+from discreet.forms.wording import LEARNED, OTHER_MODELS, REDRAWN, UNSEEN, word_several
 from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import All, Principle
 from discreet.release import Promise
@@ -77,7 +77,7 @@ def word_batched(
     ``blind`` if it tells nothing how they were found, and ``learning`` says whether they resist who
     learns across them.
     """
-    opened_last = (f"{OTHERS}." if blind else CHOSEN, JOINED)
+    opened_last = (f"{OTHERS}.", REDRAWN, JOINED) if blind else (CHOSEN, JOINED)
     batch, count = own
     about = {title: ABOUT_GENERALIZED.format(names=", ".join(names), batch=batch)
              for title, names in shown.items()}  # fmt: skip

@@ -29,7 +29,7 @@ from discreet.forms.generalized.view import CLASS, PEOPLE, TABLE, read_generaliz
 from discreet.forms.generalized.wording import word_generalized, word_suppressed
 from discreet.forms.grouped import GroupedForm
 from discreet.forms.incomplete import Incomplete, open_boxes
-from discreet.forms.wording import ENDS, RESISTED, read_presence, resists_method
+from discreet.forms.wording import ENDS, RESISTED, find_unresisting, read_presence, resists_method
 from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import ratio
 from discreet.principles.linking import Linking
@@ -162,6 +162,8 @@ class Generalized(GroupedForm):
             found.append(f"nobody is dealt under {release.promise.principle}")
         if resists_method(given) and given.keys() & {"dealing", "suppress"}:
             found.append("people are dealt or suppressed, and that is said to tell nothing")
+        if resists_method(given):
+            found += find_unresisting(release.promise.principle)
         target = given.get("target")
         if target is not None and target not in release.schema.names:
             found.append(f"target = {target!r} is no attribute of the release")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from discreet.forms.wording import UNSEEN
+from discreet.forms.wording import REDRAWN, UNSEEN
 from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import Principle
 from discreet.principles.linking import Linking
@@ -96,7 +96,7 @@ def word_generalized(
     if links and not any(isinstance(part, KAnonymity) for part in principle.parts):
         exposed = [name for name in known if not any(name in part.x for part in links)]
         first += [EXACT.format(names=", ".join(exposed))] if exposed else []
-    last = (OTHERS, JOINED) if blind else (OTHERS, CHOSEN, JOINED)
+    last = (OTHERS, REDRAWN if blind else CHOSEN, JOINED)
     opened = (*first, *principle.all_left_open, *then, *presence, *last)
     about = {"generalized": ABOUT.format(own=own)}
     if counterfeits:

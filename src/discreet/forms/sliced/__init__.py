@@ -17,7 +17,7 @@ from discreet.forms.sliced.columns import BUCKET, TABLE, number_owners, read_col
 from discreet.forms.sliced.sample import rebuild, relink
 from discreet.forms.sliced.view import read_sliced
 from discreet.forms.sliced.wording import word_sliced
-from discreet.forms.wording import RESISTED, resists_method
+from discreet.forms.wording import RESISTED, find_unresisting, resists_method
 from discreet.release import PossibleRecords, Promise, Release
 from discreet.release.release import PartedTable
 from discreet.table.schema import Role
@@ -167,9 +167,9 @@ class Sliced(Form):
     def find_odd_parameters(self, release: Release, data: Microdata) -> list[str]:  # noqa: ARG002
         """Random buckets are of the size that was asked for, some of what is left over."""
         table, size = release.tables[TABLE], release.parameters.get("buckets")
-        own = release.own(BUCKET)
-        if size == "mondrian":
-            return []
+        own, odd = release.own(BUCKET), _find_unblind(release)
+        if size == "mondrian" or odd:
+            return odd
         if not isinstance(size, int) or isinstance(size, bool) or size < 2:
             return [f"buckets = {size!r} is neither a way to part people nor a size"]
         sizes = table.group_by(own).len()["len"]
@@ -180,3 +180,17 @@ class Sliced(Form):
         if fits and int(sizes.max()) < 2 * size:  # type: ignore[arg-type]
             return []
         return [f"the buckets are not those of random ones of {size} people"]
+
+
+def _find_unblind(release: Release) -> list[str]:
+    """Say what does not go with buckets that are said to tell nothing by how they were found."""
+    given, secret = release.parameters, set(release.schema.sensitive)
+    if not resists_method(given):
+        return []
+    found = find_unresisting(release.promise.principle)
+    for name, plain in (("check", "safe"), ("buckets", "mondrian"), ("frequency", 1)):
+        if given.get(name, plain) != plain:
+            found.append(f"{name} = {given[name]!r}, and that is said to tell nothing")
+    if any(set(column) & secret and set(column) - secret for column in read_columns(release)):
+        found.append("others stand beside what is sensitive, and that is said to tell nothing")
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.forms.sliced.tied import Tied, find_tied
-from discreet.forms.wording import word_several
+from discreet.forms.wording import REDRAWN, word_several
 from discreet.principles.base import Principle
 from discreet.release import Promise
 
@@ -68,7 +68,7 @@ def word_sliced(
     told = [[name for name in column if name in sensitive] for column in columns]
     apart, together = word_several(principle, [t for t in told if t], APART, TOGETHER)
     said += [*apart, *([BLIND] if blind else [])]
-    last = (OTHERS, COMPARED if blind else CHOSEN, JOINED)
+    last = (OTHERS, *((COMPARED, REDRAWN) if blind else (CHOSEN,)), JOINED)
     regions, seen = "", EXACTLY
     if frequency != 1:
         regions, seen = REGIONS.format(frequency=frequency), BY_REGION

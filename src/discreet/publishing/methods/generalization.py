@@ -114,9 +114,10 @@ class Generalization(Method):
                 f"{self.principle}: people cannot be dealt by what each of them guards.",
                 hint="Promise one of them, or personal privacy beside what is monotone.",
             )
-        if self.dealing != "local" and not self.principle.dealt:
+        if self.dealing != "local" and not self._deals:
+            resisting = "" if self.resist == "reader" else f" with resist = {self.resist!r}"
             raise SchemaError(
-                f"dealing = {self.dealing!r}: nobody is dealt under {self.principle}.",
+                f"dealing = {self.dealing!r}: nobody is dealt under {self.principle}{resisting}.",
                 hint="Leave it out; it is for principles such as proximity.",
             )
 
