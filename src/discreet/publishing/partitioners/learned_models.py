@@ -24,6 +24,8 @@ from discreet.table.microdata import Microdata, row_ids
 
 FOLDS, HALVES = 8, 2
 """People of a group are judged by what groups of other folds teach; a regression has fewer."""
+FEW = 8
+"""Of so few groups per fold, folds have equally many."""
 TURNS, REFITS = 5, 2
 """So often naive Bayes learns, and a regression."""
 SEEN = 1.0
@@ -120,7 +122,7 @@ class Shown:
     def judge(
         self, groups: Partition, fold: Ints, models: Models, row_of: Ints | None = None
     ) -> Judged:
-        """Say what is believed of the people of groups by what models score, and of rows of them."""
+        """Say what is believed of people of groups by what models score, and of rows of them."""
         from discreet.kernels.learned import judge_people
 
         bags = self.bag(groups)
@@ -180,8 +182,8 @@ def learn_by_counting(
         kind = _part_evenly(shown.whole.whole, MOST_KINDS)
     scores = np.zeros((folds, shown.count, int(kind.max()) + 1))
     models = Models(scores, kind, np.ones(len(kind)))
-    fold = draws.permutation(groups.count) % folds
-    some, chosen = _draw_groups(groups, MANY, draws)
+    fold, chosen = _deal_groups(groups, folds, MANY, draws)
+    some = _take(groups, chosen)
     for _ in range(TURNS):
         seen = shown.judge(some, fold[chosen], models).seen
         taught = seen.sum(axis=0) - seen if folds > 1 else seen
@@ -201,16 +203,28 @@ def _compare(seen: Floats, widths: list[int]) -> Floats:
     return scores
 
 
-def _draw_groups(groups: Partition, most: int, draws: Draws) -> tuple[Partition, Ints]:
-    """Draw groups of so many people, or all if there are no more; and say which."""
-    if len(groups.order) <= most:
-        return groups, np.arange(groups.count)
-    chosen = draws.permutation(groups.count)
-    chosen = np.sort(chosen[: int(np.searchsorted(np.cumsum(groups.sizes[chosen]), most)) + 1])
+def _deal_groups(groups: Partition, folds: int, most: int, draws: Draws) -> tuple[Ints, Ints]:
+    """Deal groups into folds, and choose those that are learned from: all, or of so many people.
+
+    What was drawn goes with one person of each group: where others are exchanged or put together,
+    it stays as it was, or what a few changes do would drown in chance.
+    """
+    drawn = draws.permutation(len(groups.order))[groups.order[groups.offsets[:-1]]]
+    order = np.argsort(drawn)
+    if groups.count <= folds * FEW:  # then as many in each
+        drawn = np.argsort(order)
+    chosen = order[: int(np.searchsorted(np.cumsum(groups.sizes[order]), most)) + 1]
+    return drawn % folds, np.sort(chosen)
+
+
+def _take(groups: Partition, chosen: Ints) -> Partition:
+    """Take some groups."""
+    if len(chosen) == groups.count:
+        return groups
     sizes = groups.sizes[chosen]
     ends = np.cumsum(sizes)
     rows = np.arange(ends[-1]) + np.repeat(groups.offsets[chosen] - ends + sizes, sizes)
-    return Partition(groups.order[rows], np.append(0, ends)), chosen
+    return Partition(groups.order[rows], np.append(0, ends))
 
 
 def learn_by_regression(shown: Shown, groups: Partition, draws: Draws) -> tuple[Judged, Models]:
@@ -224,8 +238,8 @@ def learn_by_regression(shown: Shown, groups: Partition, draws: Draws) -> tuple[
     kind, weight = np.arange(domain.size), np.ones(domain.size)
     if numeric:
         kind, weight = np.zeros_like(kind), _standardize(shown.whole)
-    fold = draws.permutation(groups.count) % HALVES
-    some, chosen = _draw_groups(groups, SAMPLE, draws)
+    fold, chosen = _deal_groups(groups, HALVES, SAMPLE, draws)
+    some = _take(groups, chosen)
     models = Models(np.zeros((HALVES, shown.count, int(kind.max()) + 1)), kind, weight)
     where = fold[chosen][some.sorted_labels]
     _, first, row = np.unique(
@@ -294,15 +308,15 @@ def _fit_values(
     start = np.zeros((ends[-1], len(there)))
     start[:-1] = 0
     start[-1] = np.log(often / often.sum())
-    found = minimize(compare, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    found = minimize(
+        compare, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
+    )
     slopes, lines, _ = np.split(found.x.reshape(start.shape), ends[:2])
     scores[:] = 0  # a value that these do not hold is as likely by all that is shown
     scores[:, there] = slopes + along @ lines
 
 
-def _fit_numbers(
-    shown: Shown, people: NDArray[np.int32], judged: Judged, scores: Floats
-) -> None:
+def _fit_numbers(shown: Shown, people: NDArray[np.int32], judged: Judged, scores: Floats) -> None:
     """Fit linear regression to the numbers expected of some people, in the same way."""
     models = require_regression()
     from sklearn.compose import ColumnTransformer
