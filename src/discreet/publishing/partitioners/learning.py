@@ -54,7 +54,7 @@ from discreet.table.coded_table import CodedTable
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 
-PATIENCE, HOPE, ROUNDS = 20, 80, 90
+PATIENCE, HOPE, ROUNDS = 20, 60, 90
 """So often people are exchanged; then groups of whom too much is told are put together, as others
 are soon told more of where people go; then all groups are, until it is given up."""
 SAFE = 0.9
