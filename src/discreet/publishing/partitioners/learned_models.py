@@ -306,7 +306,6 @@ def _fit_values(
         return (far / 2 - PULL * likely) / len(rows), np.concatenate(by).ravel() / len(rows)
 
     start = np.zeros((ends[-1], len(there)))
-    start[:-1] = 0
     start[-1] = np.log(often / often.sum())
     found = minimize(
         compare, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}

@@ -77,7 +77,7 @@ LEARNERS: list[tuple[Learn, int]] = [
     (learn_from_others, 0), (learn_from_all, 0), (learn_by_regression, 0),
     (learn_from_others, 1), (learn_by_regression, 1),
 ]  # fmt: skip
-"""Who learns, and by which deal of groups into folds: the second is not the one that was fitted."""
+"""Who learns, and by which deal of groups into folds: of one alone, another would tell more."""
 
 
 def require_limits(principle: Principle) -> None:
