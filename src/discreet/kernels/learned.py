@@ -16,7 +16,7 @@ ROUNDED = 1e-9
 
 @compiled
 def judge_people(
-    offsets, order, firsts, codes, counts, shown, scores, fold, kind, weight, limit, shares
+    offsets, order, firsts, codes, counts, shown, scores, fold, kind, weight, limit, row_of, rows
 ):  # fmt: skip
     """Share out the values of each group among its people, by what a model scores them with.
 
@@ -29,14 +29,15 @@ def judge_people(
 
     Gives how often each kind goes with all that is shown, by fold; per person the largest belief,
     as a multiple of the limit of the value, of those that are more than the share of the value, the
-    likeliest value, one drawn by what is believed, the mean of its weight and of its square; and
-    per value of a group how much it pulls.
+    likeliest value, the mean of its weight and of its square; per value of a group how much it
+    pulls; and how often each value is believed of so many rows together, into which some people
+    are counted (``row_of``, below 0 for others).
     """
     folds, total, kinds = scores.shape
     n, width = shown.shape
     seen = np.zeros((folds, total, kinds))
     worst, mean, square = np.zeros(n), np.zeros(n), np.zeros(n)
-    drawn, likeliest = np.empty(n, np.int32), np.empty(n, np.int32)
+    likeliest, expected = np.empty(n, np.int32), np.zeros((rows, len(limit)))
     pull = np.empty(len(codes))
     added = np.empty(kinds)
     for g in range(len(offsets) - 1):
@@ -68,21 +69,19 @@ def judge_people(
                 if p[i, v] > counts[first + v] / m + ROUNDED:
                     worst[row] = max(worst[row], p[i, v] / limit[codes[first + v]])
         for i in range(m):
-            row, all_of, so_far = order[start + i], 0.0, 0.0
+            row, all_of = order[start + i], 0.0
             for v in range(d):
                 p[i, v] *= counts[first + v] / held[v]
                 all_of += p[i, v]
-            drawn[row] = -1
             for v in range(d):
                 q, code = p[i, v] / all_of, codes[first + v]
                 mean[row] += q * weight[code]
                 square[row] += q * weight[code] * weight[code]
-                so_far += q
-                if drawn[row] < 0 and (shares[row] < so_far or v == d - 1):
-                    drawn[row] = code
+                if row_of[row] >= 0:
+                    expected[row_of[row], code] += q
                 for j in range(width):
                     seen[of, shown[row, j], kind[code]] += q
-    return seen, worst, likeliest, drawn, mean, square, pull
+    return seen, worst, likeliest, mean, square, pull, expected
 
 
 @compiled
@@ -115,6 +114,39 @@ def _leave_rest(p, x, counts, first):
         again += p[v]
     for v in range(len(p)):
         p[v] /= again
+
+
+@compiled
+def compare_expected(shown, rows, expected, scores, always):
+    """Say how far values are from what scores of all that is shown make of them (softmax).
+
+    Of each of some ``rows`` it is ``expected`` how often it has each value. Gives the sum of
+    logarithms of how likely that is, and its slope by the scores, and by what ``always`` adds.
+    """
+    kinds = len(always)
+    slopes, added, here = np.zeros(scores.shape), np.zeros(kinds), np.empty(kinds)
+    likely = 0.0
+    for r in rows:
+        here[:] = always
+        for j in range(shown.shape[1]):
+            at = shown[r, j]
+            for k in range(kinds):
+                here[k] += scores[at, k]
+        most, often = here.max(), 0.0
+        for k in range(kinds):
+            likely += expected[r, k] * here[k]
+            often += expected[r, k]
+            here[k] = np.exp(here[k] - most)
+        all_of = here.sum()
+        likely -= often * (np.log(all_of) + most)
+        for k in range(kinds):
+            here[k] = expected[r, k] - often * here[k] / all_of
+            added[k] += here[k]
+        for j in range(shown.shape[1]):
+            at = shown[r, j]
+            for k in range(kinds):
+                slopes[at, k] += here[k]
+    return likely, slopes, added
 
 
 @compiled

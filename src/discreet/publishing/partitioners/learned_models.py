@@ -7,7 +7,6 @@ from the others.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,10 +20,12 @@ from discreet.publishing.draws import Draws
 from discreet.publishing.partition import Partition
 from discreet.publishing.partitioners.histograms import bag_codes
 from discreet.table.arrays import Floats, Ints
-from discreet.table.microdata import Microdata
+from discreet.table.microdata import Microdata, row_ids
 
 FOLDS, HALVES = 8, 2
 """People of a group are judged by what groups of other folds teach; a regression has fewer."""
+FEW = 8
+"""Of so few groups per fold, folds have equally many."""
 TURNS, REFITS = 5, 2
 """So often naive Bayes learns, and a regression."""
 SEEN = 1.0
@@ -67,16 +68,18 @@ class Judged(NamedTuple):
     seen: Floats
     worst: Floats
     likeliest: NDArray[np.int32]
-    drawn: NDArray[np.int32]
     mean: Floats
     square: Floats
     pull: Floats
+    expected: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
     """What a release shows of everybody, besides which values groups hold."""
 
+    alike: Ints
+    """Per person a number of all that is shown."""
     labels: NDArray[np.int32]
     """Per person and column what is shown, numbered through all columns."""
     widths: list[int]
@@ -104,7 +107,8 @@ class Shown:
             widths.append(int(labels.max()) + 1)
         ordered = [column.ordered for column in columns]
         labels = np.stack(parts, axis=1).astype(np.int32)
-        return Shown(labels, widths, ordered, codes, whole, limit)
+        alike = row_ids(list(labels.T), len(labels))
+        return Shown(alike, labels, widths, ordered, codes, whole, limit)
 
     @property
     def count(self) -> int:
@@ -115,14 +119,19 @@ class Shown:
         """Give what each group holds."""
         return bag_codes(self.codes[groups.order], groups, self.whole)
 
-    def judge(self, groups: Partition, fold: Ints, models: Models, shares: Floats) -> Judged:
-        """Say what is believed of the people of groups by what models score."""
+    def judge(
+        self, groups: Partition, fold: Ints, models: Models, row_of: Ints | None = None
+    ) -> Judged:
+        """Say what is believed of people of groups by what models score, and of rows of them."""
         from discreet.kernels.learned import judge_people
 
         bags = self.bag(groups)
+        if row_of is None:
+            row_of = np.full(len(self.codes), -1)
         return Judged(*judge_people(
             groups.offsets, groups.order, bags.offsets, bags.codes, bags.weights, self.labels,
-            models.scores, fold, models.kind, models.weight, self.limit, shares,
+            models.scores, fold, models.kind, models.weight, self.limit, row_of,
+            int(row_of.max()) + 1,
         ))  # fmt: skip
 
 
@@ -173,13 +182,13 @@ def learn_by_counting(
         kind = _part_evenly(shown.whole.whole, MOST_KINDS)
     scores = np.zeros((folds, shown.count, int(kind.max()) + 1))
     models = Models(scores, kind, np.ones(len(kind)))
-    fold, shares = draws.permutation(groups.count) % folds, np.zeros(len(shown.codes))
-    some, chosen = _draw_groups(groups, MANY, draws)
+    fold, chosen = _deal_groups(groups, folds, MANY, draws)
+    some = _take(groups, chosen)
     for _ in range(TURNS):
-        seen = shown.judge(some, fold[chosen], models, shares).seen
+        seen = shown.judge(some, fold[chosen], models).seen
         taught = seen.sum(axis=0) - seen if folds > 1 else seen
         models = models._replace(scores=_compare(taught, shown.widths))
-    return shown.judge(groups, fold, models, shares), models
+    return shown.judge(groups, fold, models), models
 
 
 def _compare(seen: Floats, widths: list[int]) -> Floats:
@@ -194,40 +203,60 @@ def _compare(seen: Floats, widths: list[int]) -> Floats:
     return scores
 
 
-def _draw_groups(groups: Partition, most: int, draws: Draws) -> tuple[Partition, Ints]:
-    """Draw groups of so many people, or all if there are no more; and say which."""
-    if len(groups.order) <= most:
-        return groups, np.arange(groups.count)
-    chosen = draws.permutation(groups.count)
-    chosen = np.sort(chosen[: int(np.searchsorted(np.cumsum(groups.sizes[chosen]), most)) + 1])
+def _deal_groups(groups: Partition, folds: int, most: int, draws: Draws) -> tuple[Ints, Ints]:
+    """Deal groups into folds, and choose those that are learned from: all, or of so many people.
+
+    What was drawn goes with one person of each group: where others are exchanged or put together,
+    it stays as it was, or what a few changes do would drown in chance.
+    """
+    drawn = draws.permutation(len(groups.order))[groups.order[groups.offsets[:-1]]]
+    order = np.argsort(drawn)
+    if groups.count <= folds * FEW:  # then as many in each
+        drawn = np.argsort(order)
+    chosen = order[: int(np.searchsorted(np.cumsum(groups.sizes[order]), most)) + 1]
+    return drawn % folds, np.sort(chosen)
+
+
+def _take(groups: Partition, chosen: Ints) -> Partition:
+    """Take some groups."""
+    if len(chosen) == groups.count:
+        return groups
     sizes = groups.sizes[chosen]
     ends = np.cumsum(sizes)
     rows = np.arange(ends[-1]) + np.repeat(groups.offsets[chosen] - ends + sizes, sizes)
-    return Partition(groups.order[rows], np.append(0, ends)), chosen
+    return Partition(groups.order[rows], np.append(0, ends))
 
 
 def learn_by_regression(shown: Shown, groups: Partition, draws: Draws) -> tuple[Judged, Models]:
     """Learn by regression how values follow from what is shown, by turns, and judge everybody.
 
-    Values are drawn by what is believed, and logistic regression is fitted to them. Of numbers
-    their means are learned, and how far they are from these, as if errors were normal.
+    Logistic regression is fitted to how often each value is expected of people, by what is
+    believed: nothing is drawn. Of numbers their means are learned, and how far they are from these,
+    as if errors were normal.
     """
-    domain = shown.whole.domain
+    domain, numeric = shown.whole.domain, shown.whole.domain.attribute.type.numeric
     kind, weight = np.arange(domain.size), np.ones(domain.size)
-    if domain.attribute.type.numeric:
+    if numeric:
         kind, weight = np.zeros_like(kind), _standardize(shown.whole)
-    shares, fold = draws.shares(len(shown.codes)), draws.permutation(groups.count) % HALVES
-    some, chosen = _draw_groups(groups, SAMPLE, draws)
-    where = fold[chosen][some.sorted_labels]
+    fold, chosen = _deal_groups(groups, HALVES, SAMPLE, draws)
+    some = _take(groups, chosen)
     models = Models(np.zeros((HALVES, shown.count, int(kind.max()) + 1)), kind, weight)
+    where = fold[chosen][some.sorted_labels]
+    _, first, row = np.unique(
+        shown.alike[some.order] * HALVES + where, return_index=True, return_inverse=True
+    )
+    row_of = np.full(len(shown.codes), -1)
+    if not numeric:
+        row_of[some.order] = row
     for _ in range(REFITS):
-        judged, scores = shown.judge(some, fold[chosen], models, shares), models.scores.copy()
+        judged, scores = shown.judge(some, fold[chosen], models, row_of), models.scores.copy()
         for one in range(HALVES):
-            rows = some.order[where != one]
-            if len(rows):
-                _fit(shown, rows, judged, scores[one])
+            if numeric and len(people := some.order[where != one]):
+                _fit_numbers(shown, people, judged, scores[one])
+            elif len(rows := np.flatnonzero(where[first] != one)):
+                _fit_values(shown, some.order[first], rows, judged.expected, scores[one])
         models = models._replace(scores=scores)
-    return shown.judge(groups, fold, models, shares), models
+    return shown.judge(groups, fold, models), models
 
 
 def _standardize(whole: Groups) -> Floats:
@@ -239,41 +268,69 @@ def _standardize(whole: Groups) -> Floats:
     return np.append((numbers - middle) / spread, np.zeros(whole.domain.size - len(numbers)))
 
 
-def _fit(shown: Shown, rows: NDArray[np.int32], judged: Judged, scores: Floats) -> None:
-    """Fit a regression to some people, and put its slopes in place of scores.
+def _draw_lines(shown: Shown) -> Floats:
+    """Give what is shown a place along each column that is in an order, from -1 to 1."""
+    ends = np.cumsum(shown.widths)
+    along = np.zeros((shown.count, sum(shown.ordered)))
+    for place, column in enumerate(np.flatnonzero(shown.ordered)):
+        width = shown.widths[column]
+        along[ends[column] - width : ends[column], place] = np.linspace(-1, 1, width)
+    return along
+
+
+def _fit_values(
+    shown: Shown, people: NDArray[np.int32], rows: Ints, expected: Floats, scores: Floats
+) -> None:
+    """Fit logistic regression to what is expected of some rows, and put its slopes for scores.
 
     There is a slope for everything that is shown, and one along each column in an order: what is
     shown in these groups need not be in others.
     """
+    from scipy.optimize import minimize
+
+    from discreet.kernels.learned import compare_expected
+
+    along, labels = _draw_lines(shown), shown.labels[people]
+    there = np.flatnonzero(expected[rows].any(axis=0))
+    held = np.ascontiguousarray(expected[:, there])
+    often = held[rows].sum(axis=0)
+    ends = np.cumsum([shown.count, along.shape[1], 1])
+
+    def compare(flat: Floats) -> tuple[float, Floats]:
+        slopes, lines, always = np.split(flat.reshape(ends[-1], len(there)), ends[:2])
+        likely, told, added = compare_expected(
+            labels, rows, held, slopes + along @ lines, always[0]
+        )
+        far = np.sum(slopes**2) + np.sum(lines**2)
+        by = [slopes - PULL * told, lines - PULL * along.T @ told, -PULL * added[None]]
+        return (far / 2 - PULL * likely) / len(rows), np.concatenate(by).ravel() / len(rows)
+
+    start = np.zeros((ends[-1], len(there)))
+    start[-1] = np.log(often / often.sum())
+    found = minimize(
+        compare, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
+    )
+    slopes, lines, _ = np.split(found.x.reshape(start.shape), ends[:2])
+    scores[:] = 0  # a value that these do not hold is as likely by all that is shown
+    scores[:, there] = slopes + along @ lines
+
+
+def _fit_numbers(shown: Shown, people: NDArray[np.int32], judged: Judged, scores: Floats) -> None:
+    """Fit linear regression to the numbers expected of some people, in the same way."""
     models = require_regression()
     from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder
 
+    along, labels = _draw_lines(shown), shown.labels[people]
     ends = np.cumsum(shown.widths)
     named = [np.arange(end - width, end) for end, width in zip(ends, shown.widths, strict=True)]
-    along = np.zeros((shown.count, sum(shown.ordered)))
-    for place, column in enumerate(np.flatnonzero(shown.ordered)):
-        along[named[column], place] = np.linspace(-1, 1, shown.widths[column])
-    labels = shown.labels[rows]
     kept = np.flatnonzero(shown.ordered)
     one_each = ("one each", OneHotEncoder(categories=named), list(range(len(named))))
     lines = ("along", "passthrough", [len(named) + place for place in range(len(kept))])
     both = np.column_stack([labels, *(along[labels[:, c], i] for i, c in enumerate(kept))])
     seen = ColumnTransformer([one_each, lines], sparse_threshold=1).fit_transform(both)
-    if shown.whole.domain.attribute.type.numeric:
-        line = models.Ridge()
-        told = line.fit(seen, judged.mean[rows]).predict(seen)
-        left = judged.square[rows] - 2 * judged.mean[rows] * told + told**2
-        slopes = line.coef_[: shown.count] + along @ line.coef_[shown.count :]
-        scores[:, 0] = slopes / max(float(left.mean()), NARROWEST)
-        return
-    drawn = judged.drawn[rows]
-    there = np.unique(drawn)
-    scores[:] = 0  # a value that nobody drew is as likely by all that is shown
-    if len(there) > 1:
-        fitted = models.LogisticRegression(C=PULL, max_iter=STEPS)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # near its best is good enough
-            slopes = fitted.fit(seen, drawn).coef_
-        slopes = slopes if len(there) > 2 else np.concatenate([-slopes, slopes]) / 2
-        scores[:, there] = slopes[:, : shown.count].T + along @ slopes[:, shown.count :].T
+    line = models.Ridge()
+    told = line.fit(seen, judged.mean[people]).predict(seen)
+    left = judged.square[people] - 2 * judged.mean[people] * told + told**2
+    slopes = line.coef_[: shown.count] + along @ line.coef_[shown.count :]
+    scores[:, 0] = slopes / max(float(left.mean()), NARROWEST)

@@ -7,8 +7,8 @@ SIGMOD 2009: the deFinetti attack). So groups that were found are held against t
 - *naive Bayes*, by turns: from how likely each value is of each person, how often values go with
   what is shown; from that, how likely they are, in each group at once, as each value of a group is
   somebody's. Nothing but counting.
-- *logistic regression*, or *linear regression* of numbers, on values that are drawn by what is
-  believed, by turns as well (scikit-learn).
+- *logistic regression*, or *linear regression* of numbers, on how often each value is expected by
+  what is believed, by turns as well (scikit-learn). Nothing is drawn, or chance would be chased.
 
 People of a group are judged by what other groups teach: groups are dealt into folds. Where somebody
 is told more of than the promise allows, they are exchanged with people of other groups who have the
@@ -16,7 +16,8 @@ same value, such that their group is as much alike in what is learned as it take
 what they held before. For whom nobody is found, their group is put together with the nearest in
 what is learned, which a monotone principle survives. Then all is learned anew. Models may be surer
 than they say: so their guesses may not be right more often than a belief may be, either, which the
-publisher can count.
+publisher can count. Where that leaves but one group of everybody, it is refused: quasi-identifiers
+tell too much of values.
 
 **What holds.** The principle: exchanges leave all groups the values they have, and groups that are
 put together keep what is closed under union. And that these two models, learned from the groups as
@@ -53,9 +54,9 @@ from discreet.table.coded_table import CodedTable
 from discreet.table.domain import Domain
 from discreet.table.microdata import Microdata
 
-PATIENCE, ROUNDS = 40, 60
-"""So often people are exchanged and groups put together; then all groups are, until it is given up.
-"""
+PATIENCE, HOPE, ROUNDS = 20, 60, 90
+"""So often people are exchanged; then groups of whom too much is told are put together, as others
+are soon told more of where people go; then all groups are, until it is given up."""
 SAFE = 0.9
 """Who is exchanged is told no more of, then, than this share of what is allowed."""
 STUCK, FEW = 0.8, 100
@@ -70,6 +71,13 @@ LEAST = 1e-300
 """No limit is taken to be lower, so that beliefs can be held against it."""
 DIRECTIONS, DEPTH = 4, 11
 """Groups are compared in so many directions, and halved so often along the widest."""
+
+Learn = Callable[[Shown, Partition, Draws], tuple[Judged, Models]]
+LEARNERS: list[tuple[Learn, int]] = [
+    (learn_from_others, 0), (learn_from_all, 0), (learn_by_regression, 0),
+    (learn_from_others, 1), (learn_by_regression, 1),
+]  # fmt: skip
+"""Who learns, and by which deal of groups into folds: of one alone, another would tell more."""
 
 
 def require_limits(principle: Principle) -> None:
@@ -124,26 +132,34 @@ def resist_learning(
     require_regression()
     limit = limit_beliefs(principle, data.domains[name])
     shown = Shown.read(columns, data.codes[name], histogram(data, name), limit)
-    before: dict[Callable[..., object], int] = {}
-    key = draws.words(4).tobytes()  # chance is the same every time, or it would be chased
+    before: dict[tuple[Learn, int], int] = {}
+    key = draws.words(4).tobytes()  # deals are the same every time, or chance would be chased
     for turn in range(ROUNDS):
-        for learn in (learn_from_others, learn_from_all, learn_by_regression):
-            judged, models = learn(shown, groups, KeyedDraws(key, 0))
+        for learn, deal in LEARNERS:
+            judged, models = learn(shown, groups, KeyedDraws(key, deal))
             left = int((judged.worst > 1).sum())
             if left or _guesses_well(shown, judged):
                 break
         else:
             return groups
-        is_stuck = not left or left > STUCK * before.get(learn, left * 2)
-        before[learn] = left
+        is_stuck = not left or left > STUCK * before.get((learn, deal), left * 2)
+        before[learn, deal] = left
+        count = groups.count
         groups = _change(
             shown, groups, judged, models, draws,
-            are_runs=are_runs, is_stuck=is_stuck, all_of=turn >= PATIENCE,
+            are_runs=are_runs, is_stuck=is_stuck, late=turn >= PATIENCE, all_of=turn >= HOPE,
         )  # fmt: skip
+        if groups.count == 1:  # nobody tells its people apart, as it says nothing of anybody
+            break
     raise PromiseError(
         f"{principle} is not kept against who learns across groups: "
-        + (f"of {left:,} people more is told still." if left else "too many guesses are right."),
-        hint="Ask for less, leave out quasi-identifiers that tell most of "
+        + (f"of {left:,} people more is told still" if left else "too many guesses are right")
+        + (
+            f" in {count:,} groups, and one of everybody says nothing."
+            if groups.count == 1
+            else "."
+        ),
+        hint="Ask for less (a smaller l), leave out quasi-identifiers that tell most of "
         f"{shown.whole.domain.attribute.name}, or leave resist out.",
         subject=principle,
     )
@@ -168,6 +184,7 @@ def _change(
     *,
     are_runs: bool,
     is_stuck: bool,
+    late: bool,
     all_of: bool,
 ) -> Partition:
     """Exchange people of whom too much is told, and put groups of those who are left together.
@@ -183,7 +200,7 @@ def _change(
     scores = models.scores.mean(axis=0)
     by_own = np.argsort(shown.codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(shown.whole.whole)])
-    some = telling[: len(labels) // ROOM + 1]
+    some = telling[: 0 if late else len(labels) // ROOM + 1]
     first, step = draws.integers(2**30, 2 * len(some)).reshape(2, -1, 1)
     left = np.ones(len(telling), dtype=bool)
     left[: len(some)] = exchange_people(
