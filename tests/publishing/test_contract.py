@@ -81,9 +81,12 @@ RESISTANT = [
 LEARNED = [
     dc.Permutation(dc.FrequencyDiversity(2), resist="learning"),
     dc.Permutation(dc.KE(2, 2) & dc.RecursiveDiversity(99, 2), resist="learning"),
-    dc.Anatomy(dc.RecursiveDiversity(9, 2), resist="learning"),
+    dc.Anatomy(dc.RecursiveDiversity(99, 2), resist="learning"),
     dc.Angelization(
-        dc.RecursiveDiversity(9, 2), k=2, marginals=[["number", "kind"], ["day"]], resist="learning"
+        dc.RecursiveDiversity(99, 2),
+        k=2,
+        marginals=[["number", "kind"], ["day"]],
+        resist="learning",
     ),
 ]
 PERMUTATIONS = [
