@@ -80,10 +80,13 @@ RESISTANT = [
 ]
 LEARNED = [
     dc.Permutation(dc.FrequencyDiversity(2), resist="learning"),
-    dc.Permutation(dc.KE(2, 2) & dc.RecursiveDiversity(2, 2), resist="learning"),
-    dc.Anatomy(dc.FrequencyDiversity(2, values=SOME.values), resist="learning"),
+    dc.Permutation(dc.KE(2, 2) & dc.RecursiveDiversity(99, 2), resist="learning"),
+    dc.Anatomy(dc.RecursiveDiversity(99, 2), resist="learning"),
     dc.Angelization(
-        dc.RecursiveDiversity(2, 2), k=2, marginals=[["number", "kind"], ["day"]], resist="learning"
+        dc.RecursiveDiversity(99, 2),
+        k=2,
+        marginals=[["number", "kind"], ["day"]],
+        resist="learning",
     ),
 ]
 PERMUTATIONS = [
