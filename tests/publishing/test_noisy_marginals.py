@@ -19,6 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.forms.noisy.consistency import BITS, bound_little
 from discreet.forms.noisy.fitting import fit, make_consistent
 from discreet.forms.verify import verify
 from discreet.publishing.draws import SeededDraws, SystemDraws
@@ -167,21 +168,27 @@ def test_people_with_several_rows_are_refused() -> None:
             assert release.tables["marginal_2"]["count"].sum() == 2
             assert dc.audit(release, data).kept
             continue
-        with pytest.raises(dc.errors.PromiseError, match="several rows"):
+        with pytest.raises(dc.errors.PromiseError, match="several rows") as refused:
             dc.publish(data, dc.NoisyMarginals(HARDLY))
+        assert 'rows = "one"' in str(refused.value.hint)
+        assert "most_rows" not in str(refused.value.hint)  # two rows of somebody are too many
 
 
 def test_the_promise_and_the_method_belong_together() -> None:
     promise = dc.DifferentialPrivacy(1)
     with pytest.raises(dc.errors.SchemaError, match="not k-anonymity"):
         dc.NoisyMarginals(dc.KAnonymity(5))
-    for epsilon in (0, -1, 101, "x"):
+    for epsilon in (0, -1, 101, "x", 1e-300, "1/" + "1" + "0" * 320, "1/1000001"):
         with pytest.raises(dc.errors.SchemaError, match="epsilon"):
             dc.DifferentialPrivacy(epsilon)
+    dc.publish(FEW, dc.NoisyMarginals(dc.DifferentialPrivacy("1/1000000")))
     with pytest.raises(dc.errors.SchemaError, match="a list of lists"):
         dc.NoisyMarginals(promise, marginals="auto")  # type: ignore[arg-type]
     with pytest.raises(dc.errors.SchemaError, match="'town' in marginals"):
         dc.publish(FEW, dc.NoisyMarginals(promise, marginals=[["town"]]))
+    with pytest.raises(dc.errors.SchemaError, match="twice") as twice:
+        dc.publish(FEW, dc.NoisyMarginals(promise, marginals=[["sex"], ["sex"]]))
+    assert twice.value.hint == "Give each table once, as a list of published columns."
     makers: list[Callable[..., Any]] = [dc.Generalization, dc.FullDomain, dc.Slicing, dc.Anatomy]
     for make in makers:
         with pytest.raises(dc.DiscreetError, match="differential-privacy"):
@@ -404,6 +411,47 @@ def test_counts_of_other_people_or_without_noise_are_found_out() -> None:
     narrow = replace(SCHEMA, attributes=(replace(SCHEMA["age"], high=60), *list(SCHEMA)[1:]))
     found = dc.audit(release, dc.read(others.to_polars(), narrow)).problems
     assert any("the cells of age are not those" in text for text in found)
+
+
+def claim(release: dc.Release, epsilon: str, **told: Any) -> dc.Release:
+    """Say of a release that it keeps another ε, or was made with other parameters."""
+    promised = dc.DifferentialPrivacy(epsilon)
+    said = replace(release.promise, principle=promised, guarantee=promised.promise)
+    return replace(release, promise=said, parameters={**release.parameters, **told})
+
+
+def test_noise_that_is_too_small_for_its_scale_is_found_out() -> None:
+    data = some(3000)
+    release = dc.publish(data, dc.NoisyMarginals(dc.DifferentialPrivacy(1)))
+    assert dc.audit(release, data).kept
+    found = dc.audit(claim(release, "1/1000", scale=2000.0), data).problems
+    assert any("too little for noise of scale 2000" in text for text in found)
+    small = dc.publish(data, dc.NoisyMarginals(dc.DifferentialPrivacy("1/1000")))
+    assert dc.audit(small, data).kept
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.5, 2.0, 30.0])
+def test_sums_of_draws_are_no_less_likely_than_is_said(scale: float) -> None:
+    """Held against the sum's distribution, worked out draw by draw."""
+    q, most = exp(-1 / scale), 150
+    one = np.array([(1 - q) / (1 + q) * q**k * (2 if k else 1) for k in range(most)])
+    told = np.eye(1, most)[0]
+    for cells in range(1, 41):
+        told = np.convolve(told, one)[:most]
+        likely = np.cumsum(told)
+        bits = [bound_little(total, cells, scale) for total in range(most)]
+        assert (likely <= np.exp2(-np.array(bits)) * (1 + 1e-9)).all()
+        assert bits[0] == pytest.approx(-np.log2(likely[0]))  # of no noise at all it is exact
+    if scale > 2:
+        assert bits[most - 1] > BITS + 3 and bits[0] > bits[most - 1]
+
+
+def test_cells_are_held_against_what_is_declared_whatever_bins_says() -> None:
+    release = dc.publish(FEW, dc.NoisyMarginals(dc.DifferentialPrivacy(1)))
+    assert dc.audit(release, FEW).kept
+    for bins in (None, 0, "20", 2.5, True):
+        found = dc.audit(claim(release, "1", bins=bins), FEW).problems
+        assert any("bins" in text and "whole number" in text for text in found)
 
 
 def test_a_ledger_adds_epsilons_up_and_vouches_for_nothing_beside_noise(tmp_path: Path) -> None:

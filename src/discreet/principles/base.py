@@ -401,7 +401,7 @@ def require_whole(name: str, value: object, least: int = 1) -> None:
         raise SchemaError(f"{name} = {value!r}: give a whole number of at least {least}.")
 
 
-def require_ratio(name: str, value: Number, low: int, high: int = 10**15) -> None:
+def require_ratio(name: str, value: Number, low: int | Fraction, high: int = 10**15) -> None:
     """Refuse a parameter that is not a number between ``low`` and ``high``, both included."""
     try:
         good = not isinstance(value, bool) and low <= ratio(value) <= high

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import exp
 from typing import ClassVar
 
 import numpy as np
 
-from discreet.errors import SchemaError
 from discreet.principles.base import Feasibility, Number, Principle, ratio, require_ratio
 from discreet.principles.groups import Groups
 from discreet.table.arrays import Bools
 
+LEAST = Fraction(1, 10**6)
+"""With a smaller ε noise is of millions, and hides whatever there is to tell."""
 MOST = 100
 """A larger ε promises nothing that could be told from nothing."""
 
@@ -50,9 +52,7 @@ class DifferentialPrivacy(Principle):
     epsilon: Number
 
     def __post_init__(self) -> None:
-        require_ratio("epsilon", self.epsilon, 0, MOST)
-        if not ratio(self.epsilon):
-            raise SchemaError("epsilon = 0: nothing can be told then; give more than 0.")
+        require_ratio("epsilon", self.epsilon, LEAST, MOST)
 
     def admits(self, groups: Groups) -> Bools:
         """No bag that is shown satisfies it."""

@@ -150,6 +150,8 @@ def _publish(data: Microdata, method: Method, draws: Draws) -> Release:
     try:
         made = ask_of_rows(method, data).publish(data, draws)
     except PromiseError as error:
+        if method.keeps_drawn:  # it takes one row of everybody, and fewer rows are no remedy
+            raise
         error.hint = (
             f"People have up to {people.rows} rows here, so {method.principle} of people takes "
             "that much more of rows. Publish fewer of them (most_rows), one of everybody "

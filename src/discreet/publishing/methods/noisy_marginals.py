@@ -128,7 +128,7 @@ class NoisyMarginals(Method):
             asked = [[q, s] for s in sensitive for q in quasi] or [[name] for name in known]
         if not asked:
             raise SchemaError("There is no marginal.", hint="Give one, or leave marginals out.")
-        return read_names("marginals", asked, known, "column that is published")
+        return read_names("marginals", asked, known, "published column")
 
 
 def _refuse_unbounded(data: Microdata) -> None:
