@@ -24,7 +24,7 @@ NEAR = dc.Proximity(1000, 3)
 LITTLE = dc.RecursiveDiversity(99, 2)
 """In so few people learners find what is not there; this is kept of them, as is drawn here."""
 
-NOTHING = "not claimed"
+NOTHING = "–"
 ORACLES = "oracles/test_oracles.py#test_the_audit_says_no_less_than_all_worlds"
 NOISE = "oracles/test_noise.py#test_audits_never_say_less_than_the_worlds"
 HERE = "attacks/test_adversaries.py#"
@@ -205,7 +205,7 @@ ROWS = [
 
 def write_table() -> str:
     """Write it in Markdown."""
-    head = ["method", *(f"who {one}" for one in Adversary)]
+    head = ["method", *map(str, Adversary)]
     rows = [[row.name, *row.cells] for row in ROWS]
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
