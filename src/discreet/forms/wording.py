@@ -51,6 +51,11 @@ REDRAWN = (
     "made so: chance decides anew which groups there are, and what two of them show tells more "
     "than one."
 )
+BLIND = (
+    "That holds against who knows how the {groups} were found, too: it follows from the "
+    "quasi-identifiers, from what {held}, and from chance. That they were found so is the "
+    "publisher's word."
+)
 RESISTED = (None, "method")
 """What may be published of whom groups were found to resist."""
 

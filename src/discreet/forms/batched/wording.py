@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from discreet.forms.wording import LEARNED, OTHER_MODELS, REDRAWN, UNSEEN, word_several
+from discreet.forms.wording import BLIND, LEARNED, OTHER_MODELS, REDRAWN, UNSEEN, word_several
 from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import All, Principle
 from discreet.release import Promise
@@ -25,11 +25,7 @@ ABOUT_PROJECTION = (
 OTHERS = "What someone learns who already knows sensitive values of other people of the batch"
 CHOSEN = f"{OTHERS}, or how the batches were chosen."
 JOINED = "What follows from joining this release with others about the same people."
-BLIND = (
-    "That holds against who knows how the batches were found, too: it follows from the "
-    "quasi-identifiers, from what batches hold, and from chance. That they were found so is the "
-    "publisher's word."
-)
+BLIND_BATCHES = BLIND.format(groups="batches", held="batches hold")
 OPEN_JOINED = (
     "Looking the same in all tables at once. In each table alone {k} people or more look the same; "
     "joined on `{batch}`, their boxes intersect and may hold one person only. Sensitive values "
@@ -94,14 +90,14 @@ def word_batched(
     first, *rest = principle.parts
     if exact or not isinstance(first, KAnonymity):
         opened = (*principle.all_left_open, *OPEN_EXACT, *together, *opened_last)
-        said = " ".join([principle.promise, *each, *([BLIND] if blind else [])])
+        said = " ".join([principle.promise, *each, *([BLIND_BATCHES] if blind else [])])
         return Promise(principle, said, opened), about
     of_values = All(tuple(rest)) if rest else first
     joined = OPEN_JOINED if len(shown) > 1 else OPEN_PROJECTED if apart else ()
     said = " ".join([
         of_values.promise,
         *each,
-        *([BLIND] if blind else []),
+        *([BLIND_BATCHES] if blind else []),
         f"In each generalized table, people look the same in groups of {first.k} or more.",
     ])  # fmt: skip
     signed = any(isinstance(part, MInvariance) for part in rest)

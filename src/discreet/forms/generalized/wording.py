@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from discreet.forms.wording import REDRAWN, UNSEEN
+from discreet.forms.wording import BLIND, REDRAWN, UNSEEN
 from discreet.principles import KAnonymity, MInvariance
 from discreet.principles.base import Principle
 from discreet.principles.linking import Linking
@@ -20,11 +20,7 @@ CHOSEN = (
     "can make a value a little likelier than promised (minimality attack)."
 )
 JOINED = "What follows from joining this release with others about the same people."
-BLIND = (
-    " That holds against who knows how the groups were found, too: it follows from the "
-    "quasi-identifiers, from what each group holds, and from chance. That they were found so is "
-    "the publisher's word."
-)
+BLIND_GROUPS = BLIND.format(groups="groups", held="each group holds")
 MIXED = (
     "Boxes of different groups may overlap. The promise is about somebody who knows which group a "
     "person is in; who does not mixes several groups, and may find a neighbourhood up to twice as "
@@ -90,7 +86,7 @@ def word_generalized(
     if any(isinstance(part, MInvariance) for part in principle.parts):
         first = [SIGNED, UNSEEN]
     elif blind:
-        said = BLIND
+        said = f" {BLIND_GROUPS}"
     elif principle.dealt:
         first, said = [MIXED], " This is said of every group by itself."
     if links and not any(isinstance(part, KAnonymity) for part in principle.parts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.forms.sliced.tied import Tied, find_tied
-from discreet.forms.wording import REDRAWN, word_several
+from discreet.forms.wording import BLIND, REDRAWN, word_several
 from discreet.principles.base import Principle
 from discreet.release import Promise
 
@@ -25,11 +25,7 @@ OTHERS = "What someone learns who already knows the sensitive values of other pe
 CHOSEN = "What someone works out who compares buckets, or knows how they were chosen."
 COMPARED = "What someone works out who compares buckets."
 JOINED = "What follows from joining this release with others about the same people."
-BLIND = (
-    "That holds against who knows how the buckets were found, too: it follows from the "
-    "quasi-identifiers, from what buckets hold, and from chance. That they were found so is the "
-    "publisher's word."
-)
+BLIND_BUCKETS = BLIND.format(groups="buckets", held="buckets hold")
 APART = (
     "What is said of {names} holds also against somebody who knows {others} of everybody: they "
     "stand in different columns."
@@ -67,7 +63,7 @@ def word_sliced(
         said.append("This is said of somebody who knows the quasi-identifiers of one person.")
     told = [[name for name in column if name in sensitive] for column in columns]
     apart, together = word_several(principle, [t for t in told if t], APART, TOGETHER)
-    said += [*apart, *([BLIND] if blind else [])]
+    said += [*apart, *([BLIND_BUCKETS] if blind else [])]
     last = (OTHERS, *((COMPARED, REDRAWN) if blind else (CHOSEN,)), JOINED)
     regions, seen = "", EXACTLY
     if frequency != 1:

@@ -31,7 +31,7 @@ from discreet.publishing.partition import number_groups, shuffle_within_groups
 from discreet.publishing.partitioners.histograms import histogram
 from discreet.publishing.partitioners.learned_models import show_exactly
 from discreet.publishing.partitioners.learning import require_limits, resist_learning
-from discreet.publishing.partitioners.simulatable import Resisted
+from discreet.publishing.partitioners.simulatable import Resisted, drop_plain
 from discreet.publishing.partitioners.sorted_runs import Objective, partition_runs, plan_runs
 from discreet.release import Recoding, Release, name_own, number_title
 from discreet.table.coded_table import CodedTable
@@ -118,8 +118,10 @@ class Permutation(Method):
 
     def parameters(self) -> dict[str, object]:
         """What groups are optimal for, where they are; and whom they resist, if that is more."""
-        given: dict[str, object] = {"objective": self.objective} if self._is_spread else {}
-        return given if self.resist == "reader" else given | {"resist": self.resist}
+        given = drop_plain(super().parameters())
+        if not self._is_spread:
+            del given["objective"]
+        return given
 
     def _read_principle(self, data: CodedTable) -> dict[str, Principle]:
         """Give what is promised of each sensitive number of a table."""
